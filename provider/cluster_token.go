@@ -15,7 +15,7 @@ import (
 // NewClusterToken returns the ephemeral resource packhorse_cluster_token.
 func NewClusterToken() ephemeral.EphemeralResource { return &clusterToken{} }
 
-// clusterToken is a bearer token for the cluster that is stored nowhere.
+// clusterToken is a bearer token for the cluster. Terraform does not store it.
 type clusterToken struct{ session *session.Session }
 
 var _ ephemeral.EphemeralResourceWithConfigure = &clusterToken{}

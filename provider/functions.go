@@ -14,7 +14,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/resource/provisioner"
 )
 
-// Functions returns what needs no provider block.
+// Functions returns the provider's functions.
 func (p *packhorse) Functions(ctx context.Context) []func() function.Function {
 	return functions.All(
 		argumentsOf(provisioner.Kind{}.Schema(ctx), provisioner.Kind{}),
@@ -22,8 +22,7 @@ func (p *packhorse) Functions(ctx context.Context) []func() function.Function {
 	)
 }
 
-// argumentsOf returns the arguments of a kind without those that are no part of
-// its manifest.
+// argumentsOf returns the arguments of a kind that are part of its manifest.
 func argumentsOf(s schema.Schema, k customresource.Kind) functions.Arguments {
 	codec := k.Codec()
 	out := functions.Arguments{Types: map[string]attr.Type{}, Codec: codec}

@@ -1,6 +1,5 @@
-// Package provider is the Terraform provider packhorse: it declares the
-// configuration of the agent as typed resources, and checks it before anything
-// is applied.
+// Package provider is the Terraform provider packhorse. It declares the configuration of the agent as typed
+// resources, and checks it before anything is applied.
 package provider
 
 import (
@@ -34,8 +33,8 @@ type packhorse struct {
 	session *session.Session
 }
 
-// New returns the factory of the provider in the given version. Connect gives it
-// access to what a provider block names.
+// New returns a constructor of the provider in the given version. connect gives it access to the cluster and
+// the AWS account that a provider block names.
 func New(version string, connect session.Connect) func() provider.Provider {
 	return func() provider.Provider { return &packhorse{version: version, connect: connect} }
 }
@@ -49,8 +48,8 @@ func (p *packhorse) Schema(_ context.Context, _ provider.SchemaRequest, resp *pr
 	resp.Schema = providerSchema()
 }
 
-// Configure records what the provider block says. It builds no client: that
-// happens on first use, so that plans of new resources need no access.
+// Configure reads the provider block. It creates no clients: that happens on first use, so that plans of new
+// resources need no access.
 func (p *packhorse) Configure(ctx context.Context, req provider.ConfigureRequest, resp *provider.ConfigureResponse) {
 	var block providerModel
 	resp.Diagnostics.Append(req.Config.Get(ctx, &block)...)
@@ -73,17 +72,17 @@ func (p *packhorse) Resources(context.Context) []func() resource.Resource {
 	return []func() resource.Resource{provisioner.New, nodeprofile.New, irsarole.New, noderole.New, interruptionqueue.New, agent.New}
 }
 
-// EphemeralResources returns what is stored nowhere.
+// EphemeralResources returns the ephemeral resources, which Terraform does not store.
 func (p *packhorse) EphemeralResources(context.Context) []func() ephemeral.EphemeralResource {
 	return []func() ephemeral.EphemeralResource{NewClusterToken}
 }
 
-// ListResources returns what `terraform query` can list.
+// ListResources returns the resources that `terraform query` can list.
 func (p *packhorse) ListResources(context.Context) []func() list.ListResource {
 	return []func() list.ListResource{provisioner.NewList, nodeprofile.NewList, irsarole.NewList}
 }
 
-// DataSources returns what can be read.
+// DataSources returns the data sources.
 func (p *packhorse) DataSources(context.Context) []func() datasource.DataSource {
 	return []func() datasource.DataSource{data.NewCluster, data.NewInstanceTypes, data.NewIAMPolicies, data.NewNodes, data.NewSimulation, data.NewDiscovery}
 }

@@ -16,8 +16,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/wire"
 )
 
-// providerModel is the provider block as Terraform hands it over. Objects stay
-// objects, since any part of them may be unknown.
+// providerModel is the provider block. Its objects are not decoded, because any part of them may be unknown.
 type providerModel struct {
 	ClusterName    types.String `tfsdk:"cluster_name"`
 	Region         types.String `tfsdk:"region"`
@@ -32,8 +31,8 @@ type providerModel struct {
 	CatalogueFile  types.String `tfsdk:"catalogue_file"`
 }
 
-// config converts the block. With anything unknown in it only the unknown
-// attributes are recorded, since no client can be built then.
+// config converts the block. If a part of it is unknown, it only records the unknown attributes, because no
+// client can be created.
 func (m providerModel) config(ctx context.Context, unknown []string) (session.Config, diag.Diagnostics) {
 	cfg := session.Config{Unknown: unknown}
 	if len(unknown) > 0 {

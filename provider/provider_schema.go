@@ -11,14 +11,14 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
-// defaultFieldManager is in whose name fields are declared.
+// defaultFieldManager is the default field manager of the provider.
 const defaultFieldManager = "packhorse-terraform"
 
 const providerDescription = "Declares node provisioning for EKS: provisioners and node profiles, and the roles and the queue that they need in AWS.\n\n" +
 	"The cluster is reached in exactly one way: by `cluster_name`, by `kubernetes`, or, if neither is set, by the kubeconfig that " +
 	"`KUBE_CONFIG_PATH` names. All values may be known only after apply."
 
-// services are those whose endpoints can be replaced.
+// services are the AWS services whose endpoints can be set.
 var services = []string{"autoscaling", "ec2", "eks", "events", "iam", "pricing", "sqs", "ssm", "sts"}
 
 func providerSchema() schema.Schema {

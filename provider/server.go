@@ -12,10 +12,10 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
-// NewServer returns what answers Terraform: the plugin framework. Beside it, the
-// names of what resources have in their states are noted. Terraform hands over each
-// state to be upgraded before it plans, with -refresh=false too, and that of a tainted
-// resource, which its plan does not see.
+// NewServer returns a constructor of the server that answers Terraform. It is that of the plugin framework,
+// and also notes the names in the states of resources. For this, it uses the requests to upgrade a state:
+// Terraform sends one for each resource before it plans, even with -refresh=false and for tainted resources,
+// whose plans have no state.
 func NewServer(version string, connect session.Connect) func() tfprotov6.ProviderServer {
 	return func() tfprotov6.ProviderServer {
 		p := &packhorse{version: version, connect: connect}
@@ -23,7 +23,7 @@ func NewServer(version string, connect session.Connect) func() tfprotov6.Provide
 	}
 }
 
-// framework is what the plugin framework's server can do of what the provider has.
+// framework has the methods of the plugin framework's server that the provider needs.
 type framework interface {
 	tfprotov6.ProviderServer
 	tfprotov6.ListResourceServer
@@ -47,11 +47,11 @@ func namesOfTypes(p *packhorse) map[string][]lifecycle.Naming {
 	return out
 }
 
-// UpgradeResourceState notes what the state names, and leaves the rest to the framework.
+// UpgradeResourceState notes the names in the state and passes the request on to the framework.
 func (s *server) UpgradeResourceState(ctx context.Context, req *tfprotov6.UpgradeResourceStateRequest) (*tfprotov6.UpgradeResourceStateResponse, error) {
 	if s.provider.session != nil && req.RawState != nil {
 		var state map[string]any
-		_ = json.Unmarshal(req.RawState.JSON, &state) // of which the framework tells the error
+		_ = json.Unmarshal(req.RawState.JSON, &state) // the framework reports the error
 		for _, n := range s.names[req.TypeName] {
 			if name, _ := state[n.Attribute].(string); name != "" {
 				s.provider.session.Claims.Read(n.Title, name)

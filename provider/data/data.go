@@ -1,4 +1,4 @@
-// Package data holds the data sources, each in a file of its own.
+// Package data contains the provider's data sources, each in its own file.
 package data
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
-// reader is what all data sources have in common.
+// reader is embedded in all data sources.
 type reader struct {
 	session *session.Session
 	suffix  string // of the data source's type, such as "_nodes"

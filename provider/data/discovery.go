@@ -14,7 +14,7 @@ import (
 // NewDiscovery returns the data source packhorse_discovery.
 func NewDiscovery() datasource.DataSource { return &discoveryData{reader{suffix: "_discovery"}} }
 
-// discoveryData finds what can be adopted.
+// discoveryData finds what can be imported.
 type discoveryData struct{ reader }
 
 type discoveryModel struct {

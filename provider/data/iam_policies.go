@@ -24,7 +24,7 @@ func NewIAMPolicies() datasource.DataSource {
 	return &iamPoliciesData{reader{suffix: "_iam_policies"}}
 }
 
-// iamPoliciesData writes the agent's policies for those who keep IAM elsewhere.
+// iamPoliciesData returns the agent's policies, for users who manage IAM with another provider.
 type iamPoliciesData struct{ reader }
 
 type iamPoliciesModel struct {
@@ -100,13 +100,13 @@ func (d *iamPoliciesData) Read(ctx context.Context, req datasource.ReadRequest, 
 	resp.Diagnostics.Append(resp.State.Set(ctx, m)...)
 }
 
-// placeText says where the cluster is, which the provider may know.
+// placeText is an attribute that has a default from the provider block or the account.
 func placeText(description string, form policy.Form) schema.StringAttribute {
 	return schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: description, Validators: []validator.String{attribute.Form(form)}}
 }
 
-// nodeRoles finds the ARNs of roles that are given by name, in the account that the
-// policies are for.
+// nodeRoles returns the ARNs of the node roles. It looks up those that are given by name in IAM,
+// if the credentials are for the account of the policies.
 func (d *iamPoliciesData) nodeRoles(ctx context.Context, m *iamPoliciesModel) ([]string, error) {
 	names := slices.DeleteFunc(value.Elements(m.NodeRoles), func(role string) bool { return strings.HasPrefix(role, "arn:") })
 	if len(names) == 0 {
@@ -124,7 +124,7 @@ func (d *iamPoliciesData) nodeRoles(ctx context.Context, m *iamPoliciesModel) ([
 	return awsresource.RoleARNs(ctx, account.Roles, m.NodeRoles)
 }
 
-// complete fills in what the configuration leaves to the provider.
+// complete fills in what the configuration does not set.
 func (d *iamPoliciesData) complete(ctx context.Context, m *iamPoliciesModel) error {
 	if m.ClusterName.IsNull() {
 		if err := d.session.Known(); err != nil {

@@ -56,7 +56,7 @@ type offeringModel struct {
 	HourlyPrice  types.Float64 `tfsdk:"hourly_price"`
 }
 
-// catalogueModel says where the answer comes from.
+// catalogueModel is the source of instance types and prices.
 type catalogueModel struct {
 	Source types.String `tfsdk:"source"`
 	Region types.String `tfsdk:"region"`
@@ -142,7 +142,7 @@ func (d *instanceTypesData) Read(ctx context.Context, req datasource.ReadRequest
 	resp.Diagnostics.Append(resp.State.Set(ctx, m)...)
 }
 
-// claimsOf reads requirements and applies the rules of the API to them.
+// claimsOf validates requirements and converts them.
 func claimsOf(ctx context.Context, requirements []requirementModel) ([]plancheck.Claim, error) {
 	p := &api.Provisioner{}
 	p.Name = lifecycle.Unnamed
@@ -180,7 +180,7 @@ func modelOfType(t *offer.InstanceType) instanceTypeModel {
 	return m
 }
 
-// amounts spells resources as Kubernetes quantities.
+// amounts converts resources to Kubernetes quantities.
 func amounts(l amount.List) types.Map {
 	out := make(map[string]string, len(l))
 	for name, v := range l {

@@ -102,7 +102,8 @@ func (d *nodesData) Read(ctx context.Context, req datasource.ReadRequest, resp *
 	resp.Diagnostics.Append(resp.State.Set(ctx, m)...)
 }
 
-// survey reads the cluster as it is now: a data source may be read after a change.
+// survey reads the current state of the cluster. It does not use the session's survey, because a
+// data source may be read after a change.
 func (r *reader) survey(ctx context.Context) (*cluster.Survey, error) {
 	live, err := r.session.Cluster(ctx)
 	if err != nil {
@@ -111,11 +112,11 @@ func (r *reader) survey(ctx context.Context) (*cluster.Survey, error) {
 	return live.Survey(ctx)
 }
 
-// priceOf reads what the agent has noted on the node.
+// priceOf returns the hourly price that the agent has recorded on the node, and whether there is one.
 func priceOf(n *cluster.Node) (offer.Price, bool) {
 	price, err := strconv.ParseInt(n.Annotations[api.AnnotationHourlyPrice], 10, 64)
 	if err != nil {
-		return 0, false // ParseInt returns the nearest number where one does not fit
+		return 0, false // ParseInt returns the nearest number if it is out of range
 	}
 	return offer.Price(price), true
 }

@@ -23,13 +23,13 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/resource/provisioner"
 )
 
-// monthHours is how many hours a month has on average: 365 × 24 / 12.
+// monthHours is the average number of hours of a month: 365 × 24 / 12.
 const monthHours = 730
 
 // NewSimulation returns the data source packhorse_simulation.
 func NewSimulation() datasource.DataSource { return &simulationData{reader{suffix: "_simulation"}} }
 
-// simulationData decides as the agent would, and carries nothing out.
+// simulationData makes the agent's decision without carrying it out.
 type simulationData struct{ reader }
 
 func (d *simulationData) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
@@ -66,7 +66,7 @@ func (d *simulationData) Read(ctx context.Context, req datasource.ReadRequest, r
 	resp.Diagnostics.Append(resp.State.Set(ctx, m)...)
 }
 
-// whole is the cluster that is decided on: the live one, the manifests', or both.
+// whole returns the cluster to decide on: the live one, that of the manifests, or both combined.
 func (d *simulationData) whole(ctx context.Context, m *simulationModel, set *manifest.Set) (*cluster.Survey, []string, error) {
 	if !m.fromCluster() {
 		survey, warnings := simulate.FromManifests(set)
@@ -79,7 +79,7 @@ func (d *simulationData) whole(ctx context.Context, m *simulationModel, set *man
 	return simulate.Combine(live, set), slices.Concat(live.Hidden, set.Warnings()), nil
 }
 
-// runSimulation makes the agent's decision. The plan comes back as JSON too.
+// runSimulation makes the agent's decision. It returns the plan as JSON, and as a report.
 func runSimulation(ctx context.Context, whole *cluster.Survey, stock *session.Stock) (string, *explain.Report, error) {
 	source := simulate.Cluster{
 		Survey: whole, Market: stock.Market, Now: time.Now(), Settings: decide.DefaultSettings(),
@@ -96,7 +96,7 @@ func runSimulation(ctx context.Context, whole *cluster.Survey, stock *session.St
 	return string(asJSON), &report, nil
 }
 
-// read takes the manifests and the drafts together.
+// read combines the manifests and the drafts.
 func (m *simulationModel) read(ctx context.Context, diags *diag.Diagnostics) *manifest.Set {
 	builder := manifest.NewBuilder()
 	for i, text := range m.Manifests {

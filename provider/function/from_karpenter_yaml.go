@@ -15,13 +15,13 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/wire"
 )
 
-// Arguments are those of a resource that is a custom resource.
+// Arguments describe the arguments of a resource that manages a custom resource.
 type Arguments struct {
 	Types map[string]attr.Type
 	Codec wire.Codec
 }
 
-// fromKarpenterYAML converts manifests into arguments.
+// fromKarpenterYAML converts manifests to arguments.
 type fromKarpenterYAML struct{ provisioner, nodeProfile Arguments }
 
 func (fromKarpenterYAML) Metadata(_ context.Context, _ function.MetadataRequest, resp *function.MetadataResponse) {
@@ -80,7 +80,7 @@ func (f fromKarpenterYAML) Run(ctx context.Context, req function.RunRequest, res
 	}))
 }
 
-// value decodes the JSON of a spec into the arguments.
+// value converts a spec to an object of the arguments.
 func (a Arguments) value(ctx context.Context, spec map[string]any) (attr.Value, error) {
 	typ := types.ObjectType{AttrTypes: a.Types}
 	root, ok := typ.TerraformType(ctx).(tftypes.Object)

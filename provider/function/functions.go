@@ -1,5 +1,4 @@
-// Package function holds the provider's functions. They need neither a cluster
-// nor AWS.
+// Package function contains the provider's functions. They need neither a cluster nor AWS.
 package function
 
 import (
@@ -15,8 +14,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 )
 
-// All returns the constructors of all functions. Karpenter's are given the
-// arguments that they convert to.
+// All returns the constructors of all functions. The arguments of provisioners and node profiles
+// are for from_karpenter_yaml, which converts manifests to them.
 func All(provisioner, nodeProfile Arguments) []func() function.Function {
 	return []func() function.Function{
 		func() function.Function { return parseQuantity{} },
@@ -28,7 +27,7 @@ func All(provisioner, nodeProfile Arguments) []func() function.Function {
 	}
 }
 
-// parseQuantity reads a Kubernetes quantity.
+// parseQuantity converts a Kubernetes quantity to a number.
 type parseQuantity struct{}
 
 func (parseQuantity) Metadata(_ context.Context, _ function.MetadataRequest, resp *function.MetadataResponse) {
@@ -58,7 +57,7 @@ func (parseQuantity) Run(ctx context.Context, req function.RunRequest, resp *fun
 		resp.Error = function.NewArgumentFuncError(0, fmt.Sprintf("%q is no quantity: write a number with an optional suffix, such as 500m, 2, 1.5Gi or 10k", text))
 		return
 	}
-	// The exact decimal, which a float64 would round.
+	// A float64 would round the decimal.
 	value, _, err := big.ParseFloat(q.AsDec().String(), 10, 512, big.ToNearestEven)
 	if err != nil {
 		resp.Error = function.NewArgumentFuncError(0, err.Error())

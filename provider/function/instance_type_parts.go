@@ -12,7 +12,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-// instanceTypeParts takes the name of an instance type apart.
+// instanceTypeParts splits the name of an instance type.
 type instanceTypeParts struct{}
 
 var instanceTypeAttributes = map[string]attr.Type{

@@ -17,7 +17,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/wire"
 )
 
-// requirementsIntersect simplifies the conjunction of lists of requirements.
+// requirementsIntersect combines lists of requirements and simplifies the result.
 type requirementsIntersect struct{}
 
 var requirementType = types.ObjectType{AttrTypes: map[string]attr.Type{
@@ -60,7 +60,7 @@ func (requirementsIntersect) Run(ctx context.Context, req function.RunRequest, r
 	resp.Error = resp.Result.Set(ctx, types.ListValueMust(requirementType, spell(together)))
 }
 
-// readRequirements converts what the user has written.
+// readRequirements converts the user's list.
 func readRequirements(ctx context.Context, list types.Dynamic) ([]api.Requirement, error) {
 	raw, err := list.UnderlyingValue().ToTerraformValue(ctx)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 )
 
-// trustPolicy writes the trust policy of a role for ServiceAccounts.
+// trustPolicy returns the trust policy of a role for ServiceAccounts.
 type trustPolicy struct{}
 
 func (trustPolicy) Metadata(_ context.Context, _ function.MetadataRequest, resp *function.MetadataResponse) {

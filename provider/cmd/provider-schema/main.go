@@ -1,7 +1,7 @@
 // Command provider-schema prints the provider's schema as JSON, in the form of
-// `terraform providers schema -json`. The documentation is generated from it. What
-// Terraform itself prints lacks resource identities before 1.12 and list resources
-// before 1.14, which the documentation describes for those who have them.
+// `terraform providers schema -json`. The documentation is generated from it. Terraform itself
+// cannot be used, because it omits resource identities before 1.12 and list resources before
+// 1.14.
 package main
 
 import (

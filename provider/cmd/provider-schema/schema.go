@@ -14,7 +14,7 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 )
 
-// write writes the schema of the provider under the given name.
+// write writes the provider's schema under the given name.
 func write(ctx context.Context, w io.Writer, name string, server tfprotov6.ProviderServer) error {
 	schemas, err := server.GetProviderSchema(ctx, &tfprotov6.GetProviderSchemaRequest{})
 	if err != nil {
@@ -110,7 +110,7 @@ func convertParameter(in *tfprotov6.FunctionParameter) *tfjson.FunctionParameter
 	return &tfjson.FunctionParameter{Name: in.Name, Description: in.Description, IsNullable: in.AllowNullValue, Type: typeOf(in.Type)}
 }
 
-// typeOf translates a type by its JSON, which is that of Terraform for both.
+// typeOf converts a type through its JSON, which is the same for both libraries.
 func typeOf(t tftypes.Type) cty.Type {
 	raw, err := json.Marshal(t)
 	if err != nil {

@@ -1,5 +1,4 @@
-// Command terraform-provider-packhorse is the Terraform provider packhorse. It
-// is started by Terraform.
+// Command terraform-provider-packhorse is the Terraform provider packhorse. Terraform starts it.
 package main
 
 import (
@@ -17,8 +16,8 @@ import (
 // version is set by the release build.
 var version = "dev"
 
-// gcPercent lets the heap grow to some times of what is in use: the program runs
-// for seconds, and collecting garbage as often as a server does took a fifth of them.
+// gcPercent lets the heap grow to five times its live data before a garbage collection. The
+// program runs for seconds, and with Go's default, garbage collection took a fifth of them.
 const gcPercent = 400
 
 func main() {
@@ -49,6 +48,6 @@ func quieten() {
 		}
 	}
 	for _, logger := range []string{"TF_LOG_SDK", "TF_LOG_SDK_FRAMEWORK", "TF_LOG_SDK_PROTO"} {
-		_ = os.Setenv(logger, "OFF") // which fails for malformed names only
+		_ = os.Setenv(logger, "OFF") // fails only for malformed names
 	}
 }

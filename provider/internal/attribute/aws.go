@@ -10,7 +10,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 )
 
-// ForceConflicts is the attribute by which a resource takes over fields of other field managers.
+// ForceConflicts returns the attribute force_conflicts, with which a resource takes over fields of
+// other field managers.
 func ForceConflicts() schema.BoolAttribute {
 	return schema.BoolAttribute{
 		Optional: true,
@@ -19,12 +20,13 @@ func ForceConflicts() schema.BoolAttribute {
 	}
 }
 
-// FormText is an optional name or ARN of something in AWS.
+// FormText returns an optional string with the form of a name or an ARN in AWS.
 func FormText(description string, form policy.Form) schema.StringAttribute {
 	return schema.StringAttribute{Optional: true, MarkdownDescription: description, Validators: []validator.String{Form(form)}}
 }
 
-// ComputedARN is the ARN of something that the resource creates; plans keep it once it is known.
+// ComputedARN returns a computed string that identifies what the resource creates. Plans keep its
+// value from the state.
 func ComputedARN(description string) schema.StringAttribute {
 	return schema.StringAttribute{
 		Computed: true, MarkdownDescription: description,
@@ -32,7 +34,7 @@ func ComputedARN(description string) schema.StringAttribute {
 	}
 }
 
-// Tags are the tags of an AWS resource; what is its word for it.
+// Tags returns the attributes tags and tags_all. what names the tagged resources in the description.
 func Tags(what string) Level {
 	return Level{
 		"tags": schema.MapAttribute{

@@ -1,5 +1,4 @@
-// Package attribute makes the attributes that schemas of resources consist of, and
-// checks the values that users give them.
+// Package attribute constructs the attributes of schemas, with their validators.
 package attribute
 
 import (
@@ -12,12 +11,11 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/kubevalue"
 )
 
-// Level is a level of a schema.
+// Level is one level of a schema.
 type Level = map[string]schema.Attribute
 
-// The attribute forms that the custom resources are made of. All of them are
-// optional unless their name says otherwise: what the configuration does not
-// set is not declared to the cluster.
+// The attributes of custom resources. They are optional and have no defaults unless their names say
+// otherwise, because the provider declares only what the configuration sets.
 
 // Text is a string.
 func Text(description string) schema.StringAttribute {
@@ -29,7 +27,7 @@ func RequiredText(description string) schema.StringAttribute {
 	return schema.StringAttribute{Required: true, MarkdownDescription: description}
 }
 
-// Name is the name of an object, which cannot change.
+// Name is the name of an object. Changing it replaces the object.
 func Name(description string) schema.StringAttribute {
 	return schema.StringAttribute{
 		Required:            true,
@@ -63,8 +61,8 @@ func TextMap(description string) schema.MapAttribute {
 	return schema.MapAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: description}
 }
 
-// Measure is a quantity such as 500m or 2Gi, or a duration such as 1h30m; other spellings of
-// the same are no change.
+// Measure is a quantity such as 500m or 2Gi, or a duration such as 1h30m. Another spelling of the
+// same value is not a change.
 func Measure(description string) schema.StringAttribute {
 	return schema.StringAttribute{
 		Optional:            true,

@@ -17,16 +17,16 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
 )
 
-// checked refuses strings that AWS would refuse, or take for something else.
+// checked is a validator of strings.
 type checked struct {
 	says  string
 	check func(string) error
 }
 
-// Form refuses what has not the form of a name or an ARN in AWS.
+// Form accepts strings of a form, such as that of a name or an ARN in AWS.
 func Form(form policy.Form) validator.String { return checked{form.Says(), form.Check} }
 
-// FormOrEmpty takes an empty string besides, which stands for none.
+// FormOrEmpty also accepts an empty string, which stands for none.
 func FormOrEmpty(form policy.Form) validator.String {
 	return checked{form.Says(), func(value string) error {
 		if value == "" {
@@ -36,7 +36,7 @@ func FormOrEmpty(form policy.Form) validator.String {
 	}}
 }
 
-// EachForm does so for the elements of a set.
+// EachForm applies Form to the elements of a set.
 func EachForm(form policy.Form) []validator.Set {
 	return []validator.Set{setvalidator.ValueStringsAre(Form(form))}
 }
@@ -55,8 +55,8 @@ func (v checked) ValidateString(_ context.Context, req validator.StringRequest, 
 	}
 }
 
-// attributePath is the path without what follows its names: that of an element of a
-// set is its value, which the message has.
+// attributePath returns the attribute names at the beginning of a path. The step of an element of a
+// set is its value, which the message contains anyway.
 func attributePath(full path.Path) path.Path {
 	out := path.Empty()
 	for _, step := range full.Steps() {
@@ -69,10 +69,11 @@ func attributePath(full path.Path) path.Path {
 	return out
 }
 
-// descriptionForm is what IAM takes for a description.
+// descriptionForm is the form of a description in IAM
+// (https://docs.aws.amazon.com/IAM/latest/APIReference/API_CreateRole.html).
 var descriptionForm = regexp.MustCompile(`^[\t\n\r\x20-\x7e\xa1-\xff]{0,1000}$`)
 
-// Description refuses descriptions that IAM does not take.
+// Description accepts descriptions that IAM accepts.
 func Description() validator.String {
 	return checked{"a description that IAM takes", func(value string) error {
 		if !descriptionForm.MatchString(value) {
@@ -82,7 +83,7 @@ func Description() validator.String {
 	}}
 }
 
-// Limits that AWS sets on tags.
+// The limits of AWS for tags.
 const (
 	maxTags     = 50
 	maxTagKey   = 128
@@ -91,7 +92,7 @@ const (
 
 var tagForm = regexp.MustCompile(`^[\p{L}\p{Z}\p{N}_.:/=+\-@]*$`)
 
-// ValidTags refuses tags that AWS would.
+// ValidTags accepts tags that AWS accepts.
 type ValidTags struct{}
 
 // Description implements [validator.Map].
@@ -100,7 +101,7 @@ func (ValidTags) Description(context.Context) string { return "tags that AWS tak
 // MarkdownDescription implements [validator.Map].
 func (v ValidTags) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
 
-// ValidateMap names each tag that AWS would refuse, and why.
+// ValidateMap reports each tag that AWS would refuse, with the reason.
 func (ValidTags) ValidateMap(_ context.Context, req validator.MapRequest, resp *validator.MapResponse) {
 	elements := req.ConfigValue.Elements()
 	root := req.Path.Steps()[0].String()

@@ -11,8 +11,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
 )
 
-// MoveState takes over what a resource of hashicorp/aws has declared. As with an import the
-// name is all that is kept: the refresh that follows reads the rest from AWS.
+// MoveState moves the state of a resource of hashicorp/aws. As with an import, it keeps only the
+// name, and the refresh that follows reads the rest from AWS.
 func (r *Named) MoveState(context.Context) []resource.StateMover {
 	return []resource.StateMover{{StateMover: func(ctx context.Context, req resource.MoveStateRequest, resp *resource.MoveStateResponse) {
 		if req.SourceTypeName != r.Origin || !strings.HasSuffix(req.SourceProviderAddress, "/hashicorp/aws") {

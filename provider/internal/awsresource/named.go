@@ -1,5 +1,5 @@
-// Package awsresource holds what the resources in AWS have in common: the account,
-// names that are taken, roles, tags and errors.
+// Package awsresource contains what the resources in AWS have in common: access to the account,
+// checks for names that are taken, roles, tags and errors.
 package awsresource
 
 import (
@@ -14,40 +14,40 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
-// Named is what resources have in common that are known by one name.
+// Named is embedded in resources in AWS that are identified by a name.
 type Named struct {
 	Session *session.Session
 	Suffix  string // of the resource's type, such as "_node_role"
 	What    string // describes the name
 	Names   []lifecycle.Naming
 	Shape   func(context.Context) schema.Schema
-	Origin  string // the resource type of hashicorp/aws that it can be moved from
+	Origin  string // the resource type of hashicorp/aws from which a state can be moved
 }
 
 // Namings implements [lifecycle.Claimant].
 func (r *Named) Namings() []lifecycle.Naming { return r.Names }
 
-// Metadata names the type of the resource.
+// Metadata sets the type of the resource.
 func (r *Named) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
 	resp.TypeName = req.ProviderTypeName + r.Suffix
 }
 
-// Schema describes the resource.
+// Schema returns the schema of the resource.
 func (r *Named) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = r.Shape(ctx)
 }
 
-// UpgradeState upgrades from older versions.
+// UpgradeState upgrades states of older versions.
 func (r *Named) UpgradeState(context.Context) map[int64]resource.StateUpgrader {
 	return lifecycle.StateUpgraders()
 }
 
-// IdentitySchema is that of a name.
+// IdentitySchema returns the schema of an identity that consists of a name.
 func (r *Named) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
 	resp.IdentitySchema = lifecycle.NameIdentity(r.What)
 }
 
-// Configure takes the session of the provider.
+// Configure sets the session.
 func (r *Named) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
 	r.Session = lifecycle.SessionOf(req, resp)
 }
@@ -57,8 +57,9 @@ func (r *Named) ImportState(ctx context.Context, req resource.ImportStateRequest
 	resource.ImportStatePassthroughWithIdentity(ctx, path.Root("name"), path.Root("name"), req, resp)
 }
 
-// Changing begins to create, update or delete something in AWS: it bounds the time and
-// finds the account, which is nil where nothing may be changed because of an error.
+// Changing begins an operation that creates, updates or deletes something in AWS. It sets the time
+// limit and returns the account. The account is nil if diags has errors, so that nothing may be
+// changed.
 func (r *Named) Changing(ctx context.Context, limit lifecycle.OperationLimit, diags *diag.Diagnostics) (context.Context, context.CancelFunc, *session.Account) {
 	ctx, cancel := lifecycle.WithLimit(r.Session.Mask(ctx), limit, 0, diags)
 	account := r.Account(ctx, diags)
@@ -68,7 +69,7 @@ func (r *Named) Changing(ctx context.Context, limit lifecycle.OperationLimit, di
 	return ctx, cancel, account
 }
 
-// Account returns the account, or nil with an error that says that nothing has been changed.
+// Account returns the AWS account. If it cannot be reached, Account adds an error and returns nil.
 func (r *Named) Account(ctx context.Context, diags *diag.Diagnostics) *session.Account {
 	account, err := r.Session.Account(ctx)
 	if err != nil {
@@ -77,9 +78,8 @@ func (r *Named) Account(ctx context.Context, diags *diag.Diagnostics) *session.A
 	return account
 }
 
-// Refreshing begins to refresh the state of something in AWS: it sets the identity
-// before anything else returns, and finds the account. It reports false where the
-// state stays as it is.
+// Refreshing begins to refresh the state of something in AWS. It sets the identity and returns the
+// account, or false if the state must stay as it is.
 func (r *Named) Refreshing(ctx context.Context, kind, name string, resp *resource.ReadResponse) (*session.Account, bool) {
 	lifecycle.SetName(ctx, resp.Identity, name, &resp.Diagnostics)
 	if err := r.Session.Known(); err != nil {
@@ -93,8 +93,8 @@ func (r *Named) Refreshing(ctx context.Context, kind, name string, resp *resourc
 	return account, err == nil
 }
 
-// Planned reports whether a plan can be made more precise: it is none to destroy, and
-// the provider block is known.
+// Planned reports whether ModifyPlan has something to do: the plan does not destroy the resource,
+// and the provider block is known.
 func (r *Named) Planned(req resource.ModifyPlanRequest) bool {
 	return !req.Plan.Raw.IsNull() && r.Session != nil && r.Session.Known() == nil
 }

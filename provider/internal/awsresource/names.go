@@ -13,8 +13,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
-// CheckNames finds the names of a plan that other resources declare, and those that are
-// taken in AWS by something that no resource has in its state.
+// CheckNames reports planned names that other resources of the configuration declare too, and names
+// that are taken in AWS by something that is in no resource's state.
 func (r *Named) CheckNames(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	for _, n := range r.Names {
 		name := lifecycle.Text(ctx, resp.Plan.GetAttribute, n.Attribute)
@@ -46,7 +46,8 @@ func (r *Named) lookUp(ctx context.Context, n lifecycle.Naming, name string, pla
 	return n.Look(ctx, account, name, plan)
 }
 
-// Existing is an error for something that could be read.
+// Existing turns the result of a read into that of a Naming.Look: a diagnostic if something exists,
+// and nil if err is fs.ErrNotExist.
 func Existing(what, id string, err error) (diag.Diagnostic, error) {
 	switch {
 	case err == nil:
@@ -57,7 +58,7 @@ func Existing(what, id string, err error) (diag.Diagnostic, error) {
 	return nil, err
 }
 
-// RoleName is how a resource names an IAM role.
+// RoleName returns the naming of an IAM role by the attribute name.
 func RoleName() lifecycle.Naming {
 	return lifecycle.Naming{Attribute: "name", Title: RoleTitle, Look: func(ctx context.Context, account *session.Account, name string, _ tfsdk.Plan) (diag.Diagnostic, error) {
 		_, _, err := account.Roles.Read(ctx, name)
@@ -65,7 +66,7 @@ func RoleName() lifecycle.Naming {
 	}}
 }
 
-// The titles of what is in AWS.
+// Titles in messages.
 const (
 	RoleTitle  = "IAM role"
 	QueueTitle = "queue"

@@ -8,12 +8,12 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
-// Place is where a role is: what its policies say beside the configuration.
+// Place is what ARNs contain besides names.
 type Place struct {
 	Partition, Account, Region string
 }
 
-// PlaceIn is the place of roles in an account.
+// PlaceIn returns the place of an account.
 func PlaceIn(account *session.Account) Place {
 	return Place{account.Partition, account.ID, account.Region}
 }
@@ -22,12 +22,12 @@ func (p Place) rolePrefix() string {
 	return fmt.Sprintf("arn:%s:iam::%s:role/", p.Partition, p.Account)
 }
 
-// ClusterARN is the ARN of a cluster in the account and region.
+// ClusterARN returns the ARN of an EKS cluster in the account and region.
 func (p Place) ClusterARN(name string) string {
 	return policy.ClusterARN(p.Partition, p.Region, p.Account, name)
 }
 
-// RoleName is the shortest form in which a role of this account can be given.
+// RoleName returns the name of a role of this account that has no path, and otherwise its ARN.
 func (p Place) RoleName(arn string) string {
 	if name, ok := strings.CutPrefix(arn, p.rolePrefix()); ok && !strings.Contains(name, "/") {
 		return name

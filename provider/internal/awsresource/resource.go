@@ -9,19 +9,21 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
 )
 
-// MarkDeclared records that the configuration has declared the resource, so that it does not count as imported any more.
+// MarkDeclared records that the configuration has declared the resource, so that Imported is false
+// from then on.
 func MarkDeclared(ctx context.Context, private lifecycle.PrivateState) diag.Diagnostics {
 	return private.SetKey(ctx, lifecycle.DeclaredKey, []byte("true"))
 }
 
-// Imported reports whether the resource is to be taken over as it is.
+// Imported reports whether the resource has just been imported, so that its state must take over
+// everything that exists.
 func Imported(ctx context.Context, private lifecycle.PrivateState, diags *diag.Diagnostics) bool {
 	raw, found := private.GetKey(ctx, lifecycle.DeclaredKey)
 	diags.Append(found...)
 	return len(raw) == 0
 }
 
-// Error is a diagnostic about something in AWS.
+// Error returns the diagnostic of an error of AWS about what.
 func Error(what string, err error) diag.Diagnostic {
 	summary, detail := lifecycle.Summarise(what + ": " + err.Error())
 	return diag.NewErrorDiagnostic(summary, strings.TrimSpace(detail+"\n"+lifecycle.Unanswered(err)))

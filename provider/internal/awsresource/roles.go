@@ -29,8 +29,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
 )
 
-// RoleARNs finds the ARNs of roles that are given by name or ARN: a role's path is
-// part of its ARN, and nothing in its name tells it.
+// RoleARNs returns the ARNs of roles that are given by name or ARN. It looks names up in IAM, because
+// the ARN also contains the role's path.
 func RoleARNs(ctx context.Context, roles session.Roles, given types.Set) ([]string, error) {
 	var out []string
 	for _, role := range value.Elements(given) {
@@ -50,7 +50,8 @@ func RoleARNs(ctx context.Context, roles session.Roles, given types.Set) ([]stri
 	return out, nil
 }
 
-// PlanLookup bounds the lookup of roles at plan, which waits for those that are not there.
+// PlanLookup is the time limit of lookups during a plan. A lookup of a role waits if the role does not
+// exist.
 const PlanLookup = 5 * time.Second
 
 func pathAttribute(what string) schema.StringAttribute {
@@ -62,10 +63,11 @@ func pathAttribute(what string) schema.StringAttribute {
 	}
 }
 
-// maxPath is how long a path of IAM may be.
+// maxPath is IAM's limit for the length of a path.
 const maxPath = 512
 
-// RoleAttributes are what all roles have in common.
+// RoleAttributes returns the attributes that all roles have. pathOf says in the description what has
+// the path.
 func RoleAttributes(pathOf string) attribute.Level {
 	name := attribute.Name("Name of the role.")
 	name.Validators = []validator.String{attribute.Form(policy.RoleName)}
@@ -80,7 +82,7 @@ func RoleAttributes(pathOf string) attribute.Level {
 	}
 }
 
-// CheckInline refuses inline policies that IAM would.
+// CheckInline reports inline policies that IAM would refuse.
 func CheckInline(policies types.Map) diag.Diagnostics {
 	const larger = "The inline policies of a role may have 10,240 characters in all. Attach managed policies with `policy_arns` instead."
 	var diags diag.Diagnostics
@@ -111,7 +113,7 @@ func CheckInline(policies types.Map) diag.Diagnostics {
 	return diags
 }
 
-// Documents converts policies; none are an empty map, or null.
+// Documents converts policies. Without any, it returns an empty map if keepEmpty is set, and else null.
 func Documents(policies map[string]string, keepEmpty bool) types.Map {
 	if len(policies) == 0 && !keepEmpty {
 		return types.MapNull(jsontypes.NormalizedType{})
@@ -123,7 +125,7 @@ func Documents(policies map[string]string, keepEmpty bool) types.Map {
 	return types.MapValueMust(jsontypes.NormalizedType{}, out)
 }
 
-// Common returns the live values of the declared keys.
+// Common returns the live values of the keys that are declared.
 func Common(declared, live map[string]string) map[string]string {
 	out := make(map[string]string, len(declared))
 	for key := range declared {
@@ -134,7 +136,8 @@ func Common(declared, live map[string]string) map[string]string {
 	return out
 }
 
-// RoleError is a diagnostic about a role; one whose name is taken says how to import it.
+// RoleError returns the diagnostic of an error about a role. If the name is taken, it says how to
+// import the role.
 func RoleError(name string, err error) diag.Diagnostic {
 	if errors.Is(err, fs.ErrExist) {
 		return lifecycle.ExistsAlready(RoleTitle+" "+name, name)

@@ -16,8 +16,8 @@ func (r *Named) WithDefaultTags(tags types.Map) types.Map {
 	return value.Map(all)
 }
 
-// AdoptTags declares the tags of an imported resource: those that are not the
-// provider's defaults are its own.
+// AdoptTags returns the attributes tags and tags_all of an imported resource. Its own tags are those
+// that are not default tags of the provider.
 func AdoptTags(live, defaults map[string]string) (own, all types.Map) {
 	rest := maps.Clone(live)
 	maps.DeleteFunc(rest, func(key, value string) bool { d, ok := defaults[key]; return ok && d == value })
@@ -27,7 +27,7 @@ func AdoptTags(live, defaults map[string]string) (own, all types.Map) {
 	return value.Map(rest), value.Map(live)
 }
 
-// RefreshTags returns what is left of the declared tags.
+// RefreshTags returns the live values of the declared tags.
 func RefreshTags(declared types.Map, live map[string]string) types.Map {
 	if declared.IsNull() {
 		return declared

@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 )
 
-// Timeouts are the timeouts of a resource in AWS.
+// Timeouts returns the block timeouts of a resource in AWS.
 func Timeouts(ctx context.Context) map[string]schema.Block {
 	const lag = ", such as `5m`, including waiting until the change is visible everywhere in AWS. By default each of these waits lasts at most 45 seconds."
 	return map[string]schema.Block{"timeouts": timeouts.Block(ctx, timeouts.Opts{

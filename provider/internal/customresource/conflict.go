@@ -9,14 +9,16 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/wire"
 )
 
-// ForceConflicts is the attribute that takes fields away from other managers.
+// ForceConflicts is the name of the attribute with which a resource takes over fields of other field
+// managers.
 const ForceConflicts = "force_conflicts"
 
-// objects are those of the kind, declared as the resource wants conflicts to be met.
+// objects returns access to the objects of the kind. It forces conflicts if the resource says so, or
+// else the provider block.
 func (r *Resource) objects(cluster session.Cluster, m *wire.Model) session.Objects {
 	force := r.session.Config.Manager.Force
 	if own := m.Attribute(ForceConflicts); own.IsKnown() && !own.IsNull() {
-		_ = own.As(&force) // which fails for other types only
+		_ = own.As(&force) // fails only for other types
 	}
 	if force {
 		return cluster.Forced(r.kind.Object())
@@ -24,7 +26,7 @@ func (r *Resource) objects(cluster session.Cluster, m *wire.Model) session.Objec
 	return cluster.Objects(r.kind.Object())
 }
 
-// reportDrift warns of fields that somebody has changed in the cluster, with both values.
+// reportDrift warns of fields that somebody has changed in the cluster. It shows both values.
 func (f *PlanCheck) reportDrift(conflicts []lifecycle.Conflict) {
 	for _, c := range conflicts {
 		was, _ := c.Value(f.Before)

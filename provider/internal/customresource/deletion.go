@@ -20,13 +20,13 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/wire"
 )
 
-// An object whose deletion somebody has asked for stays until its finalizers are gone.
-// What is written to it meanwhile goes with it, so that it is replaced and never updated.
+// An object that is being deleted exists until its finalizers are removed. An update would be lost
+// with it, so that a plan always replaces it.
 
-// DeletionTimestamp is the attribute by which a plan says so.
+// DeletionTimestamp is the name of the attribute that is set while the object is being deleted.
 const DeletionTimestamp = "deletion_timestamp"
 
-// DeletionAttribute is the attribute in a schema.
+// DeletionAttribute returns the attribute deletion_timestamp.
 func DeletionAttribute() schema.StringAttribute {
 	return schema.StringAttribute{
 		Computed: true,
@@ -35,7 +35,7 @@ func DeletionAttribute() schema.StringAttribute {
 	}
 }
 
-// deletionTimestampOf is the attribute of a live object.
+// deletionTimestampOf returns the value of the attribute for a live object.
 func deletionTimestampOf(live *unstructured.Unstructured) types.String {
 	if at := live.GetDeletionTimestamp(); at != nil {
 		return types.StringValue(at.UTC().Format(time.RFC3339))
@@ -43,7 +43,7 @@ func deletionTimestampOf(live *unstructured.Unstructured) types.String {
 	return types.StringNull()
 }
 
-// planStaying plans an object that is not being deleted. One that is has to be replaced.
+// planStaying plans that the object is not being deleted. If it is, it must be replaced.
 func planStaying(m, state *wire.Model, resp *resource.ModifyPlanResponse) *wire.Model {
 	if state != nil && !state.Attribute(DeletionTimestamp).IsNull() {
 		resp.RequiresReplace = append(resp.RequiresReplace, path.Root(DeletionTimestamp))
@@ -51,11 +51,11 @@ func planStaying(m, state *wire.Model, resp *resource.ModifyPlanResponse) *wire.
 	return m.Without(DeletionTimestamp)
 }
 
-// errDeleting says that an object is being deleted.
+// errDeleting means that an object is being deleted.
 var errDeleting = errors.New("it is being deleted")
 
-// deletion says since when an object is being deleted and what holds it, nil for one
-// that stays.
+// deletion returns an errDeleting that says since when the object is being deleted and what blocks
+// that. It returns nil if the object is not being deleted.
 func deletion(ctx context.Context, cluster session.Cluster, live *unstructured.Unstructured) error {
 	at := live.GetDeletionTimestamp()
 	if at == nil {
@@ -74,7 +74,7 @@ func deletion(ctx context.Context, cluster session.Cluster, live *unstructured.U
 	return fmt.Errorf("%w%s", errDeleting, strings.TrimPrefix(strings.Join(lines, "\n"), errDeleting.Error()))
 }
 
-// reportDeletion warns that an object is on its way out.
+// reportDeletion warns if an object is being deleted.
 func (r *Resource) reportDeletion(ctx context.Context, cluster session.Cluster, live *unstructured.Unstructured, diags *diag.Diagnostics) {
 	if err := deletion(ctx, cluster, live); err != nil {
 		summary, detail := lifecycle.Summarise(fmt.Sprintf("%s %s: %s", r.kind.Title(), live.GetName(), err))
@@ -82,8 +82,8 @@ func (r *Resource) reportDeletion(ctx context.Context, cluster session.Cluster, 
 	}
 }
 
-// create declares a new object. Where one that is being deleted still has the name,
-// it waits until that is gone.
+// create declares a new object. If an object of the name is being deleted, it waits until that is
+// gone.
 func (r *Resource) create(ctx context.Context, cluster session.Cluster, objects session.Objects, name string, spec map[string]any) error {
 	err := objects.Create(ctx, name, spec)
 	if !apierrors.IsAlreadyExists(err) {

@@ -12,7 +12,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/wire"
 )
 
-// ManifestOf is an object of a kind.
+// ManifestOf returns the manifest of an object.
 func ManifestOf(object session.Kind, name string, spec map[string]any) map[string]any {
 	return map[string]any{
 		"apiVersion": object.Resource.GroupVersion().String(),
@@ -22,14 +22,15 @@ func ManifestOf(object session.Kind, name string, spec map[string]any) map[strin
 	}
 }
 
-// translator puts findings in terms of the configuration.
+// translator translates findings about an object to the terms of the configuration.
 type translator struct {
 	codec wire.Codec
 	typ   tftypes.Object
 	doc   *wire.Document
 }
 
-// translate returns nil for a finding that may be due to what is not known yet.
+// translate returns the diagnostic of a finding. It is nil if the finding may be due to values that
+// are not known yet.
 func (t translator) translate(f finding.Finding) diag.Diagnostic {
 	inSpec, isSpec := strings.CutPrefix(f.Path, "spec")
 	inSpec = strings.TrimPrefix(inSpec, ".")
@@ -43,8 +44,8 @@ func (t translator) translate(f finding.Finding) diag.Diagnostic {
 	return lifecycle.AttributeWarning(root, summary, detail)
 }
 
-// spell says a finding in terms of the configuration: the root attribute that it is
-// about, what is wrong with which attribute, and what would be right.
+// spell returns a finding in terms of the configuration: the root attribute, what is wrong, and what
+// would be right.
 func (t translator) spell(f finding.Finding) (root, summary, detail string) {
 	at := t.place(f.Path)
 	if f.Path == "metadata.name" {
@@ -57,8 +58,7 @@ func (t translator) spell(f finding.Finding) (root, summary, detail string) {
 	return at.Root, summary, finding.Sentence(f.Advice.Spell(t.attribute))
 }
 
-// attribute spells a field of the object as the configuration has it. One that has no
-// attribute stays as it is.
+// attribute returns the attribute of a field of the object, or the field itself if it has none.
 func (t translator) attribute(f finding.Field) string {
 	at := t.place(f.Path)
 	switch {

@@ -1,5 +1,5 @@
-// Package customresource is the resource that stands for one custom resource in the
-// cluster. A Kind says what is particular to Provisioners or node profiles.
+// Package customresource implements the resources that manage one custom resource each. A Kind has
+// what differs between Provisioners and node profiles.
 package customresource
 
 import (
@@ -15,11 +15,12 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/wire"
 )
 
-// Kind is what tells one resource that is a custom resource from another. What
-// they have in common is in customResource.
+// Kind is a kind of custom resource that a Terraform resource manages. Resource has what all kinds
+// have in common.
 type Kind interface {
-	// Title is the word for the object in messages, with its article.
+	// Title is the word for the object in messages, such as "node profile".
 	Title() string
+	// TypeName is the suffix of the resource type, such as "_node_profile".
 	TypeName() string
 	Object() session.Kind
 	Schema(context.Context) schema.Schema
@@ -30,15 +31,15 @@ type Kind interface {
 	Computed(spec map[string]any) (map[string]attr.Value, error)
 	// Remove deletes the live object and waits until it is gone.
 	Remove(context.Context, Removal) error
-	// AwaitGone waits until an object that is being deleted is gone, and says what
-	// holds it if it is not in time.
+	// AwaitGone waits until an object that is being deleted is gone. If the context ends
+	// first, the error says what blocks the deletion.
 	AwaitGone(context.Context, Removal) error
-	// DeleteLimit is how long remove may take if the configuration does not say.
+	// DeleteLimit is the default time limit of Remove.
 	DeleteLimit() time.Duration
 	PlanChecker
 }
 
-// Removal is what a kind needs to remove one of its objects.
+// Removal identifies the object to remove, and has access to it.
 type Removal struct {
 	Name    string
 	Uid     types.UID

@@ -17,7 +17,7 @@ import (
 // objectList lists the objects of one kind for `terraform query`.
 type objectList struct{ of Resource }
 
-// NewList returns the list of the objects of a kind.
+// NewList returns the list resource of a kind.
 func NewList(k Kind) list.ListResource { return &objectList{Resource{kind: k}} }
 
 var _ list.ListResourceWithConfigure = &objectList{}
@@ -57,7 +57,7 @@ func (l *objectList) List(ctx context.Context, req list.ListRequest, stream *lis
 	}
 }
 
-// result is one object, with its whole state if that is asked for.
+// result returns one object, with its whole state if the request asks for that.
 func (l *objectList) result(ctx context.Context, req list.ListRequest, live *unstructured.Unstructured) list.ListResult {
 	out := req.NewListResult(ctx)
 	out.DisplayName = live.GetName()

@@ -17,18 +17,17 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/wire"
 )
 
-// MoveState takes an object over that a resource for any manifest has declared,
-// by a `moved` block.
+// MoveState moves the state of kubernetes_manifest and kubectl_manifest with a `moved` block.
 func (r *Resource) MoveState(context.Context) []resource.StateMover {
 	return []resource.StateMover{{StateMover: r.moveManifest}}
 }
 
-// moveManifest declares what the manifest has declared, so that a configuration
-// that says the same plans no change.
+// moveManifest sets the state to what the manifest declares, so that the same configuration plans no
+// change.
 func (r *Resource) moveManifest(ctx context.Context, req resource.MoveStateRequest, resp *resource.MoveStateResponse) {
 	read := manifestReader(req.SourceTypeName, req.SourceProviderAddress)
 	if read == nil {
-		return // none of those that hold manifests
+		return // the resource type has no manifest
 	}
 	declared, err := readManifest(read, req.SourceRawState, r.kind)
 	if err != nil {
@@ -52,8 +51,8 @@ func (r *Resource) moveManifest(ctx context.Context, req resource.MoveStateReque
 	lifecycle.SetName(ctx, resp.TargetIdentity, declared.GetName(), &resp.Diagnostics)
 }
 
-// manifestReader returns how a resource type holds its manifest, nil if it holds
-// none.
+// manifestReader returns the function that reads the manifest in the state of a resource type, or nil
+// if it has none.
 func manifestReader(typeName, provider string) func(json.RawMessage) (map[string]any, error) {
 	namespace, name, _ := strings.Cut(provider[strings.Index(provider, "/")+1:], "/")
 	switch {
@@ -65,8 +64,8 @@ func manifestReader(typeName, provider string) func(json.RawMessage) (map[string
 	return nil
 }
 
-// manifestValue reads the state of kubernetes_manifest, whose argument has a
-// type of its own beside the value.
+// manifestValue reads the state of kubernetes_manifest, which has the type of its argument besides the
+// value.
 func manifestValue(state json.RawMessage) (map[string]any, error) {
 	var held struct {
 		Manifest struct {
@@ -79,7 +78,7 @@ func manifestValue(state json.RawMessage) (map[string]any, error) {
 	return jsonObject(held.Manifest.Value)
 }
 
-// manifestText reads the state of kubectl_manifest, which holds YAML.
+// manifestText reads the state of kubectl_manifest, which contains YAML.
 func manifestText(state json.RawMessage) (map[string]any, error) {
 	var held struct {
 		Body string `json:"yaml_body"`

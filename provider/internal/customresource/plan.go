@@ -9,7 +9,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/wire"
 )
 
-// ValidateConfig applies the rules of the API to what is known, without a cluster.
+// ValidateConfig applies the rules of the API to what is known. It needs no cluster.
 func (r *Resource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
 	var m *wire.Model
 	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
@@ -29,8 +29,8 @@ func (r *Resource) ValidateConfig(ctx context.Context, req resource.ValidateConf
 	}
 }
 
-// ModifyPlan predicts the computed attributes, says at once if there is no way to
-// a cluster, and looks ahead at what a change will do.
+// ModifyPlan predicts the computed attributes and checks the effect of a change. It is an error if no
+// cluster is configured.
 func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if r.session != nil && r.session.Known() == nil {
 		if _, err := r.session.Config.Source(); err != nil {
@@ -38,7 +38,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 			return
 		}
 	}
-	// A plan to destroy and a resource that is yet to be created have no model.
+	// There is no plan for a destroy, and no state for a creation.
 	var state, m *wire.Model
 	if !req.State.Raw.IsNull() {
 		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)

@@ -22,20 +22,20 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/wire"
 )
 
-// PlanChecker looks ahead at what a change of one kind of object will do.
+// PlanChecker checks the effect of a change of one kind of object during a plan.
 type PlanChecker interface {
-	// Draft keeps a planned object, so that others can be judged together with it.
+	// Draft keeps a planned object, so that other objects can be checked together with it.
 	Draft(d *session.Drafts, name string, spec map[string]any) session.Turn
-	// CheckChange judges a change and returns the computed attributes that it settles.
+	// CheckChange checks a change and returns the computed attributes that follow from it.
 	CheckChange(context.Context, *PlanCheck) map[string]attr.Value
-	// CheckRemoval judges a removal.
+	// CheckRemoval checks a removal.
 	CheckRemoval(context.Context, *PlanCheck)
-	// Settles names the computed attributes that CheckChange settles.
+	// Settles names the computed attributes that CheckChange returns.
 	Settles() []string
 }
 
-// PlanCheck is one look ahead. What cannot be reached is no error: what was not
-// checked is reported.
+// PlanCheck is the check of one planned change. If it cannot reach something, that is not an error,
+// but a warning about what was not checked.
 type PlanCheck struct {
 	lifecycle.Gaps
 	Before map[string]any // spec of the state, nil for a new object
@@ -45,12 +45,12 @@ type PlanCheck struct {
 	translator translator
 }
 
-// change is the change of one resource that is planned.
+// change is the planned change of one resource.
 type change struct {
 	state   *wire.Model // nil for a new object
 	planned *wire.Model
-	doc     *wire.Document // what is planned
-	created bool           // no resource has had the name
+	doc     *wire.Document // of planned
+	created bool           // no resource has the name in its state
 }
 
 // lookAhead judges a planned object with the catalogue and the cluster, if there
@@ -91,8 +91,7 @@ func (r *Resource) lookAhead(ctx context.Context, c change, diags *diag.Diagnost
 	return planned
 }
 
-// reportUnknown says that a change was not judged, since a part of it is known only
-// after apply. What is computed depends on it too.
+// reportUnknown reports that a change was not checked because a part of it is known only after apply.
 func (r *Resource) reportUnknown(m *wire.Model, diags *diag.Diagnostics, doc *wire.Document) {
 	if doc == nil || r.session == nil || r.session.Config.PlanChecks == session.ChecksOff {
 		return
@@ -105,13 +104,13 @@ func (r *Resource) reportUnknown(m *wire.Model, diags *diag.Diagnostics, doc *wi
 	f.Report()
 }
 
-// settled returns an object after it was applied: what a look ahead has left open
-// is null, and numbers within are those of the last look.
+// settled returns the state of an object after an apply: computed attributes that the plan's check has
+// left unknown are null, and unknown numbers in them are those of the last check.
 func (r *Resource) settled(m *wire.Model) (*wire.Model, error) {
 	return m.Known(r.session.Drafts.Replaced(m.Name()), r.kind.Settles()...)
 }
 
-// checkRemoval judges the removal of an object.
+// checkRemoval checks the removal of an object.
 func (r *Resource) checkRemoval(ctx context.Context, state *wire.Model, diags *diag.Diagnostics) {
 	if r.session == nil || r.session.Config.PlanChecks == session.ChecksOff || r.session.Known() != nil {
 		return
@@ -124,8 +123,8 @@ func (r *Resource) PlanCheck(name string, diags *diag.Diagnostics) *PlanCheck {
 	return &PlanCheck{Gaps: lifecycle.Gaps{Session: r.session, Title: r.kind.Title(), Name: name, Diags: diags}}
 }
 
-// taken reports whether an object that the resource would create is there already. An
-// access that does not work is reported by the checks that follow.
+// taken reports whether an object that the resource would create exists already. It ignores errors,
+// because the checks that follow report them.
 func (r *Resource) taken(ctx context.Context, f *PlanCheck, planned *wire.Model) bool {
 	cluster, err := f.Session.Cluster(ctx)
 	if err != nil {
@@ -160,8 +159,8 @@ func (r *Resource) tryOut(ctx context.Context, f *PlanCheck, planned *wire.Model
 	switch {
 	case err == nil:
 	case meta.IsNoMatchError(err):
-		// The rules come with the kind, which packhorse_agent may be about to
-		// install; they are this provider's own, and have been checked.
+		// packhorse_agent may be about to install the kind. Its rules are those of this
+		// provider, which have been checked already.
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsConflict(err):
 		f.Diags.Append(lifecycle.ExplainError(err, f.Title, f.Name))
 	default:
@@ -169,7 +168,7 @@ func (r *Resource) tryOut(ctx context.Context, f *PlanCheck, planned *wire.Model
 	}
 }
 
-// ReportFindings adds findings to the diagnostics of the plan, each with the detail.
+// ReportFindings adds findings to the diagnostics of the plan. The detail is added to each.
 func (f *PlanCheck) ReportFindings(findings finding.List, detail string) {
 	for _, found := range findings {
 		root, summary, advice := f.translator.spell(found)
@@ -182,9 +181,8 @@ func (f *PlanCheck) ReportFindings(findings finding.List, detail string) {
 	}
 }
 
-// Replaced tells which nodes the change replaces: those that stay with all the changes
-// that were planned before it, so that each node is counted once, by the first change
-// that replaces it.
+// Replaced returns the nodes that the change replaces. It does not include nodes that changes which
+// were planned before it replace anyway, so that each node is counted once.
 func (f *PlanCheck) Replaced(ctx context.Context, live *cluster.Survey, stock *session.Stock) plancheck.Replacement {
 	if f.Before == nil {
 		return plancheck.Replacement{}

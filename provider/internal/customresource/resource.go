@@ -16,7 +16,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/wire"
 )
 
-// Resource is a Terraform resource that is one object in the cluster.
+// Resource is a Terraform resource that manages one object in the cluster.
 type Resource struct {
 	kind    Kind
 	session *session.Session
@@ -32,22 +32,22 @@ func (r *Resource) Namings() []lifecycle.Naming {
 	return []lifecycle.Naming{{Attribute: "name", Title: r.kind.Title()}}
 }
 
-// Metadata names the type of the resource.
+// Metadata sets the type of the resource.
 func (r *Resource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
 	resp.TypeName = req.ProviderTypeName + r.kind.TypeName()
 }
 
-// Schema is that of the kind.
+// Schema returns the schema of the kind.
 func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = r.kind.Schema(ctx)
 }
 
-// IdentitySchema is that of a name.
+// IdentitySchema returns the schema of an identity that consists of a name.
 func (r *Resource) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
 	resp.IdentitySchema = lifecycle.NameIdentity("Name of the object in the cluster.")
 }
 
-// Configure takes the session of the provider.
+// Configure sets the session.
 func (r *Resource) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
 	r.session = lifecycle.SessionOf(req, resp)
 }
@@ -167,7 +167,7 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	objects := cluster.Objects(r.kind.Object())
 	live, err := objects.Recall(ctx, name)
 	if lifecycle.Gone(err) {
-		live, err = objects.Get(ctx, name) // a list may be older than the object
+		live, err = objects.Get(ctx, name) // it may have been created since the list was read
 	}
 	if lifecycle.Gone(err) {
 		return
@@ -197,8 +197,8 @@ func (r *Resource) encode(m *wire.Model, diags *diag.Diagnostics) *wire.Document
 	return doc
 }
 
-// refresh is the state that a live object gives. One that cannot be read leaves the
-// state as it is, with a warning, so that it can still be destroyed or corrected.
+// refresh returns the state of a live object. If that cannot be decoded, the state stays as it is, with
+// a warning, so that the object can still be destroyed or corrected.
 func (r *Resource) refresh(ctx context.Context, state *wire.Model, live *unstructured.Unstructured, imported bool, diags *diag.Diagnostics) *wire.Model {
 	now, err := r.read(ctx, state, live, imported)
 	if err != nil {
@@ -239,7 +239,7 @@ func (r *Resource) save(ctx context.Context, state *tfsdk.State, m *wire.Model, 
 	diags.Append(state.Set(ctx, settled)...)
 }
 
-// specNow is the spec of a live object in the terms of the state, nil if it cannot be read.
+// specNow returns the fields of a live object that the state declares, or nil if they cannot be decoded.
 func (r *Resource) specNow(ctx context.Context, state *wire.Model, live *unstructured.Unstructured) map[string]any {
 	if live == nil {
 		return nil
@@ -267,7 +267,7 @@ func (r *Resource) withComputed(ctx context.Context, m *wire.Model, doc *wire.Do
 	return m.With(ctx, computed)
 }
 
-// UpgradeState upgrades from older versions.
+// UpgradeState upgrades states of older versions.
 func (r *Resource) UpgradeState(context.Context) map[int64]resource.StateUpgrader {
 	return lifecycle.StateUpgraders()
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 )
 
-// callLimit is how long it may take to declare an object to the cluster.
+// callLimit is the default time limit for creating or updating an object.
 const callLimit = 2 * time.Minute
 
-// Timeouts are the timeouts of a custom resource.
+// Timeouts returns the block timeouts of a custom resource, with a description of the deletion's.
 func Timeouts(ctx context.Context, deletion string) map[string]schema.Block {
 	return map[string]schema.Block{"timeouts": timeouts.Block(ctx, timeouts.Opts{
 		Create: true, CreateDescription: "How long to try to create the object, such as `5m`. 2 minutes by default.",

@@ -9,8 +9,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 )
 
-// KeepSpelling is a plan modifier for strings and maps of strings: a value that
-// is only spelt differently from the state's is no change.
+// KeepSpelling is a plan modifier for strings and maps of strings. It keeps the state's spelling of a
+// value that means the same, so that there is no change.
 type KeepSpelling struct{}
 
 var (

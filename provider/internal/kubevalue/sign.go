@@ -12,9 +12,9 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 )
 
-// UnsignedZero is a validator for quantities, durations and maps of them: the API
-// server takes a zero with a minus sign for a negative amount. What is negative indeed is
-// reported by the rules of the API.
+// UnsignedZero is a validator for quantities, durations and maps of them. It refuses a zero with a
+// minus sign, which the API server considers negative. The rules of the API report other negative
+// values.
 type UnsignedZero struct{}
 
 var (
@@ -22,10 +22,10 @@ var (
 	_ validator.Map    = UnsignedZero{}
 )
 
-// Description says what the validator demands.
+// Description says what the validator requires.
 func (UnsignedZero) Description(context.Context) string { return "A zero has no sign." }
 
-// MarkdownDescription says what the validator demands.
+// MarkdownDescription says what the validator requires.
 func (u UnsignedZero) MarkdownDescription(ctx context.Context) string { return u.Description(ctx) }
 
 // ValidateString checks one value.

@@ -1,5 +1,5 @@
-// Package kubevalue holds the Terraform string type of values that are compared by
-// meaning: Kubernetes quantities and durations.
+// Package kubevalue contains the Terraform string type of Kubernetes quantities and durations, which are
+// compared by their meaning.
 package kubevalue
 
 import (
@@ -14,9 +14,9 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 )
 
-// Type is the type of a Kubernetes quantity such as "500m" or "10Gi", and of a duration
-// such as "90s" or "1h30m". One type serves both, because what is valid as either of them
-// is equal as a quantity exactly if it is equal as a duration.
+// Type is the type of a Kubernetes quantity such as "500m" or "10Gi", and of a duration such as "90s" or
+// "1h30m". One type serves both: two texts that are valid as quantities and as durations are equal as the
+// one exactly if they are equal as the other.
 type Type struct{ basetypes.StringType }
 
 // Value is a quantity or a duration: "500m" equals "0.5", "1k" equals "1000", and "90s"
@@ -54,13 +54,13 @@ func (t Type) ValueFromTerraform(ctx context.Context, in tftypes.Value) (attr.Va
 // Type returns Type.
 func (v Value) Type(context.Context) attr.Type { return Type{} }
 
-// Equal reports whether both are spelt the same.
+// Equal reports whether both have the same spelling.
 func (v Value) Equal(o attr.Value) bool {
 	other, ok := o.(Value)
 	return ok && v.StringValue.Equal(other.StringValue)
 }
 
-// StringSemanticEquals reports whether both are the same amount or the same length of time.
+// StringSemanticEquals reports whether both are the same quantity or the same duration.
 func (v Value) StringSemanticEquals(_ context.Context, o basetypes.StringValuable) (bool, diag.Diagnostics) {
 	other, ok := o.(Value)
 	return ok && same(v.ValueString(), other.ValueString()), nil

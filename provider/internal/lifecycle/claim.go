@@ -13,7 +13,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
-// Naming is an attribute by which a resource names something that exists only once.
+// Naming is an attribute with which a resource names something that can exist only once.
 type Naming struct {
 	Attribute, Title string
 	// Look returns an error for what has the planned name in AWS already, nil if
@@ -27,7 +27,7 @@ type Claimant interface {
 	Namings() []Naming
 }
 
-// Resource is what every resource of the provider that is an object of its own can do.
+// Resource is implemented by all resources of the provider except packhorse_agent.
 type Resource interface {
 	Claimant
 	resource.ResourceWithConfigure
@@ -39,8 +39,8 @@ type Resource interface {
 	resource.ResourceWithValidateConfig
 }
 
-// Claim notes that a resource declares something of a name, and reports whether that is
-// new to all resources. Two that declare the same are an error.
+// Claim notes that a resource declares a name, and reports whether no other resource declares it or has
+// it in its state. If two resources declare the same name, it adds an error.
 func Claim(ctx context.Context, s *session.Session, n Naming, req resource.ModifyPlanRequest, name string, diags *diag.Diagnostics) (created bool) {
 	if s == nil || name == "" {
 		return false
@@ -50,7 +50,7 @@ func Claim(ctx context.Context, s *session.Session, n Naming, req resource.Modif
 	case !req.State.Raw.IsNull() && Text(ctx, req.State.GetAttribute, n.Attribute) == name:
 		known, twice = true, s.Claims.Keep(n.Title, name)
 	case req.State.Raw.IsNull() && recorded(ctx, req.Private):
-		return false // the second half of a replacement, of which the first has been planned
+		return false // the creation of a replacement, whose deletion has been planned
 	default:
 		twice, known = s.Claims.Create(n.Title, name)
 	}

@@ -17,7 +17,7 @@ type Conflict struct{ Field, Manager string }
 
 func (c Conflict) String() string { return fmt.Sprintf("%s belongs to %q", c.Field, c.Manager) }
 
-// ConflictsOf lists the fields that other field managers have declared.
+// ConflictsOf returns the conflicts that an error of the API server reports, or nil.
 func ConflictsOf(err error) []Conflict {
 	var status apierrors.APIStatus
 	if !apierrors.IsConflict(err) || !errors.As(err, &status) || status.Status().Details == nil {
@@ -37,12 +37,12 @@ func ConflictsOf(err error) []Conflict {
 	return out
 }
 
-// Value is what a spec has in the conflicting field.
+// Value returns the value of the conflicting field in a spec, and whether the spec has one.
 func (c Conflict) Value(spec map[string]any) (any, bool) {
 	return lookup(spec, strings.TrimPrefix(c.Field, ".spec"))
 }
 
-// lookup follows a path such as .labels.example.com/team, whose names may have dots.
+// lookup follows a path such as .labels.example.com/team, whose names may contain dots.
 func lookup(fields map[string]any, path string) (any, bool) {
 	for name, value := range fields {
 		rest, ok := strings.CutPrefix(path, "."+name)
@@ -61,14 +61,14 @@ func lookup(fields map[string]any, path string) (any, bool) {
 	return nil, false
 }
 
-// Foreign are the conflicts about fields that the resource has not declared before.
-// The others are drift: somebody has changed what it declares.
+// Foreign returns the conflicts about fields that the resource has not declared before. The others are
+// drift.
 func Foreign(conflicts []Conflict, before map[string]any) []Conflict {
 	return slices.DeleteFunc(slices.Clone(conflicts), func(c Conflict) bool { _, ours := c.Value(before); return ours })
 }
 
-// InPlan reports whether the plan has shown that all conflicting fields are changed:
-// they are in the cluster as the state has them.
+// InPlan reports whether the plan has shown the change of all conflicting fields. This is so if the
+// cluster has the values that the state has.
 func InPlan(conflicts []Conflict, before, live map[string]any) bool {
 	return len(conflicts) > 0 && !slices.ContainsFunc(conflicts, func(c Conflict) bool {
 		was, ours := c.Value(before)

@@ -15,11 +15,11 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
-// Gone reports whether an error says that an object is not in the cluster, or
-// not even its kind.
+// Gone reports whether an error means that the cluster does not have an object, or does not serve its
+// kind.
 func Gone(err error) bool { return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) }
 
-// ExplainError turns an error of the cluster into a diagnostic that says what to do.
+// ExplainError returns the diagnostic of an error of the cluster. It says what to do about it.
 func ExplainError(err error, title, name string) diag.Diagnostic {
 	conflicts := ConflictsOf(err)
 	switch {
@@ -39,38 +39,38 @@ func ExplainError(err error, title, name string) diag.Diagnostic {
 	return diag.NewErrorDiagnostic(Summarise(fmt.Sprintf("%s %s: %s", title, name, err)))
 }
 
-// ExistsAlready says how something that is there is taken over.
+// ExistsAlready returns an error that says how to import what exists already.
 func ExistsAlready(what, id string) diag.Diagnostic {
 	return diag.NewErrorDiagnostic(what+" exists already",
 		"Something else has created it. To manage it here, import it:\n\n"+ImportBlock(id))
 }
 
-// ImportBlock is the block that imports something by its id.
+// ImportBlock returns the import block for an id.
 func ImportBlock(id string) string {
 	return fmt.Sprintf("  import {\n    to = <this resource>\n    id = %q\n  }", id)
 }
 
-// managerName finds the name in the API server's message, which reads
+// managerName matches the API server's message
 // `conflict with "NAME" with subresource "X" using VERSION`.
 var managerName = regexp.MustCompile(`conflict with "([^"]*)"`)
 
-// Summarise puts the first line of a message into the summary of a diagnostic,
-// where it tells it apart from others, and the rest into the detail.
+// Summarise splits a message into the summary of a diagnostic, which is the first line, and its detail.
 func Summarise(message string) (summary, detail string) {
 	summary, detail, _ = strings.Cut(message, "\n")
 	return summary, detail
 }
 
-// What stands before an error of the access, and after it.
+// Common parts of diagnostics.
 const (
 	NoCluster      = "no access to the cluster"
 	NoAWS          = "no access to AWS"
 	NothingChanged = "Nothing has been changed."
 )
 
-// ReportOnce reports that a refresh or a plan has no access, for one resource of all.
+// ReportOnce reports that a refresh or a plan has no access to the cluster or to AWS. It does so for the
+// first resource only.
 func ReportOnce(s *session.Session, what string, err error, diags *diag.Diagnostics) {
-	if !s.First("no access") { // to the cluster is often none to AWS
+	if !s.First("no access") { // without access to AWS, there is often none to the cluster
 		return
 	}
 	detail := NothingChanged
@@ -80,7 +80,8 @@ func ReportOnce(s *session.Session, what string, err error, diags *diag.Diagnost
 	diags.AddError(what+": "+err.Error(), detail)
 }
 
-// Unanswered is what to add to an error of AWS after which it is open what was done.
+// Unanswered returns what to add to an error of AWS if it is not known whether the last request took
+// effect.
 func Unanswered(err error) string {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return "Whether AWS has carried out the last call is open. The next plan reads what is there; if it then says that it exists already, import it."
@@ -88,7 +89,7 @@ func Unanswered(err error) string {
 	return ""
 }
 
-// NotRefreshed says why the state stays as it is.
+// NotRefreshed returns a warning that a state was not refreshed, with the reason.
 func NotRefreshed(what string, err error) diag.Diagnostic {
 	return diag.NewWarningDiagnostic(what+" was not refreshed", fmt.Sprintf("The state stays as it was recorded: %s.", err))
 }

@@ -25,11 +25,11 @@ type Gaps struct {
 // gap is what was not checked, and why.
 type gap struct{ what, why string }
 
-// Miss notes what was not checked.
+// Miss notes what was not checked, and why.
 func (g *Gaps) Miss(what, why string) { g.unchecked = append(g.unchecked, gap{what, why}) }
 
-// Skip notes what was not checked. An access that is wrong is an error instead, which
-// is reported once.
+// Skip notes what was not checked because of an error. For a session.ErrWrongAccess, it reports the error
+// instead, once for all resources.
 func (g *Gaps) Skip(what string, err error) {
 	if errors.Is(err, session.ErrWrongAccess) {
 		g.blind = true
@@ -39,7 +39,7 @@ func (g *Gaps) Skip(what string, err error) {
 	g.Miss(what, strings.ReplaceAll(err.Error(), "\n", "; "))
 }
 
-// Report adds one warning with everything that was not checked, by reason.
+// Report adds one warning with everything that was not checked, grouped by reason.
 func (g *Gaps) Report() {
 	if len(g.unchecked) == 0 || g.blind {
 		return

@@ -9,15 +9,15 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 )
 
-// SetName sets the identity of what is known by its name. Terraform before 1.12
-// has no identities and then there is nothing to set.
+// SetName sets an identity that consists of a name. Terraform before 1.12 has no identities, so that
+// identity is nil.
 func SetName(ctx context.Context, identity *tfsdk.ResourceIdentity, name string, diags *diag.Diagnostics) {
 	if identity != nil {
 		diags.Append(identity.SetAttribute(ctx, path.Root("name"), name)...)
 	}
 }
 
-// NameIdentity is the identity of what is known by its name alone.
+// NameIdentity returns the schema of an identity that consists of a name.
 func NameIdentity(description string) identityschema.Schema {
 	return identityschema.Schema{Attributes: map[string]identityschema.Attribute{
 		"name": identityschema.StringAttribute{RequiredForImport: true, Description: description},

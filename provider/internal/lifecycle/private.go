@@ -8,15 +8,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// clusterKey is where the private state holds the cluster that an object is in.
+// clusterKey is the key of the ClusterRecord in private state.
 const clusterKey = "cluster"
 
-// ClusterRecord tells clusters apart.
+// ClusterRecord says in which cluster an object is.
 type ClusterRecord struct {
-	// UID is that of the cluster, empty if it is yet to be seen.
+	// UID is that of the cluster. It is empty until the cluster has been reached.
 	UID types.UID `json:"uid,omitempty"`
-	// Moved says that a resource of another type has declared the object, in
-	// the name of another field manager, and that this one has not changed it yet.
+	// Moved means that another field manager has declared the object, and this resource has not
+	// applied it yet.
 	Moved bool `json:"moved,omitempty"`
 }
 
@@ -35,8 +35,7 @@ func (r ClusterRecord) Save(ctx context.Context, private PrivateState) diag.Diag
 	return private.SetKey(ctx, clusterKey, raw)
 }
 
-// LoadCluster returns what is recorded, nil for an object that has just been
-// imported.
+// LoadCluster returns the record, or nil for an object that has just been imported.
 func LoadCluster(ctx context.Context, private PrivateState, diags *diag.Diagnostics) *ClusterRecord {
 	raw, found := private.GetKey(ctx, clusterKey)
 	diags.Append(found...)
@@ -53,7 +52,7 @@ func LoadCluster(ctx context.Context, private PrivateState, diags *diag.Diagnost
 // Elsewhere reports whether the object is in another cluster than that of the UID.
 func (r *ClusterRecord) Elsewhere(uid types.UID) bool { return r != nil && r.UID != "" && r.UID != uid }
 
-// HasMoved reports whether another resource's field manager still holds the object.
+// HasMoved reports whether the fields still belong to another field manager.
 func (r *ClusterRecord) HasMoved() bool { return r != nil && r.Moved }
 
 // DeclaredKey is where the private state holds that a resource was declared. One

@@ -1,6 +1,5 @@
-// Package lifecycle holds what all resources do besides their own work: identities,
-// private state, time limits, upgrades of states, claims on names that exist only once,
-// and diagnostics for what goes wrong.
+// Package lifecycle contains what all resources need: identities, private state, time limits, upgrades of
+// states, claims of names that can exist only once, and diagnostics.
 package lifecycle
 
 import (

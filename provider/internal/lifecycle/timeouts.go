@@ -11,12 +11,12 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
 )
 
-// OperationLimit returns how long an operation may take, such as
-// timeouts.Value.Create.
+// OperationLimit returns the time limit of an operation from the configuration, or else the given
+// default. timeouts.Value.Create is one.
 type OperationLimit func(context.Context, time.Duration) (time.Duration, diag.Diagnostics)
 
-// WithLimit bounds an operation by what the configuration says, or else by the
-// default; 0 is no bound.
+// WithLimit sets the time limit of an operation from the configuration, or else the default, where 0
+// means no limit.
 func WithLimit(ctx context.Context, limit OperationLimit, otherwise time.Duration, diags *diag.Diagnostics) (context.Context, context.CancelFunc) {
 	longest := value.Collect(limit(ctx, otherwise))(diags)
 	if longest == 0 {

@@ -9,13 +9,13 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// SchemaVersion is that of all resources. Version 0 had fewer attributes, none of them
-// with another meaning; up to version 1 effective requirements were objects; up to
-// version 2 an agent recorded keep_crds = false where the configuration said nothing.
+// SchemaVersion is the schema version of all resources. Version 0 had fewer attributes. In versions 0 and
+// 1, effective_requirements was a list of objects. In versions 0 to 2, the agent's state had
+// keep_crds = false if the configuration did not set it.
 const SchemaVersion = 3
 
-// StateUpgraders bring a state of an older version to this one: attributes that it
-// lacks are null, those that are gone are dropped.
+// StateUpgraders upgrade a state of an older version. New attributes are null, and attributes that no
+// longer exist are dropped.
 func StateUpgraders() map[int64]resource.StateUpgrader {
 	upgrader := resource.StateUpgrader{StateUpgrader: func(ctx context.Context, req resource.UpgradeStateRequest, resp *resource.UpgradeStateResponse) {
 		state, err := upgraded(req.RawState.JSON, resp.State.Schema.Type().TerraformType(ctx))
@@ -35,7 +35,7 @@ func upgraded(state []byte, typ tftypes.Type) (none tftypes.Value, err error) {
 	}
 	delete(attributes, "effective_requirements") // the refresh sets them again
 	if string(attributes["keep_crds"]) == "false" {
-		delete(attributes, "keep_crds") // which nobody need have asked for
+		delete(attributes, "keep_crds") // the configuration need not have set it
 	}
 	if state, err = json.Marshal(attributes); err != nil {
 		return none, err

@@ -1,6 +1,5 @@
-// Package session holds what the provider block says, and the ports to what it
-// gives access to. Connections are made on first use, so that planning something
-// new needs neither a cluster nor AWS.
+// Package session contains the configuration of the provider block, and the ports to the cluster and to
+// AWS. Connections are made on first use, so that planning something new needs neither.
 package session
 
 import (
@@ -16,9 +15,9 @@ type Config struct {
 	Version string
 	// ClusterName is the name of an EKS cluster.
 	ClusterName string
-	// Kubernetes says how any cluster is reached; nil to use ClusterName.
+	// Kubernetes says how to reach a cluster without EKS. It is nil if ClusterName is used.
 	Kubernetes *Kubernetes
-	// KubeConfigPath is from the environment, and used if neither of the others is set.
+	// KubeConfigPath is from the environment. It is used if neither of the others is set.
 	KubeConfigPath string
 
 	AWS         AWS
@@ -27,10 +26,10 @@ type Config struct {
 
 	// PlanChecks is error, warn or off; empty means warn.
 	PlanChecks string
-	// CatalogueFile is the path of a saved catalogue that is used instead of AWS.
+	// CatalogueFile is the path of a saved catalogue to use instead of AWS.
 	CatalogueFile string
 
-	// Unknown lists the attributes that are known only after apply.
+	// Unknown lists the attributes of the block that are known only after apply.
 	Unknown []string
 }
 
@@ -41,24 +40,25 @@ const (
 	ChecksOff   = "off"
 )
 
-// AWS says how AWS is reached. The zero value is the environment's choice.
+// AWS says how to reach AWS. What is not set comes from the environment and the shared configuration
+// files.
 type AWS struct {
 	Region  string
 	Profile string
 	Assume  *AssumedRole
-	// Endpoints by service (eks, iam, sts, …).
+	// Endpoints are URLs by service (eks, iam, sts, …).
 	Endpoints map[string]string
 }
 
-// AssumedRole is assumed with the credentials of the usual chain.
+// AssumedRole is an IAM role to assume. Only ARN is required.
 type AssumedRole struct {
 	ARN         string
-	SessionName string
+	SessionName string // default: terraform-provider-packhorse
 	ExternalID  string
-	Duration    time.Duration // zero means an hour
+	Duration    time.Duration // of the session; default: 15 minutes
 }
 
-// Kubernetes says how a cluster is reached.
+// Kubernetes says how to reach a cluster: with a kubeconfig, or with a host and credentials.
 type Kubernetes struct {
 	ConfigPath    string
 	ConfigContext string
@@ -81,19 +81,20 @@ type Exec struct {
 	Env        map[string]string
 }
 
-// ErrNoCluster says that nothing tells how to reach a cluster.
+// ErrNoCluster means that no cluster is configured.
 var ErrNoCluster = errors.New("no cluster is configured: set `cluster_name` or `kubernetes` in the provider block, or KUBE_CONFIG_PATH in the environment")
 
-// ErrUnknown says that the provider block is known only after apply.
+// ErrUnknown means that the provider block is known only after apply.
 var ErrUnknown = errors.New("the provider block is known only after apply")
 
-// NamesAWS reports whether the provider block asks for an access to AWS. Without
-// that, checks that need one are left out where there is none.
+// NamesAWS reports whether the provider block configures access to AWS. If it does not, missing
+// credentials are not an error, and checks that need them are left out.
 func (c Config) NamesAWS() bool {
 	return c.ClusterName != "" || c.AWS.Profile != "" || c.AWS.Assume != nil
 }
 
-// Source names where the access to the cluster comes from.
+// Source returns how the cluster is reached, for the log. It returns an error if the provider block names
+// no cluster, or is ambiguous or incomplete.
 func (c Config) Source() (string, error) {
 	switch {
 	case c.ClusterName != "" && c.Kubernetes != nil:

@@ -8,9 +8,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 )
 
-// Drafts are the objects that the configuration is about to declare, so that
-// those that are planned later can be judged together with them. Terraform plans
-// what is referred to first. The zero value is empty.
+// Drafts are the planned objects of the configuration. Objects that are planned later are checked together
+// with them. Terraform plans a resource after those that it refers to. The zero value is empty.
 type Drafts struct {
 	mu           sync.Mutex
 	provisioners map[string]drafted[*api.Provisioner]
@@ -20,7 +19,7 @@ type Drafts struct {
 	profiles     map[string]bool
 }
 
-// AddInstanceProfile keeps the name of a planned instance profile.
+// AddInstanceProfile adds the name of a planned instance profile.
 func (d *Drafts) AddInstanceProfile(name string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -37,8 +36,8 @@ func (d *Drafts) HasInstanceProfile(name string) bool {
 	return d.profiles[name]
 }
 
-// Turn is how many drafts there were when one was added. What changes with it is what
-// it adds to those before it.
+// Turn is the position of a draft among all drafts. The effect of a draft is the difference between the
+// drafts up to its turn and those before it.
 type Turn int
 
 // drafted is a draft and its turn.
@@ -47,14 +46,14 @@ type drafted[T any] struct {
 	turn   Turn
 }
 
-// AddProvisioner keeps a planned Provisioner.
+// AddProvisioner adds a planned Provisioner.
 func (d *Drafts) AddProvisioner(p *api.Provisioner) Turn {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return add(&d.provisioners, &d.count, p.Name, p)
 }
 
-// AddTemplate keeps a planned node profile.
+// AddTemplate adds a planned node profile.
 func (d *Drafts) AddTemplate(t *api.AWSNodeTemplate) Turn {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -70,14 +69,14 @@ func add[T any](drafts *map[string]drafted[T], count *Turn, name string, object 
 	return *count
 }
 
-// All is the turn of the last draft.
+// All returns the turn of the last draft.
 func (d *Drafts) All() Turn {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.count
 }
 
-// SetReplaced keeps how many nodes the change of a Provisioner replaces.
+// SetReplaced records how many nodes the change of a Provisioner replaces.
 func (d *Drafts) SetReplaced(provisioner string, nodes int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -87,22 +86,22 @@ func (d *Drafts) SetReplaced(provisioner string, nodes int) {
 	d.replaced[provisioner] = nodes
 }
 
-// Replaced returns what SetReplaced has kept.
+// Replaced returns the number that SetReplaced has recorded.
 func (d *Drafts) Replaced(provisioner string) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.replaced[provisioner]
 }
 
-// Provisioners returns the live ones with the drafts up to a turn in place of those
-// that they change, in the order of their names.
+// Provisioners returns the live Provisioners, with the drafts up to a turn in the place of those that they
+// change, sorted by name.
 func (d *Drafts) Provisioners(live []*api.Provisioner, upTo Turn) []*api.Provisioner {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return overlay(live, d.provisioners, upTo, func(p *api.Provisioner) string { return p.Name })
 }
 
-// Templates does the same for node profiles.
+// Templates is Provisioners for node profiles.
 func (d *Drafts) Templates(live []*api.AWSNodeTemplate, upTo Turn) []*api.AWSNodeTemplate {
 	d.mu.Lock()
 	defer d.mu.Unlock()

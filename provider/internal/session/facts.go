@@ -8,15 +8,16 @@ type Token struct {
 	Expires time.Time
 }
 
-// Facts are what EKS says of a cluster.
+// Facts is EKS's description of a cluster.
 type Facts struct {
 	Name, ARN string
-	// Endpoint is the URL of the API server, and CA the PEM that it is verified with.
+	// Endpoint is the URL of the API server, and CA the PEM bundle that verifies its
+	// certificate.
 	Endpoint, CA string
 	Version      string // such as 1.33
 	Status       string
-	// Issuer is the URL of the OIDC issuer, empty without one, and ProviderARN the
-	// IAM OIDC provider that stands for it, whether or not it exists.
+	// Issuer is the URL of the OIDC issuer, and ProviderARN the ARN of the issuer's IAM OIDC
+	// provider, whether or not that exists. Both are empty without an issuer.
 	Issuer, ProviderARN string
 	VPC                 string
 	Subnets             []string // sorted

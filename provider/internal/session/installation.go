@@ -9,33 +9,33 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
 )
 
-// Installation keeps the agent's own objects in the cluster.
+// Installation manages the agent's own objects in the cluster.
 type Installation interface {
-	// Read returns the live objects in the place of those that are declared, nil
-	// for those that are not there.
+	// Read returns the live object for each declared one, and nil for those that do not exist.
 	Read(ctx context.Context, declared []*unstructured.Unstructured) ([]*unstructured.Unstructured, error)
-	// Check lets the API server judge the objects without storing them. Those whose
-	// namespace or definition is not there yet are left out.
+	// Check validates the objects in a dry run. Objects whose namespace or definition does not
+	// exist yet are not checked.
 	Check(ctx context.Context, objects []*unstructured.Unstructured, force bool) error
-	// Apply declares the objects in their order; definitions are served when the
-	// next one is applied. Force takes fields away from other managers.
+	// Apply declares the objects in order, and waits until each definition is served. Force
+	// takes fields over from other field managers.
 	Apply(ctx context.Context, objects []*unstructured.Unstructured, force bool) error
-	// Await returns once all replicas are up and one leads, or with an error that
-	// says what is missing when the context ends.
+	// Await waits until all replicas are available and one leads. If the context ends first, the
+	// error says what is missing.
 	Await(ctx context.Context, namespace, name string, progress func(string)) (install.Status, error)
 	Status(ctx context.Context, namespace, name string, now time.Time) (install.Status, error)
-	// Remove deletes the objects, the last first, and waits. A namespace in which
-	// others have something is kept, and what that is returned.
+	// Remove deletes the objects in reverse order and waits until they are gone. It keeps a
+	// namespace that contains other objects, and returns these.
 	Remove(ctx context.Context, objects []*unstructured.Unstructured) (kept []string, err error)
-	// RemoveLease deletes the Lease that the agent has made in its namespace.
+	// RemoveLease deletes the Lease of leader election in the agent's namespace.
 	RemoveLease(ctx context.Context, namespace string) error
 
-	// Holdings are what depends on the installation, whoever has declared it.
+	// Holdings returns what depends on the installation.
 	Holdings(context.Context) (install.Holdings, error)
-	// Drain deletes the named Provisioners and waits until their nodes and machines
-	// are gone, and those of Provisioners that are being deleted or gone already.
-	// It takes an agent: install.ErrNoAgent.
+	// Drain deletes the named Provisioners, and waits until their nodes are gone, and the nodes of
+	// Provisioners that are being deleted or are gone already. If there are such nodes and no agent
+	// leads, it deletes nothing and returns install.ErrNoAgent.
 	Drain(ctx context.Context, provisioners []string, progress func(remaining []string)) error
-	// Release lets go of all nodes without draining, and returns them.
+	// Release removes what makes nodes and Provisioners depend on an agent, without draining. It
+	// returns the nodes.
 	Release(context.Context) ([]install.Node, error)
 }

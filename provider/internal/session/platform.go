@@ -14,33 +14,32 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard"
 )
 
-// Connect prepares what a provider block gives access to. It calls nothing.
+// Connect returns the platform of a provider block. It makes no request.
 type Connect func(Config) Platform
 
-// Platform is what a provider block gives access to, connected on first use.
+// Platform is what a provider block gives access to. Connections are made on first use.
 type Platform interface {
 	Cluster(context.Context) (Cluster, error)
-	// Region is that of all calls of AWS, as the provider block, the environment or a
-	// profile says.
+	// Region returns the AWS region from the provider block, the environment or a profile.
 	Region(context.Context) (string, error)
 	Account(context.Context) (*Account, error)
-	// Stock is what AWS sells now to the cluster of the provider block.
+	// Stock returns what the cluster of the provider block can buy from AWS now.
 	Stock(context.Context) (*Stock, error)
-	// Token is a bearer token for the cluster of the provider block, and when it expires.
+	// Token returns a bearer token for the cluster of the provider block.
 	Token(context.Context) (Token, error)
-	// Discover finds what can be adopted in the cluster of the provider block.
+	// Discover finds what can be imported from the cluster of the provider block.
 	Discover(context.Context) ([]onboard.Item, error)
-	// Facts are what EKS says of the cluster of the provider block.
+	// Facts returns EKS's description of the cluster of the provider block.
 	Facts(context.Context) (*Facts, error)
 }
 
-// Cluster is the API server.
+// Cluster is a Kubernetes cluster.
 type Cluster interface {
-	// UID is that of the namespace kube-system: another one is another cluster.
+	// UID identifies the cluster. It is the UID of the namespace kube-system.
 	UID() types.UID
-	// Objects are the custom resources of a kind, leaving fields to other managers.
+	// Objects returns the custom resources of a kind. Fields of other field managers are conflicts.
 	Objects(Kind) Objects
-	// Forced are the same, taking fields away from other managers.
+	// Forced is Objects, except that it takes fields over from other field managers.
 	Forced(Kind) Objects
 	Teardown() Teardown
 	Accounts() Annotation
@@ -55,43 +54,43 @@ type Kind struct {
 	Resource schema.GroupVersionResource
 }
 
-// Manager says in whose name fields are declared.
+// Manager is the field manager that owns the declared fields.
 type Manager struct {
 	Name string
-	// Force takes fields away from other managers instead of reporting a conflict.
+	// Force takes fields over from other field managers instead of reporting a conflict.
 	Force bool
 }
 
-// Objects declares custom resources of one kind by server-side apply. Errors are
-// those of the API server: apierrors.IsNotFound, IsAlreadyExists and IsConflict
-// tell them apart, and meta.IsNoMatchError a kind that is not installed.
+// Objects declares custom resources of one kind with server-side apply. Its errors satisfy
+// apierrors.IsNotFound, IsAlreadyExists or IsConflict, or meta.IsNoMatchError if the cluster does not serve
+// the kind.
 type Objects interface {
 	Get(ctx context.Context, name string) (*unstructured.Unstructured, error)
-	// Recall is Get for a refresh: many are read by one request, and may be some
-	// seconds old.
+	// Recall is like Get, but reads many objects with one request and may return a state that is
+	// some seconds old. It is for a refresh.
 	Recall(ctx context.Context, name string) (*unstructured.Unstructured, error)
 	Create(ctx context.Context, name string, spec map[string]any) error
-	// Update also removes what was declared before and is not any more.
+	// Update also removes fields that were declared before and are not declared any more.
 	Update(ctx context.Context, name string, before, spec map[string]any) error
 	Delete(ctx context.Context, name string, uid types.UID, propagation metav1.DeletionPropagation) error
-	// Check lets the API server judge an object without storing it.
+	// Check validates an object in a dry run.
 	Check(ctx context.Context, name string, spec map[string]any) error
-	// List returns all objects of the kind, in the order of their names.
+	// List returns all objects of the kind, sorted by name.
 	List(context.Context) ([]*unstructured.Unstructured, error)
 }
 
-// Teardown follows the removal of Provisioners.
+// Teardown follows the deletion of Provisioners.
 type Teardown interface {
 	// Nodes returns the names of a Provisioner's nodes.
 	Nodes(ctx context.Context, provisioner string) ([]string, error)
-	// AgentAlive reports whether an agent is at work that drains nodes.
+	// AgentAlive reports whether an agent leads, which can drain nodes.
 	AgentAlive(ctx context.Context, now time.Time) (bool, error)
-	// Wait returns once the Provisioner and its nodes are gone, or with an error
-	// that names what remains when the context ends.
+	// Wait waits until the Provisioner and its nodes are gone. If the context ends first, the
+	// error names what remains.
 	Wait(ctx context.Context, provisioner string, progress func(remaining []string)) error
 }
 
-// Annotation is the role that ServiceAccounts are annotated with.
+// Annotation is the annotation of ServiceAccounts with an IAM role.
 type Annotation interface {
 	Get(ctx context.Context, namespace, name string) (arn string, err error)
 	Set(ctx context.Context, namespace, name, arn string) error
@@ -110,28 +109,28 @@ type Account struct {
 	Queues       Queues
 }
 
-// Roles keeps IAM roles. A role that is not there is fs.ErrNotExist, one that is
-// there already fs.ErrExist.
+// Roles manages IAM roles. Errors are fs.ErrNotExist if there is no such role, and fs.ErrExist if there is
+// one already.
 type Roles interface {
-	// Create creates the role itself; Update from no policies adds them.
+	// Create creates the role without its policies. Update adds them.
 	Create(context.Context, asset.Role) (arn string, err error)
 	Read(ctx context.Context, name string) (role asset.Role, arn string, err error)
-	// ARN finds a role, which may just have been made, by its name.
+	// ARN returns the ARN of a role. It waits for a role that was just created.
 	ARN(ctx context.Context, name string) (arn string, err error)
 	Update(ctx context.Context, before, now asset.Role) error
 	Delete(context.Context, asset.Role) error
-	// List returns the account's roles, of which only name, path and trust are
-	// filled in, in the order of their names.
+	// List returns the account's roles, sorted by name. Only name, path and trust policy are set.
 	List(context.Context) ([]asset.Role, error)
 }
 
-// Issuers are the OIDC issuers of clusters, and what IAM knows of them.
+// Issuers manages the OIDC issuers of clusters and their OIDC providers in IAM.
 type Issuers interface {
 	// Of returns the URL of an EKS cluster's issuer.
 	Of(ctx context.Context, cluster string) (url string, err error)
-	// EnsureProvider makes IAM trust the issuer. A provider that is missing is
-	// made for the owning role; without an owner it is fs.ErrNotExist.
+	// EnsureProvider makes sure that IAM has an OIDC provider for the issuer, and reports whether
+	// it has created it. It creates one only for an owner, which is the name of a role. Without an
+	// owner, a missing provider is fs.ErrNotExist.
 	EnsureProvider(ctx context.Context, issuer, arn, owner string, tags map[string]string) (created bool, err error)
-	// DeleteProvider deletes the provider if the role has made it.
+	// DeleteProvider deletes the provider if it was created for the owner.
 	DeleteProvider(ctx context.Context, arn, owner string) error
 }

@@ -6,21 +6,20 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 )
 
-// Queues keeps queues and the rules that fill them. A queue that is not there is
-// fs.ErrNotExist, one that is there already fs.ErrExist.
+// Queues manages queues and the rules that send events to them. Errors are fs.ErrNotExist if there is no
+// such queue, and fs.ErrExist if there is one already.
 type Queues interface {
 	Create(context.Context, asset.Queue) (url string, err error)
 	Read(ctx context.Context, name string) (queue asset.Queue, url, arn string, err error)
 	Update(ctx context.Context, url string, before, now asset.Queue) error
 	Delete(ctx context.Context, name, url string) error
 
-	// PutRule brings a rule from one state, which is nothing for a new one, to
-	// another.
+	// PutRule creates a rule, whose declaration before is zero, or changes it.
 	PutRule(ctx context.Context, before, now asset.Rule) (arn string, err error)
-	// ReadRule returns the ARN of a rule that does what is declared, else "".
+	// ReadRule returns the ARN of a rule that does what is declared, or an empty string.
 	ReadRule(context.Context, asset.Rule) (arn string, err error)
 	DeleteRule(ctx context.Context, name string) error
-	// Fed returns the names of the rules with the patterns, in order, by the ARN of
-	// the queue that they put events on.
+	// Fed returns the names of the rules with one of the patterns, sorted, by the ARN of the queue
+	// to which they send events.
 	Fed(ctx context.Context, patterns []string) (map[string][]string, error)
 }

@@ -19,7 +19,7 @@ type Session struct {
 	platform Platform
 	Drafts   Drafts
 	Claims   Claims
-	reported sync.Map // what was reported once, by its text
+	reported sync.Map // keys that First has seen
 
 	stockOnce sync.Once
 	stock     *Stock
@@ -33,7 +33,7 @@ type Session struct {
 // New returns the session of a provider block.
 func New(cfg Config, connect Connect) *Session { return &Session{Config: cfg, platform: connect(cfg)} }
 
-// Known returns ErrUnknown if the provider block is not known yet.
+// Known returns ErrUnknown if a part of the provider block is known only after apply.
 func (s *Session) Known() error {
 	if len(s.Config.Unknown) > 0 {
 		return fmt.Errorf("%w: %s", ErrUnknown, strings.Join(s.Config.Unknown, ", "))
@@ -61,9 +61,8 @@ func (s *Session) Cluster(ctx context.Context) (Cluster, error) {
 	return s.platform.Cluster(ctx)
 }
 
-// ErrWrongAccess says that the access itself is wrong, so that trying again does not
-// help: a cluster that does not exist, credentials that are not taken, a certificate
-// that another authority has signed.
+// ErrWrongAccess means that the access itself is wrong, so that another attempt would fail too: the cluster
+// does not exist, credentials are refused, or another authority has signed the certificate.
 var ErrWrongAccess = errors.New("wrong access")
 
 // First reports whether something is reported for the first time in this session. One
@@ -73,7 +72,7 @@ func (s *Session) First(text string) bool {
 	return !before
 }
 
-// Region returns the AWS region that the provider works in, empty if nothing says it.
+// Region returns the AWS region of the provider, or an empty string if none is configured.
 func (s *Session) Region(ctx context.Context) string {
 	region, err := s.platform.Region(ctx)
 	if err != nil {
@@ -90,8 +89,7 @@ func (s *Session) Account(ctx context.Context) (*Account, error) {
 	return s.platform.Account(ctx)
 }
 
-// Survey returns the cluster as it was when the provider first looked. Plans of
-// many resources share it.
+// Survey returns the state of the cluster at the first call. The plans of all resources share it.
 func (s *Session) Survey(ctx context.Context) (*cluster.Survey, error) {
 	live, err := s.Cluster(ctx)
 	if err != nil {
@@ -109,7 +107,7 @@ func (s *Session) Token(ctx context.Context) (Token, error) {
 	return s.platform.Token(ctx)
 }
 
-// Facts returns what EKS says of the cluster of the provider block.
+// Facts returns EKS's description of the cluster of the provider block.
 func (s *Session) Facts(ctx context.Context) (*Facts, error) {
 	if err := s.named(); err != nil {
 		return nil, err
@@ -117,7 +115,7 @@ func (s *Session) Facts(ctx context.Context) (*Facts, error) {
 	return s.platform.Facts(ctx)
 }
 
-// Discover finds what can be adopted in the cluster of the provider block.
+// Discover finds what can be imported from the cluster of the provider block.
 func (s *Session) Discover(ctx context.Context) ([]onboard.Item, error) {
 	if err := s.named(); err != nil {
 		return nil, err

@@ -12,15 +12,16 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/simulate"
 )
 
-// Stock is what can be bought, and how well that is known.
+// Stock is what can be bought, and where that is known from.
 type Stock struct {
 	Market    simulate.Market
 	Catalogue *offer.Catalogue
 	Region    string
-	// Live: AWS was asked, so that zones are those with subnets and architectures
-	// those with images.
+	// Live means that AWS was asked: the market has only zones with subnets and architectures
+	// with images.
 	Live bool
-	// Note says why AWS was not asked; empty if it was, or a file is what is wanted.
+	// Note says why AWS was not asked. It is empty if AWS was asked, or if the user has chosen a
+	// file.
 	Note string
 }
 
@@ -32,11 +33,11 @@ func (s *Stock) Age(now time.Time) string {
 	return fmt.Sprintf("%s catalogue, %s old", s.Catalogue.Source, now.Sub(s.Catalogue.At).Round(time.Minute))
 }
 
-// ErrNoRegion says that nothing tells which region's catalogue counts.
+// ErrNoRegion means that no region is configured.
 var ErrNoRegion = errors.New("no region: set `region` in the provider block or AWS_REGION in the environment")
 
-// Stock returns what can be bought: from the file that the provider block names,
-// else from AWS, else, with a note, from the embedded table. It is read once.
+// Stock returns what can be bought: from the file that the provider block names, or else from AWS, or else,
+// with a note, from the embedded table. It is read once.
 func (s *Session) Stock(ctx context.Context) (*Stock, error) {
 	if err := s.Known(); err != nil {
 		return nil, err

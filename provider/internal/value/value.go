@@ -1,4 +1,4 @@
-// Package value converts between values of the plugin framework and Go's own.
+// Package value converts between values of the plugin framework and values of Go.
 package value
 
 import (
@@ -11,7 +11,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 )
 
-// TextOf returns the text of a string of any type; empty if it is null, unknown or no string.
+// TextOf returns the text of a string of any string type. It is empty if the value is null, unknown or not a
+// string.
 func TextOf(v attr.Value) string {
 	if s, ok := v.(basetypes.StringValuable); ok {
 		if text, diags := s.ToStringValue(context.Background()); !diags.HasError() {
@@ -21,7 +22,7 @@ func TextOf(v attr.Value) string {
 	return ""
 }
 
-// Fields returns the attributes of an object that are strings and set.
+// Fields returns the attributes of an object that are strings and not null.
 func Fields(o types.Object) map[string]string {
 	out := map[string]string{}
 	for name, value := range o.Attributes() {
@@ -32,7 +33,7 @@ func Fields(o types.Object) map[string]string {
 	return out
 }
 
-// Map returns a map, which is empty for nil.
+// Map returns a map of strings, which is empty for nil.
 func Map(elements map[string]string) types.Map {
 	values := make(map[string]attr.Value, len(elements))
 	for key, e := range elements {
@@ -41,7 +42,7 @@ func Map(elements map[string]string) types.Map {
 	return types.MapValueMust(types.StringType, values)
 }
 
-// valueString is what strings of the framework and of custom types have in common.
+// valueString is implemented by strings of the framework and of custom types.
 type valueString interface{ ValueString() string }
 
 // Strings returns the elements of a map of strings, never nil.
@@ -53,7 +54,7 @@ func Strings(m types.Map) map[string]string {
 	return out
 }
 
-// Elements returns the elements of a set of strings in order.
+// Elements returns the elements of a set of strings, sorted.
 func Elements(s types.Set) []string {
 	var out []string
 	for _, value := range s.Elements() {
@@ -85,7 +86,7 @@ func Collect[T any](value T, found diag.Diagnostics) func(*diag.Diagnostics) T {
 	}
 }
 
-// Declared leaves a string null that is neither declared nor there.
+// Declared returns the live value of a string. If that is empty, a prior null stays null.
 func Declared(prior types.String, live string) types.String {
 	if prior.ValueString() == "" && live == "" {
 		return prior
@@ -110,7 +111,7 @@ func List(values []string) types.List {
 	return types.ListValueMust(types.StringType, out)
 }
 
-// Set returns a set, which is empty for nil.
+// Set returns a set of strings, which is empty for nil.
 func Set(elements []string) types.Set {
 	values := make([]attr.Value, len(elements))
 	for i, e := range elements {

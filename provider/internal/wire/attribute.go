@@ -8,7 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// Place is where the configuration has a field. The zero value is nowhere, or the whole.
+// Place is the position of a field in the configuration. The zero value means the whole, or no position.
 type Place struct {
 	// Root is the name of the root attribute.
 	Root string
@@ -18,9 +18,9 @@ type Place struct {
 	Name string
 }
 
-// Attribute translates the JSON path of a finding about this document, such as
-// `requirements[1].values[0]` or `limits.resources[cpu]`, to how the user wrote
-// it. A path that leaves the schema is translated as far as it goes.
+// Attribute translates a JSON path in this document, such as `requirements[1].values[0]` or
+// `limits.resources[cpu]`, to its place in the configuration. If the path leaves the schema, it returns the
+// place of the last part that does not.
 func (d *Document) Attribute(c Codec, typ tftypes.Object, jsonPath string) (out Place) {
 	at := ""
 	var current tftypes.Type = typ
@@ -54,8 +54,8 @@ func (d *Document) Attribute(c Codec, typ tftypes.Object, jsonPath string) (out 
 	return out
 }
 
-// Undecided reports whether a finding at the JSON path may be due to something
-// that is known only after apply: the path lies at, above or below it.
+// Undecided reports whether a finding at the JSON path may be due to a value that is known only after apply:
+// the path is at, above or below such a value.
 func (d *Document) Undecided(jsonPath string) bool {
 	at := d.originalPath(jsonPath)
 	for _, unknown := range d.Unknown {
@@ -71,7 +71,7 @@ func under(path, ancestor string) bool {
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// original returns the index that the user gave to an element of the list.
+// original returns the index that an element of the list has in the configuration.
 func (d *Document) original(list string, i int) int {
 	if kept := d.kept[list]; i >= 0 && i < len(kept) {
 		return kept[i]
@@ -79,7 +79,7 @@ func (d *Document) original(list string, i int) int {
 	return i
 }
 
-// originalPath replaces the indices of a JSON path by those that the user gave.
+// originalPath replaces the indexes of a JSON path by those in the configuration.
 func (d *Document) originalPath(jsonPath string) string {
 	at, out := "", ""
 	for _, s := range split(jsonPath) {
@@ -105,8 +105,7 @@ func (c Codec) match(typ tftypes.Object, steps []step, root bool) (name string, 
 			return candidate, len(path)
 		}
 	}
-	// A finding about an object without an attribute of its own belongs to
-	// the one attribute below it.
+	// A finding about an object without an attribute of its own is about the attribute below it.
 	for _, candidate := range c.attributes(typ, root) {
 		if path := c.field(candidate); len(steps) < len(path) && slices.Equal(path[:len(steps)], names(steps)) {
 			return candidate, len(steps)
@@ -120,7 +119,7 @@ type step struct {
 	subscript bool
 }
 
-// split takes a path such as a.b[c.d/e][0] apart. Subscripts may hold dots.
+// split splits a path such as a.b[c.d/e][0]. Subscripts may contain dots.
 func split(path string) []step {
 	var steps []step
 	for path != "" {

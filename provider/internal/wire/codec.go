@@ -1,6 +1,6 @@
-// Package wire converts between Terraform values and the JSON of the custom
-// resources. It is driven by the schema's own types, so that an attribute is
-// declared once: its name tells the JSON field, its type the conversion.
+// Package wire converts between Terraform values and the JSON of custom resources. The schema drives the
+// conversion, so that an attribute is declared only once: its name determines the JSON field, and its type
+// the conversion.
 package wire
 
 import (
@@ -11,25 +11,25 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// Codec knows how the attributes of one resource are spelt in JSON. An
-// attribute's field is its name in camel case, unless Fields says otherwise.
+// Codec converts the attributes of one resource. The JSON field of an attribute is its name in camel case,
+// unless Fields has another.
 type Codec struct {
-	// Fields maps an attribute's name to its JSON field. A dotted value reaches
-	// into an object that has no attribute of its own.
+	// Fields maps the names of attributes to JSON fields. A value with dots is a path into objects
+	// that have no attributes of their own.
 	Fields map[string]string
-	// Local lists the root attributes that are no part of the JSON.
+	// Local lists the root attributes that are not part of the JSON.
 	Local []string
 }
 
-// Document is the JSON of one Terraform value and what could not be said yet.
+// Document is the JSON of one Terraform value.
 type Document struct {
 	// Fields is the JSON object. Null and empty attributes are absent from it.
 	Fields map[string]any
-	// Unknown lists the JSON paths of what is known only after apply.
+	// Unknown lists the JSON paths of values that are known only after apply.
 	Unknown []string
 
-	// kept holds, for each list by its JSON path, the original index of every
-	// element that is in Fields. Elements with an unknown part are left out.
+	// kept has the original indexes of the elements of each list that are in Fields, by the JSON
+	// path of the list. Elements with an unknown part are not in Fields.
 	kept map[string][]int
 }
 
@@ -41,7 +41,7 @@ func (c Codec) field(attribute string) []string {
 	return []string{camelCase(attribute)}
 }
 
-// attributes returns the object type's attributes that are in the JSON, in order.
+// attributes returns the attributes of the object type that are in the JSON, sorted.
 func (c Codec) attributes(typ tftypes.Object, root bool) []string {
 	var names []string
 	for name := range typ.AttributeTypes {

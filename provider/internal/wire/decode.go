@@ -8,10 +8,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// Decode converts a JSON object into a value of the type. Fields without an
-// attribute are ignored, absent fields, empty lists and texts and the local
-// attributes are null. A number where the type says string is spelt out, since manifests
-// may write quantities either way.
+// Decode converts a JSON object to a value of the type. It ignores fields without an attribute. Absent
+// fields, empty lists and strings, and the local attributes become null. A number becomes a string if the
+// type requires that, because manifests may write quantities either way.
 func (c Codec) Decode(fields map[string]any, typ tftypes.Object) (tftypes.Value, error) {
 	return c.decodeObject(fields, typ, "")
 }

@@ -7,11 +7,10 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// Encode converts a value of an object type. What is null or empty is left out;
-// an empty text stays where it means something, in maps and lists, and in an
-// object that says nothing else, which must be a mistake. Unknown attributes are left out
-// and listed; a list element with any unknown part is left out as a whole, so
-// that what remains can be checked on its own.
+// Encode converts a value of an object type. Null and empty values are left out. An empty string stays in
+// maps and lists, where it has a meaning, and in an object without other values, which must be a mistake.
+// Unknown attributes are left out and listed. A list element with an unknown part is left out as a whole, so
+// that the rest can be checked on its own.
 func (c Codec) Encode(v tftypes.Value) (*Document, error) {
 	e := encoder{codec: c, doc: &Document{kept: map[string][]int{}}}
 	fields, err := e.object(v, "")
@@ -27,7 +26,7 @@ type encoder struct {
 	doc   *Document
 }
 
-// value returns nil for what is null, unknown or empty.
+// value returns nil for a value that is null, unknown or empty.
 func (e encoder) value(v tftypes.Value, at string) (any, error) {
 	if !v.IsKnown() {
 		e.doc.Unknown = append(e.doc.Unknown, at)
@@ -149,7 +148,7 @@ func scalar(v tftypes.Value, at string) (any, error) {
 	return nil, fmt.Errorf("read %q: no JSON for the type %s", at, v.Type())
 }
 
-// put sets a field below as many objects as the path names.
+// put sets the field at a path, and creates the objects on the way.
 func put(fields map[string]any, path []string, value any) {
 	for _, name := range path[:len(path)-1] {
 		inner, ok := fields[name].(map[string]any)

@@ -2,17 +2,15 @@ package wire
 
 import "github.com/hashicorp/terraform-plugin-go/tftypes"
 
-// Merge returns what the state shall say after a refresh: the live value where
-// the prior state declares something, and the prior value where it does not.
-// What nobody declared belongs to others (another field manager may have set
-// it), and null and empty mean the same, so neither is ever shown as a change.
-// Both values have the same type and are known.
+// Merge returns the value of the state after a refresh: the live value of what the prior state declares, and
+// the prior value of everything else, which belongs to other field managers. Null and empty values mean the
+// same, so that the difference is not shown as a change. Both values must be known and have the same type.
 func Merge(prior, live tftypes.Value) tftypes.Value {
 	return merge(prior, live, false)
 }
 
-// merge takes whole lists as declared: the API server replaces them as a whole,
-// so that inside of one there is nothing that belongs to others.
+// merge has declared set inside lists: the API server replaces a list as a whole, so that nothing in it
+// belongs to other field managers.
 func merge(prior, live tftypes.Value, declared bool) tftypes.Value {
 	switch {
 	case empty(prior) && empty(live):
@@ -66,14 +64,14 @@ func mergeList(typ tftypes.List, prior, live tftypes.Value) tftypes.Value {
 	return tftypes.NewValue(typ, now)
 }
 
-// emptyText recognises the empty text, which Kubernetes does not tell from none.
+// emptyText reports whether a value is an empty string, which Kubernetes does not distinguish from none.
 func emptyText(v tftypes.Value) bool {
 	var text string
 	return v.Type().Is(tftypes.String) && v.IsKnown() && !v.IsNull() && v.As(&text) == nil && text == ""
 }
 
-// empty reports whether a value says nothing: null, an empty text, or a
-// collection or object of nothing but that.
+// empty reports whether a value is null, an empty string or collection, or an object with only such
+// attributes.
 func empty(v tftypes.Value) bool {
 	if v.IsNull() || emptyText(v) {
 		return true

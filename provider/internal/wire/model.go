@@ -8,9 +8,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// Model is a whole resource whose attributes the schema alone names, such as a custom
-// resource with its many fields. Plan.Get and State.Set of the plugin framework convert
-// it as they convert a struct with tfsdk tags; Get takes a pointer to a *Model.
+// Model is a whole resource whose attributes only the schema names, such as a custom resource with many
+// fields. Plan.Get and State.Set of the plugin framework convert it like a struct with tfsdk tags. Get takes a
+// pointer to a *Model.
 type Model struct{ value tftypes.Value }
 
 var (
@@ -18,16 +18,16 @@ var (
 	_ tftypes.ValueCreator   = &Model{}
 )
 
-// FromTerraform5Value takes the value of an object over.
+// FromTerraform5Value implements [tftypes.ValueConverter].
 func (m *Model) FromTerraform5Value(v tftypes.Value) error {
 	m.value = v
 	return nil
 }
 
-// ToTerraform5Value returns the attributes.
+// ToTerraform5Value implements [tftypes.ValueCreator].
 func (m *Model) ToTerraform5Value() (any, error) { return m.attributes(), nil }
 
-// NewModel returns a resource of the type of which only the name is set.
+// NewModel returns a resource of the type in which only the name is set.
 func NewModel(typ tftypes.Object, name string) *Model {
 	attributes := make(map[string]tftypes.Value, len(typ.AttributeTypes))
 	for attribute, t := range typ.AttributeTypes {
@@ -37,16 +37,16 @@ func NewModel(typ tftypes.Object, name string) *Model {
 	return &Model{tftypes.NewValue(typ, attributes)}
 }
 
-// ModelOf returns the resource with the value, which is a known object.
+// ModelOf returns the resource with a value, which must be a known object.
 func ModelOf(v tftypes.Value) *Model { return &Model{v} }
 
-// Type is the type of the resource.
+// Type returns the type of the resource.
 func (m *Model) Type() tftypes.Object { return m.value.Type().(tftypes.Object) }
 
 // Name returns the attribute name, empty while it is unknown or not set.
 func (m *Model) Name() (name string) {
 	if v := m.Attribute("name"); v.IsKnown() {
-		_ = v.As(&name) // fails for other types only
+		_ = v.As(&name) // fails only for other types
 	}
 	return name
 }
@@ -85,8 +85,8 @@ func (m *Model) Keep(other *Model, names ...string) *Model {
 	})
 }
 
-// Known returns a copy in which nothing of the attributes is unknown: an attribute
-// that is unknown as a whole is null, and unknown numbers within are the given one.
+// Known returns a copy in which the attributes have no unknown parts: an attribute that is unknown as a whole
+// becomes null, and unknown numbers in an attribute become the given number.
 func (m *Model) Known(number int, names ...string) (*Model, error) {
 	var failed error
 	out := m.change(func(all map[string]tftypes.Value) {
@@ -118,8 +118,8 @@ func (m *Model) attributes() map[string]tftypes.Value { return Attributes(m.valu
 // EncodeModel is Encode for a whole resource.
 func (c Codec) EncodeModel(m *Model) (*Document, error) { return c.Encode(m.value) }
 
-// DecodeModel returns the resource that live JSON fields give: of those that the state
-// declares, or of all. The local attributes stay as the state has them.
+// DecodeModel converts live JSON fields to a resource: all of them, or only those that the state declares. The
+// local attributes keep their values from the state.
 func (c Codec) DecodeModel(fields map[string]any, state *Model, all bool) (*Model, error) {
 	now, err := c.Decode(fields, state.Type())
 	if err != nil {
@@ -136,5 +136,5 @@ func TypeOf(ctx context.Context, s schema) tftypes.Object {
 	return s.Type().TerraformType(ctx).(tftypes.Object)
 }
 
-// schema is what schemas of the plugin framework have in common.
+// schema is implemented by the schemas of the plugin framework.
 type schema interface{ Type() attr.Type }

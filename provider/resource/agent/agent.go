@@ -20,11 +20,12 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
-// agentTimeout is how long the agent may take to be up if the configuration does
-// not say (images are pulled, and two replicas start one after the other), and
-// agentRemoval how long its nodes may take to drain before it goes.
+// Default time limits.
 const (
+	// agentTimeout is for an installation or an upgrade: images are pulled, and two replicas
+	// start one after the other.
 	agentTimeout = 10 * time.Minute
+	// agentRemoval is for a removal, during which nodes are drained.
 	agentRemoval = 20 * time.Minute
 )
 
@@ -43,27 +44,27 @@ var (
 // New returns the resource packhorse_agent.
 func New() resource.Resource { return &agentResource{} }
 
-// Metadata names the resource's type.
+// Metadata sets the type of the resource.
 func (r *agentResource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
 	resp.TypeName = req.ProviderTypeName + "_agent"
 }
 
-// Schema returns the resource's attributes.
+// Schema returns the schema of the resource.
 func (r *agentResource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = resourceSchema(ctx)
 }
 
-// IdentitySchema returns what tells installations apart.
+// IdentitySchema returns the schema of an identity that consists of a namespace and a name.
 func (r *agentResource) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
 	resp.IdentitySchema = agentIdentity()
 }
 
-// Configure keeps the session of the provider.
+// Configure sets the session.
 func (r *agentResource) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
 	r.session = lifecycle.SessionOf(req, resp)
 }
 
-// ImportState takes NAMESPACE/NAME, or an identity.
+// ImportState imports by NAMESPACE/NAME or identity.
 func (r *agentResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
 	namespace, name, ok := strings.Cut(req.ID, "/")
 	if req.ID == "" {
@@ -106,7 +107,7 @@ func (r *agentResource) Create(ctx context.Context, req resource.CreateRequest, 
 		resp.Diagnostics.Append(agentError(&m, err))
 		return
 	}
-	// From here on something is there, which the state has to know, whatever happens.
+	// From here on, objects may exist, so that the state must be written even after an error.
 	setAgentIdentity(ctx, resp.Identity, m.Namespace.ValueString(), m.Name.ValueString(), &resp.Diagnostics)
 	resp.Diagnostics.Append(lifecycle.ClusterRecord{UID: cluster.UID()}.Save(ctx, resp.Private)...)
 	if err := cluster.Installation().Apply(ctx, objects, m.ForceConflicts.ValueBool()); err != nil {
@@ -122,8 +123,8 @@ func (r *agentResource) Create(ctx context.Context, req resource.CreateRequest, 
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }
 
-// Update declares the installation again, and waits until the new replicas are up.
-// What concerns the state alone needs no agent that is well.
+// Update declares the installation again, and waits until the new replicas are available. If only
+// attributes of the state change, it waits for nothing.
 func (r *agentResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	ctx = r.session.Mask(ctx)
 	var before, m model
@@ -153,8 +154,8 @@ func (r *agentResource) Update(ctx context.Context, req resource.UpdateRequest, 
 		resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 		return
 	}
-	// The plan has shown what others have changed, which is theirs now: a conflict
-	// would only tell it again.
+	// Fields that others have changed belong to them now. The plan has shown these changes, so
+	// that a conflict would say nothing new.
 	err = keeper.Apply(ctx, objects, true)
 	if err == nil {
 		_, err = keeper.Remove(ctx, dropped(old, objects))
@@ -168,8 +169,8 @@ func (r *agentResource) Update(ctx context.Context, req resource.UpdateRequest, 
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }
 
-// dropped are the objects that are not declared any more. The namespace and the
-// definitions are left to whoever keeps them now.
+// dropped returns the objects that are not declared any more, except the namespace and the definitions,
+// which somebody else may manage now.
 func dropped(before, now []*unstructured.Unstructured) (out []*unstructured.Unstructured) {
 	still := pick(before, now)
 	for i, object := range before {
@@ -180,7 +181,7 @@ func dropped(before, now []*unstructured.Unstructured) (out []*unstructured.Unst
 	return out
 }
 
-// objects renders what the model declares, and sets its revision.
+// objects returns the objects that the model declares, and sets its revision.
 func (r *agentResource) objects(ctx context.Context, m *model, diags *diag.Diagnostics) []*unstructured.Unstructured {
 	r.inherit(ctx, m)
 	settings := m.settings(r.session.Config.Version)
@@ -201,7 +202,7 @@ func (r *agentResource) objects(ctx context.Context, m *model, diags *diag.Diagn
 	return objects
 }
 
-// await sets what is known only once the agent is up.
+// await waits until the agent is available, and sets the attributes that are known only then.
 func (r *agentResource) await(ctx context.Context, m *model, keeper session.Installation, diags *diag.Diagnostics) {
 	status, err := keeper.Await(ctx, m.Namespace.ValueString(), m.Name.ValueString(), func(missing string) {
 		tflog.Info(ctx, "waited for the agent", map[string]any{"agent": m.title(), "missing": missing})
@@ -238,7 +239,7 @@ func setAgentIdentity(ctx context.Context, identity *tfsdk.ResourceIdentity, nam
 	}
 }
 
-// UpgradeState upgrades from older versions.
+// UpgradeState upgrades states of older versions.
 func (r *agentResource) UpgradeState(context.Context) map[int64]resource.StateUpgrader {
 	return lifecycle.StateUpgraders()
 }

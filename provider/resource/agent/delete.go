@@ -17,8 +17,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
-// Delete takes the installation away. What is only replaced leaves everything behind
-// that its successor takes over.
+// Delete removes the installation. In a replacement, it keeps everything that the new installation takes
+// over.
 func (r *agentResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	ctx = r.session.Mask(ctx)
 	var m model
@@ -45,8 +45,8 @@ func (r *agentResource) Delete(ctx context.Context, req resource.DeleteRequest, 
 	}
 }
 
-// uninstall does with the nodes what on_destroy says. Then the agent goes first, so
-// that it buys nothing for provisioners that stay, and the definitions last.
+// uninstall treats the nodes as on_destroy says, and then removes the installation. It removes the agent
+// first, so that the agent buys nothing for provisioners that stay, and the definitions last.
 func uninstall(ctx context.Context, m *model, objects []*unstructured.Unstructured, keeper session.Installation, diags *diag.Diagnostics) error {
 	held, err := keeper.Holdings(ctx)
 	if err != nil {
@@ -72,9 +72,9 @@ func uninstall(ctx context.Context, m *model, objects []*unstructured.Unstructur
 	return removeDefinitions(ctx, m, definitions, keeper, diags)
 }
 
-// removeDefinitions deletes the definitions, and with them all that is left of their
-// objects if keep_crds is false. Otherwise objects of others stay, and with them the
-// definitions. Nothing waits any more for an agent that is gone.
+// removeDefinitions deletes the definitions. If objects of theirs exist that others have declared, it
+// deletes these too if keep_crds is false, and otherwise keeps the definitions. In either case, it removes
+// the finalizers for which an agent would be needed.
 func removeDefinitions(ctx context.Context, m *model, definitions []*unstructured.Unstructured, keeper session.Installation, diags *diag.Diagnostics) error {
 	held, err := keeper.Holdings(ctx)
 	if err != nil {
@@ -131,7 +131,7 @@ func splitDefinitions(objects []*unstructured.Unstructured) (definitions, others
 	return definitions, others
 }
 
-// refuse ends a destroy while there are nodes.
+// refuse adds an error if there are nodes.
 func refuse(_ context.Context, m *model, _ session.Installation, held install.Holdings, diags *diag.Diagnostics) {
 	if nodes := held.Nodes; len(nodes) > 0 {
 		diags.AddError(fmt.Sprintf("%s: there are %d nodes, and on_destroy is %q", m.title(), len(nodes), refuseNodes),
@@ -139,8 +139,8 @@ func refuse(_ context.Context, m *model, _ session.Installation, held install.Ho
 	}
 }
 
-// drain lets the agent remove the nodes. Provisioners of others are not deleted
-// unless keep_crds says so, and those that have nodes need an agent.
+// drain lets the agent drain the nodes. Provisioners that others have declared are deleted only if keep_crds
+// is false. Otherwise, if they have nodes, drain adds an error, because these nodes need an agent.
 func drain(ctx context.Context, m *model, keeper session.Installation, held install.Holdings, diags *diag.Diagnostics) {
 	staying := provisionerNames(standing(held.Objects))
 	var leaving []string
@@ -167,7 +167,7 @@ func drain(ctx context.Context, m *model, keeper session.Installation, held inst
 	}
 }
 
-// orphan ends the agent and lets go of the nodes.
+// orphan removes the agent's Deployment, and what makes the nodes depend on an agent.
 func orphan(ctx context.Context, m *model, keeper session.Installation, _ install.Holdings, diags *diag.Diagnostics) {
 	var deployment unstructured.Unstructured
 	deployment.SetAPIVersion("apps/v1")

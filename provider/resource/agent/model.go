@@ -55,7 +55,7 @@ type model struct {
 	CRDVersions       types.Map       `tfsdk:"crd_versions"`
 }
 
-// settings are what the model says, and defaults for the rest.
+// settings returns the settings of the model, with defaults for the rest.
 func (m *model) settings(version string) install.Settings {
 	s := install.Settings{
 		Namespace: m.Namespace.ValueString(), Name: m.Name.ValueString(),
@@ -83,10 +83,10 @@ func (m *model) settings(version string) install.Settings {
 	return s.Defaulted(version)
 }
 
-// optionNodePools is the agent's flag that has an attribute of its own.
+// optionNodePools is the agent's flag for the attribute node_pools.
 const optionNodePools = "node-pools"
 
-// options are the agent's flags, with those that are attributes of their own.
+// options returns the agent's flags, including the one for node_pools.
 func (m *model) options() map[string]string {
 	out := value.Strings(m.Options)
 	if _, own := out[optionNodePools]; !own && m.NodePools.ValueBool() {
@@ -95,7 +95,7 @@ func (m *model) options() map[string]string {
 	return out
 }
 
-// refreshOptions takes over the flags of the live installation.
+// refreshOptions sets options and node_pools to the flags of the live installation.
 func (m *model) refreshOptions(before, live map[string]string) {
 	if _, own := value.Strings(m.Options)[optionNodePools]; !own {
 		before, live = maps.Clone(before), maps.Clone(live)
@@ -123,11 +123,10 @@ func (m *model) unknown(ctx context.Context) bool {
 	})
 }
 
-// refresh takes over what the settings of the live installation say otherwise than
-// the state.
+// refresh sets the attributes to the settings of the live installation.
 func (m *model) refresh(live install.Settings, version string) {
 	before := m.settings(version)
-	if before.Options["log-format"] == "json" { // which goes without a word
+	if before.Options["log-format"] == "json" { // the default
 		delete(before.Options, "log-format")
 	}
 	live = live.InTermsOf(before)
@@ -153,8 +152,8 @@ func (m *model) refresh(live install.Settings, version string) {
 	m.NetworkPolicy = types.BoolValue(!live.OmitNetworkPolicy)
 }
 
-// inheritEndpoints takes the endpoints of the provider block for the services that the
-// agent calls, unless the agent's environment says which.
+// inheritEndpoints sets the endpoints to those of the provider block for the services that the agent calls,
+// except services whose endpoints the agent's environment sets.
 func (m *model) inheritEndpoints(given map[string]string) {
 	if m.Environment.IsUnknown() {
 		return
@@ -172,14 +171,14 @@ func (m *model) inheritEndpoints(given map[string]string) {
 	}
 }
 
-// complete fills in what an imported resource has besides.
+// complete sets the attributes of an imported resource that cannot be read.
 func (m *model) complete() {
 	if m.OnDestroy.IsNull() {
 		m.OnDestroy, m.InstallCRDs = types.StringValue(drainNodes), types.BoolValue(true)
 	}
 }
 
-// sameAmount keeps the spelling of an amount that is the same.
+// sameAmount returns the live amount, in the spelling of before if it is the same.
 func sameAmount(before kubevalue.Value, live string) kubevalue.Value {
 	now := kubevalue.Value{StringValue: types.StringValue(live)}
 	if same, diags := before.StringSemanticEquals(context.Background(), now); same && !diags.HasError() && !before.IsNull() {
@@ -227,7 +226,7 @@ func tolerationList(tolerations []corev1.Toleration) types.List {
 	return types.ListValueMust(tolerationType, elements)
 }
 
-// report takes over how the agent does.
+// report sets the attributes about the status of the agent.
 func (m *model) report(s install.Status) {
 	m.Leader, m.ImageDigest = types.StringValue(s.Leader), types.StringValue(s.ImageDigest)
 	stored := map[string]string{}
@@ -237,8 +236,8 @@ func (m *model) report(s install.Status) {
 	m.CRDVersions = value.Map(stored)
 }
 
-// inventory lists the objects of the installation: it is what their names depend on
-// and nothing else, so that it can be taken away in whatever state it is.
+// inventory returns the objects of the installation with only what their names depend on, so that the
+// installation can be removed even if other settings are invalid.
 func (m *model) inventory() ([]*unstructured.Unstructured, error) {
 	s := install.Settings{
 		Namespace: m.Namespace.ValueString(), Name: m.Name.ValueString(),
@@ -247,20 +246,20 @@ func (m *model) inventory() ([]*unstructured.Unstructured, error) {
 	return s.Objects()
 }
 
-// onDestroy is what becomes of the nodes.
+// onDestroy returns what happens to the nodes on destroy.
 func (m *model) onDestroy() string { return cmp.Or(m.OnDestroy.ValueString(), drainNodes) }
 
-// deletesObjects reports whether custom resources of others go with the definitions,
-// which takes an explicit word.
+// deletesObjects reports whether custom resources that others have declared are deleted too. keep_crds must
+// explicitly be false for that.
 func (m *model) deletesObjects() bool { return off(m.KeepCRDs) && !off(m.InstallCRDs) }
 
-// id is that by which the installation is imported.
+// id returns the import id of the installation.
 func (m *model) id() string { return m.Namespace.ValueString() + "/" + m.Name.ValueString() }
 
-// title names the installation in messages.
+// title returns the name of the installation for messages.
 func (m *model) title() string { return "agent " + m.id() }
 
-// pick returns the live objects in the order of those that are declared.
+// pick returns the live object for each declared one, and nil if there is none.
 func pick(declared, all []*unstructured.Unstructured) []*unstructured.Unstructured {
 	out := make([]*unstructured.Unstructured, len(declared))
 	for i, d := range declared {

@@ -15,7 +15,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
 )
 
-// ValidateConfig checks all that is known, without a cluster.
+// ValidateConfig checks everything that is known. It needs no cluster.
 func (r *agentResource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
 	var m model
 	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
@@ -23,7 +23,7 @@ func (r *agentResource) ValidateConfig(ctx context.Context, req resource.Validat
 		return
 	}
 	if m.ClusterName.ValueString() == "" {
-		m.ClusterName = types.StringValue(lifecycle.Unnamed) // the provider block may say it
+		m.ClusterName = types.StringValue(lifecycle.Unnamed) // the provider block may set it
 	}
 	for name, value := range map[string]*types.Map{"endpoints": &m.Endpoints, "options": &m.Options, "environment": &m.Environment, "node_selector": &m.NodeSelector} {
 		if hasUnknown(ctx, *value) {
@@ -44,8 +44,7 @@ func (r *agentResource) ValidateConfig(ctx context.Context, req resource.Validat
 	resp.Diagnostics.Append(settingsDiagnostics(&settings)...)
 }
 
-// hasUnknown reports whether some elements of a known map are unknown. A map that
-// is unknown as a whole has none to check.
+// hasUnknown reports whether a map is known as a whole and has unknown elements.
 func hasUnknown(ctx context.Context, m types.Map) bool {
 	return !m.IsUnknown() && !value.FullyKnown(ctx, m)
 }
@@ -57,7 +56,7 @@ func settingsDiagnostics(s *install.Settings) (diags diag.Diagnostics) {
 	return diags
 }
 
-// inherit takes from the provider block what the configuration leaves to it.
+// inherit sets the attributes that the configuration leaves to the provider block.
 func (r *agentResource) inherit(ctx context.Context, m *model) {
 	if m.ClusterName.IsUnknown() || m.ClusterName.IsNull() {
 		m.ClusterName = types.StringPointerValue(value.Optional(r.session.Config.ClusterName))
@@ -73,8 +72,8 @@ func (r *agentResource) inherit(ctx context.Context, m *model) {
 	}
 }
 
-// ModifyPlan predicts what will be declared, and on destroy says what becomes of
-// the nodes. A new installation needs no cluster to be planned.
+// ModifyPlan predicts the computed attributes. On destroy, it says what will happen to the nodes. A new
+// installation can be planned without a cluster.
 func (r *agentResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if r.session == nil {
 		return
@@ -90,7 +89,7 @@ func (r *agentResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanR
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	// What the provider block or its version say may be otherwise than it was.
+	// The provider block and the provider's version may have changed.
 	known := r.session.Known() == nil
 	for _, inherited := range []struct{ config, plan *types.String }{
 		{&config.ClusterName, &m.ClusterName}, {&config.Region, &m.Region}, {&config.Image, &m.Image},
@@ -124,7 +123,7 @@ func (r *agentResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanR
 	if !known && config.Image.IsNull() {
 		m.Image, m.Revision = state.Image, state.Revision
 	}
-	// How the agent does stays as it was seen, unless something is changed.
+	// The status of the agent stays as it was read, unless something changes.
 	m.Leader, m.ImageDigest, m.CRDVersions = state.Leader, state.ImageDigest, state.CRDVersions
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &m)...)
 	if !resp.Plan.Raw.Equal(req.State.Raw) {

@@ -28,7 +28,7 @@ func (r *agentResource) looking(ctx context.Context) session.Installation {
 	return cluster.Installation()
 }
 
-// checkInstallation tells what in the cluster is in the way of an installation.
+// checkInstallation reports what in the cluster prevents an installation.
 func (r *agentResource) checkInstallation(ctx context.Context, m *model, diags *diag.Diagnostics) {
 	if m.unknown(ctx) || diags.HasError() {
 		return
@@ -52,7 +52,7 @@ func (r *agentResource) checkInstallation(ctx context.Context, m *model, diags *
 	}
 }
 
-// checkMove tells what becomes of all that belongs to an installation that moves.
+// checkMove says what happens to the objects of an installation whose namespace or name changes.
 func (r *agentResource) checkMove(ctx context.Context, before, after *model, diags *diag.Diagnostics) {
 	text := "The objects of the installation are deleted and created again under the new name. " +
 		"Definitions, provisioners, node profiles and nodes stay, and the new agent takes them over."
@@ -64,7 +64,7 @@ func (r *agentResource) checkMove(ctx context.Context, before, after *model, dia
 	diags.AddWarning(fmt.Sprintf("%s is replaced by %s", before.title(), after.title()), text)
 }
 
-// checkRemoval tells what a destroy will meet, and what becomes of it.
+// checkRemoval lists the nodes and custom resources that exist, and says what a destroy does with them.
 func (r *agentResource) checkRemoval(ctx context.Context, req resource.ModifyPlanRequest, diags *diag.Diagnostics) {
 	var m model
 	diags.Append(req.State.Get(ctx, &m)...)
@@ -102,7 +102,7 @@ func (m *model) fateOfObjects() string {
 	return "Provisioners and node profiles that this destroy does not delete by itself stay, and the definitions with them."
 }
 
-// listHoldings names objects and nodes, below a text.
+// listHoldings lists objects and nodes, to be appended to a text.
 func listHoldings(held install.Holdings) (out string) {
 	if len(held.Objects) > 0 {
 		out = "\n\n" + listObjects(held.Objects)
@@ -113,7 +113,7 @@ func listHoldings(held install.Holdings) (out string) {
 	return out
 }
 
-// listObjects names all objects, by kind.
+// listObjects lists the names of all objects, by kind.
 func listObjects(objects []install.Object) string {
 	var lines []string
 	for _, kind := range kindsOf(objects) {
@@ -122,7 +122,7 @@ func listObjects(objects []install.Object) string {
 	return strings.Join(lines, "\n")
 }
 
-// countKinds is how many objects there are of each kind.
+// countKinds says how many objects of each kind there are.
 func countKinds(objects []install.Object) string {
 	var counts []string
 	for _, kind := range kindsOf(objects) {
@@ -140,7 +140,7 @@ type namedKind struct {
 	names []string
 }
 
-// kindsOf groups objects, which are in the order of their kinds.
+// kindsOf groups objects, which must be sorted by kind.
 func kindsOf(objects []install.Object) (out []namedKind) {
 	for _, o := range objects {
 		if len(out) == 0 || out[len(out)-1].title != o.Kind {
@@ -152,7 +152,7 @@ func kindsOf(objects []install.Object) (out []namedKind) {
 	return out
 }
 
-// standing are the objects that nobody is deleting.
+// standing returns the objects that are not being deleted.
 func standing(objects []install.Object) (out []install.Object) {
 	for _, o := range objects {
 		if !o.Leaving {
@@ -171,7 +171,7 @@ func provisionerNames(objects []install.Object) (out []string) {
 	return out
 }
 
-// listNodes names nodes, the first ten if there are many.
+// listNodes lists nodes, but no more than the first ten and a count if there are many.
 func listNodes(nodes []install.Node) string {
 	const shown = 10
 	var lines []string

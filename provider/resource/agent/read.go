@@ -16,12 +16,11 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
-// drifted is the revision of an installation of which the cluster has something
-// else than is declared.
+// drifted is the revision of an installation that differs from its declaration.
 const drifted = "drifted"
 
-// Read refreshes the state from the live objects. Of one that was imported it
-// finds out the settings, whoever has installed it.
+// Read refreshes the state from the live objects. It reads all settings from them, so that an installation
+// can be imported however it was installed.
 func (r *agentResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	ctx = r.session.Mask(ctx)
 	var m model
@@ -51,13 +50,12 @@ func (r *agentResource) Read(ctx context.Context, req resource.ReadRequest, resp
 		resp.State.RemoveResource(ctx)
 		return
 	}
-	// Fields of an installation that was imported belong to whoever has made it.
+	// The fields of an imported installation belong to another field manager.
 	resp.Diagnostics.Append(lifecycle.ClusterRecord{UID: cluster.UID(), Moved: record == nil || record.HasMoved()}.Save(ctx, resp.Private)...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }
 
-// refresh reads the installation; it is gone if neither the Deployment nor its
-// ServiceAccount is there.
+// refresh reads the installation. It counts as gone if it has neither a Deployment nor a ServiceAccount.
 func (r *agentResource) refresh(ctx context.Context, m *model, keeper session.Installation, diags *diag.Diagnostics) (gone bool, err error) {
 	version := r.session.Config.Version
 	all := install.Settings{Namespace: m.Namespace.ValueString(), Name: m.Name.ValueString()}.Defaulted(version)
@@ -72,7 +70,7 @@ func (r *agentResource) refresh(ctx context.Context, m *model, keeper session.In
 	if !has(live, "Deployment") && !has(live, "ServiceAccount") {
 		return true, nil
 	}
-	if found, err := install.Parse(live); err == nil { // else the Deployment is missing, which is a difference
+	if found, err := install.Parse(live); err == nil { // fails if the Deployment is missing, which counts as drift
 		if off(m.CreateNamespace) {
 			found.OmitNamespace = true
 		}
@@ -112,7 +110,7 @@ func revisionOf(m *model, declared, live []*unstructured.Unstructured, diags *di
 	return types.StringValue(revision), err
 }
 
-// status takes over how the agent does, and warns if it is not well.
+// status sets the attributes about the status of the agent, and warns if it is not ready.
 func (r *agentResource) status(ctx context.Context, m *model, keeper session.Installation, diags *diag.Diagnostics) error {
 	status, err := keeper.Status(ctx, m.Namespace.ValueString(), m.Name.ValueString(), time.Now())
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 // installation will be that replaces another one.
 const successorKey = "successor"
 
-// location is where an installation is.
+// location identifies an installation.
 type location struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`

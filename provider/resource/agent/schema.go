@@ -24,7 +24,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
 )
 
-// What becomes of the nodes when the agent is destroyed.
+// The values of on_destroy.
 const (
 	refuseNodes = "refuse"
 	drainNodes  = "drain"
@@ -80,7 +80,7 @@ func agentTimeouts(ctx context.Context) map[string]schema.Block {
 	})}
 }
 
-// agentPodAttributes say how the agent's pods are.
+// agentPodAttributes are the attributes of the agent's pods.
 func agentPodAttributes() attribute.Level {
 	amount := func(description, value string) schema.StringAttribute {
 		return schema.StringAttribute{
@@ -117,7 +117,7 @@ func agentPodAttributes() attribute.Level {
 	}
 }
 
-// agentScopeAttributes say what belongs to the installation, and what becomes of it.
+// agentScopeAttributes say what belongs to the installation, and what happens on destroy.
 func agentScopeAttributes() attribute.Level {
 	part := func(description string) schema.BoolAttribute {
 		return schema.BoolAttribute{Optional: true, Computed: true, Default: booldefault.StaticBool(true), MarkdownDescription: description + " On by default."}
@@ -150,7 +150,7 @@ func agentScopeAttributes() attribute.Level {
 	}
 }
 
-// agentStatusAttributes tell how the agent does.
+// agentStatusAttributes are the attributes about the status of the agent.
 func agentStatusAttributes() attribute.Level {
 	return attribute.Level{
 		"revision": schema.StringAttribute{
@@ -166,7 +166,7 @@ func agentStatusAttributes() attribute.Level {
 	}
 }
 
-// placed is a part of where the installation is: elsewhere is another one.
+// placed returns an attribute of the installation's location. Changing it replaces the installation.
 func placed(description, value string) schema.StringAttribute {
 	return schema.StringAttribute{
 		Optional: true, Computed: true, Default: stringdefault.StaticString(value),

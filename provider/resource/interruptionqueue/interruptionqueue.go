@@ -30,8 +30,8 @@ func New() resource.Resource {
 	}}
 }
 
-// Create creates the queue, records it, and then the rules that fill it: a queue
-// that was left without some of them is known to the state and replaced.
+// Create creates the queue, writes the state, and then creates the rules. If a rule fails, the state has the
+// queue, and Terraform replaces it.
 func (r *interruptionQueue) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	var m model
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
@@ -63,7 +63,7 @@ func (r *interruptionQueue) Create(ctx context.Context, req resource.CreateReque
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }
 
-// Update brings the queue and its rules from the state to the plan.
+// Update changes the queue and its rules.
 func (r *interruptionQueue) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	var before, m model
 	resp.Diagnostics.Append(req.State.Get(ctx, &before)...)
@@ -92,7 +92,7 @@ func (r *interruptionQueue) Update(ctx context.Context, req resource.UpdateReque
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }
 
-// putRules brings all rules to the declared state.
+// putRules creates or changes all rules.
 func putRules(ctx context.Context, queues session.Queues, before, now model) error {
 	for _, event := range policy.InterruptionEvents() {
 		if _, err := queues.PutRule(ctx, before.rule(event), now.rule(event)); err != nil {
@@ -111,8 +111,7 @@ func deleteRules(ctx context.Context, queues session.Queues, m model) error {
 	return nil
 }
 
-// Delete removes the rules, so that nothing is sent any more, and then the queue
-// with what is on it.
+// Delete deletes the rules, and then the queue with its messages.
 func (r *interruptionQueue) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var m model
 	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
@@ -130,7 +129,7 @@ func (r *interruptionQueue) Delete(ctx context.Context, req resource.DeleteReque
 	}
 }
 
-// complete settles all that follows from the configuration and the account.
+// complete sets everything that follows from the configuration and the account.
 func (r *interruptionQueue) complete(m *model, account *session.Account) error {
 	m.TagsAll = r.WithDefaultTags(m.Tags)
 	return m.settle(awsresource.PlaceIn(account))
@@ -144,7 +143,7 @@ func queueError(m model, err error) diag.Diagnostic {
 	return awsresource.Error(awsresource.QueueTitle+" "+name, err)
 }
 
-// queueName is how a resource names a queue.
+// queueName returns the naming of a queue by the attribute name.
 func queueName() lifecycle.Naming {
 	return lifecycle.Naming{Attribute: "name", Title: awsresource.QueueTitle, Look: func(ctx context.Context, account *session.Account, name string, _ tfsdk.Plan) (diag.Diagnostic, error) {
 		_, _, _, err := account.Queues.Read(ctx, name)

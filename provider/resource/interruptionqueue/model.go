@@ -13,7 +13,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
 )
 
-// model is packhorse_interruption_queue.
+// model is the state of packhorse_interruption_queue.
 type model struct {
 	Name       types.String         `tfsdk:"name"`
 	URL        types.String         `tfsdk:"url"`
@@ -29,8 +29,7 @@ type model struct {
 	Timeouts   timeouts.Value       `tfsdk:"timeouts"`
 }
 
-// settle fills in the computed attributes that follow from the configuration and
-// the place.
+// settle sets the computed attributes that follow from the configuration and the place.
 func (m *model) settle(p awsresource.Place) error {
 	arn := fmt.Sprintf("arn:%s:sqs:%s:%s:%s", p.Partition, p.Region, p.Account, m.Name.ValueString())
 	document, err := policy.Queue(arn)
@@ -49,7 +48,7 @@ func (m *model) settle(p awsresource.Place) error {
 	return nil
 }
 
-// queue is the declared state of the queue.
+// queue returns the declared queue.
 func (m *model) queue() asset.Queue {
 	return asset.Queue{
 		Name:       m.Name.ValueString(),
@@ -61,7 +60,7 @@ func (m *model) queue() asset.Queue {
 	}
 }
 
-// rule is the declared state of the rule for events of a kind.
+// rule returns the declared rule for events of a kind.
 func (m *model) rule(event policy.InterruptionEvent) asset.Rule {
 	return asset.Rule{
 		Name:        event.RuleName(m.RulePrefix.ValueString()),

@@ -14,7 +14,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
 )
 
-// ValidateConfig checks that the names of the rules fit.
+// ValidateConfig checks that the names of the rules are not too long.
 func (r *interruptionQueue) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
 	var name, prefix types.String
 	resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root("name"), &name)...)
@@ -33,9 +33,8 @@ func (r *interruptionQueue) ValidateConfig(ctx context.Context, req resource.Val
 	}
 }
 
-// ModifyPlan predicts the computed attributes as far as they follow from the
-// configuration and the state. A new queue can be planned
-// without AWS: whether its name is taken is then not known.
+// ModifyPlan predicts the computed attributes that follow from the configuration and the state, and checks
+// whether the name is taken. A new queue can be planned without access to AWS.
 func (r *interruptionQueue) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if !r.Planned(req) {
 		return
@@ -59,14 +58,14 @@ func (r *interruptionQueue) ModifyPlan(ctx context.Context, req resource.ModifyP
 	r.CheckNames(ctx, req, resp)
 }
 
-// predict settles the computed attributes of a queue that exists.
+// predict sets the computed attributes of an existing queue.
 func (r *interruptionQueue) predict(ctx context.Context, req resource.ModifyPlanRequest, m *model, diags *diag.Diagnostics) {
 	if m.Name.IsUnknown() || m.RulePrefix.IsUnknown() || m.ARN.IsUnknown() {
 		return
 	}
 	account, err := r.Session.Account(ctx)
 	if err != nil {
-		return // the apply needs the account, and says what is wrong with it
+		return // the apply needs the account and reports the error
 	}
 	if err := m.settle(awsresource.PlaceIn(account)); err != nil {
 		diags.Append(queueError(*m, err))

@@ -55,7 +55,7 @@ func (r *interruptionQueue) Read(ctx context.Context, req resource.ReadRequest, 
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }
 
-// refresh sets what SQS says about everything that is declared.
+// refresh sets the declared attributes to the live values.
 func (m *model) refresh(live asset.Queue) {
 	m.Policy = jsontypes.NewNormalizedValue(live.Policy)
 	if live.Policy == "" {
@@ -66,7 +66,7 @@ func (m *model) refresh(live asset.Queue) {
 	m.Tags, m.TagsAll = awsresource.RefreshTags(m.Tags, live.Tags), awsresource.RefreshTags(m.TagsAll, live.Tags)
 }
 
-// refreshRules keeps the rules that do what is declared.
+// refreshRules sets rules to those that do what is declared.
 func (m *model) refreshRules(ctx context.Context, queues session.Queues) error {
 	working := map[string]string{}
 	for _, event := range policy.InterruptionEvents() {

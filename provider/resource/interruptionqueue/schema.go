@@ -19,7 +19,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
 )
 
-// Bounds that SQS and EventBridge set, times in seconds.
+// The limits of SQS and EventBridge. Times are in seconds.
 const (
 	minRetention  = 60
 	maxRetention  = 1209600
@@ -27,8 +27,7 @@ const (
 	maxRuleName   = 64
 )
 
-// An interruption that has not been read in five minutes is no news any more:
-// the machine is gone.
+// Defaults in seconds. After five minutes, an interruption notice is useless, because the machine is gone.
 const (
 	defaultRetention  = 300
 	defaultVisibility = 30

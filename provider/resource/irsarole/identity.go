@@ -14,26 +14,25 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
 )
 
-// Ways in which pods get the role.
+// The values of identity: how pods get the role.
 const (
 	throughOIDC   = "oidc"
 	byPodIdentity = "pod-identity"
 	inBothWays    = "both"
 )
 
-// errNoPodCluster says that nobody would give pods the role.
+// errNoPodCluster means that EKS Pod Identity is used without a cluster.
 var errNoPodCluster = errors.New("identity: no EKS cluster is named: set `cluster_name` here or in the provider block")
 
-// usesOIDC reports whether pods get the role through the cluster's OIDC issuer, as
-// they do where nothing is said.
+// usesOIDC reports whether pods get the role through the cluster's OIDC issuer, which is the default.
 func (m *model) usesOIDC() bool { return m.Identity.ValueString() != byPodIdentity }
 
-// usesPodIdentity reports whether pods get the role by EKS pod identity.
+// usesPodIdentity reports whether pods get the role through EKS Pod Identity.
 func (m *model) usesPodIdentity() bool {
 	return m.Identity.ValueString() == byPodIdentity || m.Identity.ValueString() == inBothWays
 }
 
-// identityOf is the way in which a trust policy lets pods get the role.
+// identityOf returns the identity that a trust policy allows.
 func identityOf(trust policy.Trust) types.String {
 	switch {
 	case trust.Cluster == "":
@@ -44,7 +43,7 @@ func identityOf(trust policy.Trust) types.String {
 	return types.StringValue(inBothWays)
 }
 
-// associations are the pod identity associations that are to be, by ServiceAccount.
+// associations returns the declared pod identity associations, by namespace/name of the ServiceAccount.
 func (m *model) associations() map[string]asset.Association {
 	out := map[string]asset.Association{}
 	if !m.usesPodIdentity() {
@@ -58,7 +57,7 @@ func (m *model) associations() map[string]asset.Association {
 	return out
 }
 
-// associate brings the pod identity associations from one state to another.
+// associate creates, changes and deletes pod identity associations, from those of the state before.
 func (m *model) associate(ctx context.Context, associations session.Associations, before model) error {
 	ids, was := map[string]string{}, before.associations()
 	for account, wanted := range m.associations() {
@@ -84,7 +83,7 @@ func dissociate(ctx context.Context, associations session.Associations, gone map
 	return nil
 }
 
-// refreshAssociations finds out which of the associations there are.
+// refreshAssociations sets the ids of the associations that exist.
 func (m *model) refreshAssociations(ctx context.Context, associations session.Associations) error {
 	ids := map[string]string{}
 	for account, declared := range m.associations() {

@@ -29,8 +29,8 @@ func newRole() *irsaRole {
 	}}
 }
 
-// Create creates the role, records it, and then gives it its policies: a role
-// that was left half made is known to the state and replaced.
+// Create creates the role, writes the state, and then adds policies, associations and annotations. If that
+// fails, the state has the role, and Terraform replaces it.
 func (r *irsaRole) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	var m model
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
@@ -74,7 +74,7 @@ func (r *irsaRole) Create(ctx context.Context, req resource.CreateRequest, resp 
 	}
 }
 
-// Update brings the role from the state to the plan.
+// Update changes the role.
 func (r *irsaRole) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	var before, m model
 	resp.Diagnostics.Append(req.State.Get(ctx, &before)...)
@@ -96,7 +96,7 @@ func (r *irsaRole) Update(ctx context.Context, req resource.UpdateRequest, resp 
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }
 
-// change does the steps of an update in the order in which they depend on each other.
+// change makes the steps of an update in the order of their dependencies.
 func (r *irsaRole) change(ctx context.Context, account *session.Account, before, now *model) error {
 	if err := r.complete(ctx, now, account); err != nil {
 		return err
@@ -118,8 +118,8 @@ func (r *irsaRole) change(ctx context.Context, account *session.Account, before,
 	return r.annotate(ctx, *before, *now)
 }
 
-// Delete removes the role, its own policies, associations and annotations, and the
-// OIDC provider if this role has created it.
+// Delete deletes the role with its declared policies, associations and annotations, and the OIDC provider if
+// it was created for this role.
 func (r *irsaRole) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var m model
 	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
@@ -143,8 +143,7 @@ func (r *irsaRole) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	}
 }
 
-// complete finds out what the configuration leaves to the cluster, and settles
-// all that follows from it.
+// complete looks up what the configuration does not set, and sets everything that follows from it.
 func (r *irsaRole) complete(ctx context.Context, m *model, account *session.Account) error {
 	if m.ClusterName.IsUnknown() {
 		m.ClusterName = types.StringPointerValue(value.Optional(r.Session.Config.ClusterName))
@@ -173,8 +172,7 @@ func (r *irsaRole) complete(ctx context.Context, m *model, account *session.Acco
 	return r.checkAccounts(ctx, *m)
 }
 
-// checkAccounts makes sure, before anything is made, that the ServiceAccounts
-// that shall be annotated are there.
+// checkAccounts makes sure, before anything is changed, that the ServiceAccounts to annotate exist.
 func (r *irsaRole) checkAccounts(ctx context.Context, m model) error {
 	if !m.AnnotateServiceAccount.ValueBool() {
 		return nil
@@ -199,7 +197,7 @@ func (r *irsaRole) annotation(ctx context.Context) (session.Annotation, error) {
 	return cluster.Accounts(), nil
 }
 
-// annotate brings the annotations of ServiceAccounts from one state to another.
+// annotate changes the annotations of ServiceAccounts from those of the state before.
 func (r *irsaRole) annotate(ctx context.Context, before, now model) error {
 	if !before.AnnotateServiceAccount.ValueBool() && !now.AnnotateServiceAccount.ValueBool() {
 		return nil
@@ -230,5 +228,5 @@ func (r *irsaRole) annotate(ctx context.Context, before, now model) error {
 	return nil
 }
 
-// errNoIssuer says that the trust policy has nobody to trust.
+// errNoIssuer means that the trust policy has no issuer to trust.
 var errNoIssuer = errors.New("no OIDC issuer is known: set `oidc_issuer_url`, or `cluster_name` here or in the provider block")

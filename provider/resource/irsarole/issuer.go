@@ -18,10 +18,10 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
 )
 
-// issuerRecord remembers where the role's issuer came from.
+// issuerRecord is the part of private state about the role's issuer.
 type issuerRecord struct {
-	// Derived says that the issuer was looked up by the cluster's name: a
-	// cluster that is created again under the same name has another one.
+	// Derived means that the issuer was looked up by the name of the cluster. It must be looked
+	// up again, because a cluster that is created again under the same name has another issuer.
 	Derived bool `json:"derived,omitempty"`
 }
 
@@ -44,16 +44,14 @@ func loadIssuerRecord(ctx context.Context, private lifecycle.PrivateState) (issu
 	return record, diags
 }
 
-// issuerIsDerived reports whether the configuration leaves the issuer to the
-// cluster's name.
+// issuerIsDerived reports whether the configuration does not set the issuer, so that it is looked up.
 func issuerIsDerived(ctx context.Context, config tfsdk.Config, diags *diag.Diagnostics) bool {
 	var url types.String
 	diags.Append(config.GetAttribute(ctx, path.Root("oidc_issuer_url"), &url)...)
 	return url.IsNull()
 }
 
-// trustIssuer makes sure that IAM knows the issuer's OIDC provider, and reports
-// whether it had to be created.
+// trustIssuer makes sure that IAM has an OIDC provider for the issuer, and reports whether it has created it.
 func (r *irsaRole) trustIssuer(ctx context.Context, issuers session.Issuers, m *model) (created bool, err error) {
 	if !m.usesOIDC() {
 		return false, nil
@@ -69,8 +67,7 @@ func (r *irsaRole) trustIssuer(ctx context.Context, issuers session.Issuers, m *
 	return created, err
 }
 
-// dropIssuer deletes the OIDC provider that this role has made for its former
-// issuer.
+// dropIssuer deletes the OIDC provider of the issuer before, if it was created for this role.
 func (r *irsaRole) dropIssuer(ctx context.Context, issuers session.Issuers, before *model) error {
 	if !before.CreateOIDCProvider.ValueBool() {
 		return nil
@@ -78,8 +75,8 @@ func (r *irsaRole) dropIssuer(ctx context.Context, issuers session.Issuers, befo
 	return issuers.DeleteProvider(ctx, before.OIDCProviderARN.ValueString(), before.Name.ValueString())
 }
 
-// refreshIssuer looks an issuer up again that came from the cluster's name. A
-// cluster that cannot be found leaves it as it was recorded.
+// refreshIssuer looks up the issuer again if it was looked up by the name of the cluster. If that fails, the
+// state keeps the issuer.
 func (r *irsaRole) refreshIssuer(ctx context.Context, issuers session.Issuers, record issuerRecord, m *model) {
 	if !record.Derived || !m.usesOIDC() || m.ClusterName.ValueString() == "" {
 		return

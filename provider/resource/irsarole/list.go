@@ -19,7 +19,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/wire"
 )
 
-// NewList lists the IAM roles that ServiceAccounts of the cluster can assume.
+// NewList returns the list resource of the IAM roles that ServiceAccounts of the cluster can assume.
 func NewList() list.ListResource { return &irsaList{of: newRole()} }
 
 // irsaList lists roles for `terraform query`.
@@ -64,7 +64,7 @@ func (l *irsaList) List(ctx context.Context, req list.ListRequest, stream *list.
 	}
 }
 
-// trusting names the roles that trust ServiceAccounts of the cluster alone.
+// trusting returns the names of the roles that trust only ServiceAccounts of the cluster.
 func (l *irsaList) trusting(ctx context.Context, account *session.Account) ([]string, error) {
 	if l.of.Session.Config.ClusterName == "" {
 		return nil, errors.New("the provider block has no `cluster_name`")
@@ -88,7 +88,7 @@ func (l *irsaList) trusting(ctx context.Context, account *session.Account) ([]st
 	return out, nil
 }
 
-// result is one role, with its whole state if that is asked for.
+// result returns one role, with its whole state if the request asks for that.
 func (l *irsaList) result(ctx context.Context, req list.ListRequest, account *session.Account, name string) list.ListResult {
 	out := req.NewListResult(ctx)
 	out.DisplayName = name

@@ -15,7 +15,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
 )
 
-// model is packhorse_irsa_role.
+// model is the state of packhorse_irsa_role.
 type model struct {
 	Name                    types.String         `tfsdk:"name"`
 	Path                    types.String         `tfsdk:"path"`
@@ -46,8 +46,8 @@ type model struct {
 // serviceAccountType is the type of an element of service_accounts.
 var serviceAccountType = types.ObjectType{AttrTypes: map[string]attr.Type{"namespace": types.StringType, "name": types.StringType}}
 
-// settle fills in the computed attributes that follow from the configuration,
-// the issuer, the place and the ARNs of the node roles.
+// settle sets the computed attributes that follow from the configuration, the issuer, the place and the ARNs
+// of the node roles.
 func (m *model) settle(p awsresource.Place, nodeRoles []string) error {
 	trusted := policy.Trust{Accounts: m.accounts()}
 	m.OIDCProviderARN = types.StringNull()
@@ -97,7 +97,7 @@ func (m *model) presetPolicies(p awsresource.Place, nodeRoles []string) (types.M
 	return types.MapValueMust(jsontypes.NormalizedType{}, out), nil
 }
 
-// role is the declared state of the role. All of the model is known.
+// role returns the declared role. The model must have no unknown values.
 func (m *model) role() asset.Role {
 	inline := value.Strings(m.Policies)
 	maps.Copy(inline, value.Strings(m.PresetPolicies))
@@ -114,7 +114,7 @@ func (m *model) role() asset.Role {
 	}
 }
 
-// bareRole is the role without its policies, as it is created.
+// bareRole returns the declared role without its policies.
 func (m *model) bareRole() asset.Role {
 	bare := m.role()
 	bare.Inline, bare.Attached = nil, nil

@@ -14,9 +14,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
 )
 
-// ModifyPlan predicts the computed attributes as far as they follow from the
-// configuration and the state. A new role can be planned without
-// AWS: whether its name is taken is then not known.
+// ModifyPlan predicts the computed attributes that follow from the configuration and the state, and checks
+// whether the name is taken. A new role can be planned without access to AWS.
 func (r *irsaRole) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if !r.Planned(req) {
 		return
@@ -50,8 +49,8 @@ func (r *irsaRole) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	r.CheckNames(ctx, req, resp)
 }
 
-// predict settles the computed attributes of a role that exists, and keeps the
-// state's spelling of those that have not changed.
+// predict sets the computed attributes of an existing role. Those that have not changed keep the spelling of
+// the state.
 func (r *irsaRole) predict(ctx context.Context, config, state model, m *model, diags *diag.Diagnostics) {
 	switch {
 	case m.Identity.IsUnknown():
@@ -70,13 +69,13 @@ func (r *irsaRole) predict(ctx context.Context, config, state model, m *model, d
 	}
 	account, err := r.Session.Account(ctx)
 	if err != nil {
-		return // the apply needs the account, and says what is wrong with it
+		return // the apply needs the account and reports the error
 	}
 	ctx, cancel := context.WithTimeout(ctx, awsresource.PlanLookup)
 	defer cancel()
 	nodeRoles, err := awsresource.RoleARNs(ctx, account.Roles, m.NodeRoles)
 	if err != nil {
-		return // a role may be made by the same apply
+		return // the same apply may create the role
 	}
 	if err := m.settle(awsresource.PlaceIn(account), nodeRoles); err != nil {
 		diags.Append(awsresource.RoleError(m.Name.ValueString(), err))

@@ -62,7 +62,7 @@ func (r *irsaRole) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }
 
-// adopt declares all that an imported role has, so that refresh takes it over.
+// adopt sets the attributes of an imported role to everything that it has.
 func (m *model) adopt(live asset.Role, where awsresource.Place, defaults map[string]string) diag.Diagnostics {
 	var diags diag.Diagnostics
 	own, preset := map[string]string{}, map[string]string{}
@@ -95,8 +95,8 @@ func (m *model) adopt(live asset.Role, where awsresource.Place, defaults map[str
 	return diags
 }
 
-// adoptCluster takes an imported role for one of the provider block's cluster if
-// it trusts that cluster's issuer, as the configuration does by default.
+// adoptCluster sets cluster_name of an imported role to the cluster of the provider block, if the role trusts
+// that cluster's issuer.
 func (r *irsaRole) adoptCluster(ctx context.Context, issuers session.Issuers, m *model) {
 	name := r.Session.Config.ClusterName
 	if !m.ClusterName.IsNull() || name == "" {
@@ -107,8 +107,7 @@ func (r *irsaRole) adoptCluster(ctx context.Context, issuers session.Issuers, m 
 	}
 }
 
-// adoptPreset recognises the preset agent by its policies, and finds its
-// arguments in them.
+// adoptPreset recognises the preset agent by its policies, and reads its arguments from them.
 func (m *model) adoptPreset(preset map[string]string, where awsresource.Place) {
 	if len(preset) == 0 {
 		return
@@ -125,7 +124,7 @@ func (m *model) adoptPreset(preset map[string]string, where awsresource.Place) {
 	}
 }
 
-// refresh sets what IAM says about everything that is declared.
+// refresh sets the declared attributes to the live values.
 func (m *model) refresh(live asset.Role) {
 	m.Path = types.StringValue(live.Path)
 	m.Description = value.Declared(m.Description, live.Description)
@@ -147,7 +146,7 @@ func (m *model) refresh(live asset.Role) {
 	m.Tags, m.TagsAll = awsresource.RefreshTags(m.Tags, live.Tags), awsresource.RefreshTags(m.TagsAll, live.Tags)
 }
 
-// refreshAnnotation finds out whether the ServiceAccounts are still annotated.
+// refreshAnnotation sets annotate_service_account to false if a ServiceAccount is not annotated.
 func (r *irsaRole) refreshAnnotation(ctx context.Context, m *model) error {
 	if !m.AnnotateServiceAccount.ValueBool() {
 		return nil

@@ -25,7 +25,7 @@ import (
 // presetAgent is the preset with the agent's permissions.
 const presetAgent = "agent"
 
-// Bounds that IAM sets on sessions, in seconds.
+// The limits of IAM for the duration of a session, and its default, in seconds.
 const (
 	minSession     = 3600
 	maxSession     = 43200
@@ -98,7 +98,7 @@ func irsaTrustAttributes() attribute.Level {
 	}
 }
 
-// irsaPolicyAttributes say what the role may do.
+// irsaPolicyAttributes say what the role permits.
 func irsaPolicyAttributes() attribute.Level {
 	return attribute.Level{
 		"preset": schema.StringAttribute{

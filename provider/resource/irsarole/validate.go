@@ -15,8 +15,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/awsresource"
 )
 
-// noPattern refuses wildcards: the trust policy compares exactly, so that one
-// would match nothing.
+// noPattern accepts exact names. The trust policy compares names exactly, so that a wildcard would match
+// nothing.
 func noPattern() validator.String {
 	return stringvalidator.RegexMatches(regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`),
 		"must be an exact Kubernetes name in lower case, without wildcards")
@@ -26,7 +26,7 @@ func httpsURL() validator.String {
 	return stringvalidator.RegexMatches(regexp.MustCompile(`^https://[^/]+`), "must begin with https://")
 }
 
-// ValidateConfig checks what can be said without AWS.
+// ValidateConfig checks everything that is known. It needs no access to AWS.
 func (r *irsaRole) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
 	var m model
 	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
@@ -67,7 +67,7 @@ func (m model) validatePreset(resp *resource.ValidateConfigResponse) {
 	}
 }
 
-// validateIdentity refuses what only tokens of the OIDC issuer need.
+// validateIdentity refuses attributes that have an effect only with an OIDC issuer.
 func (m model) validateIdentity(resp *resource.ValidateConfigResponse) {
 	if m.Identity.ValueString() != byPodIdentity {
 		return

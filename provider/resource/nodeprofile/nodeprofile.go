@@ -28,10 +28,10 @@ import (
 // New returns the resource packhorse_node_profile.
 func New() resource.Resource { return customresource.New(Kind{}) }
 
-// NewList lists the node profiles of the cluster.
+// NewList returns the list resource of the node profiles of the cluster.
 func NewList() list.ListResource { return customresource.NewList(Kind{}) }
 
-// Kind is the kind AWSNodeTemplate.
+// Kind is the customresource.Kind of AWSNodeTemplates.
 type Kind struct{}
 
 // Title implements [customresource.Kind].
@@ -72,11 +72,11 @@ func (Kind) Computed(map[string]any) (map[string]attr.Value, error) {
 	return nil, nil
 }
 
-// DeleteLimit is short: nothing depends on the object, so that it goes at once
-// unless somebody holds it.
+// DeleteLimit is short, because nothing depends on the object. It is deleted at once unless it has a
+// finalizer.
 func (Kind) DeleteLimit() time.Duration { return 2 * time.Minute }
 
-// Remove deletes the object. A finalizer on it is somebody else's and is waited for.
+// Remove deletes the object and waits until it is gone.
 func (k Kind) Remove(ctx context.Context, r customresource.Removal) error {
 	if err := r.Objects.Delete(ctx, r.Name, r.Uid, metav1.DeletePropagationBackground); err != nil {
 		return err
@@ -97,7 +97,7 @@ func (Kind) AwaitGone(ctx context.Context, r customresource.Removal) error {
 		}
 		return false, err
 	})
-	// The time may have passed in the middle of a call.
+	// The time limit may have passed during a request.
 	if err != nil && ctx.Err() != nil && seen != nil {
 		return fmt.Errorf("it is not gone in time, held by the finalizers %s: %w", strings.Join(seen.GetFinalizers(), ", "), err)
 	}

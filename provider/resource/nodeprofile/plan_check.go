@@ -24,7 +24,7 @@ func (k Kind) Draft(d *session.Drafts, name string, spec map[string]any) session
 // Settles implements [customresource.Kind].
 func (Kind) Settles() []string { return nil }
 
-// CheckChange tells which nodes are replaced since they are built otherwise from now on.
+// CheckChange reports a missing instance profile, and the nodes that the change replaces.
 func (Kind) CheckChange(ctx context.Context, f *customresource.PlanCheck) map[string]attr.Value {
 	lookForInstanceProfile(ctx, f)
 	if f.Before == nil {
@@ -44,8 +44,8 @@ func (Kind) CheckChange(ctx context.Context, f *customresource.PlanCheck) map[st
 	return nil
 }
 
-// lookForInstanceProfile warns of one that is neither there nor planned. Without a
-// cluster's name nothing says that there is an account to ask.
+// lookForInstanceProfile warns of an instance profile that neither exists nor is planned. Without a cluster
+// name, there may be no account to ask.
 func lookForInstanceProfile(ctx context.Context, f *customresource.PlanCheck) {
 	name, _ := f.Spec["instanceProfile"].(string)
 	if name == "" || name == f.Before["instanceProfile"] || f.Session.Config.ClusterName == "" || f.Session.Drafts.HasInstanceProfile(name) {
@@ -66,5 +66,5 @@ func lookForInstanceProfile(ctx context.Context, f *customresource.PlanCheck) {
 	}
 }
 
-// CheckRemoval has nothing to tell: what was built from a profile stays.
+// CheckRemoval reports nothing, because nodes that were built from the profile stay.
 func (Kind) CheckRemoval(context.Context, *customresource.PlanCheck) {}

@@ -31,7 +31,7 @@ func (Kind) Schema(ctx context.Context) schema.Schema {
 	}
 }
 
-// Attributes are those of the resource and of the inline profile.
+// Attributes returns the attributes that the resource and an inline profile have in common.
 func Attributes() attribute.Level {
 	return attribute.Level{
 		"subnet_selector":         attribute.TextMap("Subnets that machines are launched into. " + selectorSyntax),

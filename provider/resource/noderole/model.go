@@ -15,7 +15,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/resource/irsarole"
 )
 
-// model is packhorse_node_role.
+// model is the state of packhorse_node_role.
 type model struct {
 	Name                types.String         `tfsdk:"name"`
 	Path                types.String         `tfsdk:"path"`
@@ -36,8 +36,7 @@ type model struct {
 	Timeouts            timeouts.Value       `tfsdk:"timeouts"`
 }
 
-// settle fills in the computed attributes that follow from the configuration and
-// the place.
+// settle sets the computed attributes that follow from the configuration and the place.
 func (m *model) settle(p awsresource.Place) error {
 	trust, err := policy.NodeTrust(p.Partition)
 	if err != nil {
@@ -53,7 +52,7 @@ func (m *model) settle(p awsresource.Place) error {
 	return nil
 }
 
-// role is the declared state of the role. All of the model is known.
+// role returns the declared role. The model must have no unknown values.
 func (m *model) role() asset.Role {
 	return asset.Role{
 		Name:        m.Name.ValueString(),
@@ -68,15 +67,14 @@ func (m *model) role() asset.Role {
 	}
 }
 
-// profile is the declared state of the instance profile.
+// profile returns the declared instance profile.
 func (m *model) profile() asset.Profile {
 	return asset.Profile{
 		Name: m.InstanceProfile.ValueString(), Path: m.Path.ValueString(), Role: m.Name.ValueString(), Tags: value.Strings(m.TagsAll),
 	}
 }
 
-// entry is the declared state of the access entry; its type is empty if there is
-// to be none.
+// entry returns the declared access entry. Its type is empty if none is declared.
 func (m *model) entry() asset.Entry {
 	entry := asset.Entry{Cluster: m.ClusterName.ValueString(), Principal: m.ARN.ValueString(), Tags: value.Strings(m.TagsAll)}
 	if m.AccessEntry.ValueString() != noEntry {
@@ -85,8 +83,8 @@ func (m *model) entry() asset.Entry {
 	return entry
 }
 
-// bare is the role as it is right after its creation: without what makes it one
-// for nodes.
+// bare returns the model right after the creation of the role: without policies, instance profile and access
+// entry.
 func (m *model) bare() model {
 	bare := *m
 	bare.InstanceProfile, bare.InstanceProfileARN = types.StringValue(""), types.StringNull()

@@ -32,8 +32,8 @@ func New() resource.Resource {
 	}}
 }
 
-// Create creates the role, records it, and then makes it one for nodes: a role
-// that was left half made is known to the state and replaced.
+// Create creates the role, and then adds policies, instance profile and access entry. If that fails, the state
+// has what was created, and Terraform replaces the role.
 func (r *nodeRole) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	var m model
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
@@ -61,7 +61,7 @@ func (r *nodeRole) Create(ctx context.Context, req resource.CreateRequest, resp 
 	}
 }
 
-// Update brings the role from the state to the plan.
+// Update changes the role.
 func (r *nodeRole) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	var before, m model
 	resp.Diagnostics.Append(req.State.Get(ctx, &before)...)
@@ -84,9 +84,8 @@ func (r *nodeRole) Update(ctx context.Context, req resource.UpdateRequest, resp 
 	}
 }
 
-// change does the steps of an update in the order in which they depend on each
-// other: policies first, so that no machine can come up without them. It returns
-// what has been reached, so that what was left half done is known.
+// change makes the steps of an update in the order of their dependencies: policies first, so that no machine
+// starts without them. It returns the state that was reached, also after an error.
 func (r *nodeRole) change(ctx context.Context, account *session.Account, before, now model) (reached model, err error) {
 	reached = now
 	reached.InstanceProfile, reached.InstanceProfileARN = before.InstanceProfile, before.InstanceProfileARN
@@ -96,7 +95,7 @@ func (r *nodeRole) change(ctx context.Context, account *session.Account, before,
 	}
 	arn, err := changeProfile(ctx, account.Profiles, before.profile(), now.profile())
 	if err == nil || before.profile().Name == "" && !errors.As(err, new(takenError)) {
-		// A creation that failed, or was interrupted, may have taken place all the same.
+		// A creation that failed or was interrupted may have taken effect.
 		reached.InstanceProfile = now.InstanceProfile
 	}
 	if err != nil {
@@ -113,8 +112,8 @@ func (r *nodeRole) change(ctx context.Context, account *session.Account, before,
 	return reached, err
 }
 
-// changeProfile creates the instance profile, updates it, or puts one of another
-// name in its place. It returns the ARN of a new one.
+// changeProfile creates the instance profile, updates it, or replaces it by one of another name. It returns
+// the ARN of a new one.
 func changeProfile(ctx context.Context, profiles session.Profiles, was, is asset.Profile) (arn string, err error) {
 	if was.Name == is.Name {
 		return "", profiles.Update(ctx, was, is)
@@ -129,8 +128,7 @@ func changeProfile(ctx context.Context, profiles session.Profiles, was, is asset
 	return arn, profiles.Delete(ctx, was)
 }
 
-// fillProfile gives the role to a profile that is there already, unless it
-// gives machines another one.
+// fillProfile adds the role to an existing profile. It is a takenError if the profile has another role.
 func fillProfile(ctx context.Context, profiles session.Profiles, wanted asset.Profile) (arn string, err error) {
 	live, arn, err := profiles.Read(ctx, wanted.Name)
 	switch {
@@ -165,8 +163,7 @@ func changeEntry(ctx context.Context, entries session.Entries, was, is asset.Ent
 	return err
 }
 
-// Delete removes the access entry, the instance profile and the role with its
-// own policies.
+// Delete deletes the access entry, the instance profile, and the role with its declared policies.
 func (r *nodeRole) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var m model
 	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
@@ -190,7 +187,7 @@ func (r *nodeRole) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	}
 }
 
-// complete settles all that follows from the configuration and the account.
+// complete sets everything that follows from the configuration and the account.
 func (r *nodeRole) complete(m *model, account *session.Account) error {
 	if m.ClusterName.IsUnknown() {
 		m.ClusterName = types.StringPointerValue(value.Optional(r.Session.Config.ClusterName))
@@ -202,15 +199,14 @@ func (r *nodeRole) complete(m *model, account *session.Account) error {
 	return m.settle(awsresource.PlaceIn(account))
 }
 
-// errNoEntryCluster says that nobody is named who should admit the nodes.
+// errNoEntryCluster means that an access entry is declared without a cluster.
 var errNoEntryCluster = errors.New("access_entry: no EKS cluster is named: set `cluster_name` here or in the provider block, or `access_entry = \"none\"`")
 
 func nodeRoleError(m model, err error) diag.Diagnostic {
 	return awsresource.RoleError(m.Name.ValueString(), err)
 }
 
-// profileName is how a node role names its instance profile. One that is there is
-// taken over, unless it gives machines another role.
+// profileName returns the naming of the instance profile. A name is taken if the profile has another role.
 func profileName() lifecycle.Naming {
 	return lifecycle.Naming{Attribute: "instance_profile", Title: "instance profile", Look: func(ctx context.Context, account *session.Account, name string, plan tfsdk.Plan) (diag.Diagnostic, error) {
 		live, _, err := account.Profiles.Read(ctx, name)
@@ -226,12 +222,12 @@ func profileName() lifecycle.Naming {
 	}}
 }
 
-// profileTaken says that a profile gives machines a role of others.
+// profileTaken returns the takenError of a profile that has another role.
 func profileTaken(live asset.Profile) error {
 	return takenError(fmt.Sprintf("instance profile %s exists already and gives machines the role %s: name another one with `instance_profile`, or delete it", live.Name, live.Role))
 }
 
-// takenError says that what a resource would create is there and serves somebody else.
+// takenError means that something of the name exists and is used by somebody else.
 type takenError string
 
 func (e takenError) Error() string { return string(e) }

@@ -13,16 +13,15 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
 )
 
-// ValidateConfig checks what can be said without AWS.
+// ValidateConfig checks everything that is known. It needs no access to AWS.
 func (r *nodeRole) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
 	var policies types.Map
 	resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root("policies"), &policies)...)
 	resp.Diagnostics.Append(awsresource.CheckInline(policies)...)
 }
 
-// ModifyPlan predicts the computed attributes as far as they follow from the
-// configuration and the state. A new role can be planned without
-// AWS: whether its name is taken is then not known.
+// ModifyPlan predicts the computed attributes that follow from the configuration and the state, and checks
+// whether names are taken. A new role can be planned without access to AWS.
 func (r *nodeRole) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if !r.Planned(req) {
 		return
@@ -56,14 +55,14 @@ func (r *nodeRole) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	r.CheckNames(ctx, req, resp)
 }
 
-// predict settles the computed attributes of a role that exists.
+// predict sets the computed attributes of an existing role.
 func (r *nodeRole) predict(ctx context.Context, req resource.ModifyPlanRequest, m *model, diags *diag.Diagnostics) {
 	if m.Name.IsUnknown() || m.Path.IsUnknown() || m.CNIPolicy.IsUnknown() || m.InstanceProfile.IsUnknown() || m.ARN.IsUnknown() {
 		return
 	}
 	account, err := r.Session.Account(ctx)
 	if err != nil {
-		return // the apply needs the account, and says what is wrong with it
+		return // the apply needs the account and reports the error
 	}
 	if err := m.settle(awsresource.PlaceIn(account)); err != nil {
 		diags.Append(nodeRoleError(*m, err))

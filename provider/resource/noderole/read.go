@@ -55,7 +55,7 @@ func (r *nodeRole) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }
 
-// adopt declares all that an imported role has, so that refresh takes it over.
+// adopt sets the attributes of an imported role to everything that it has.
 func (r *nodeRole) adopt(ctx context.Context, m *model, live asset.Role, account *session.Account) error {
 	needed := policy.NodePolicies(account.Partition, true)
 	network := needed[len(needed)-1]
@@ -82,7 +82,7 @@ func (r *nodeRole) adopt(ctx context.Context, m *model, live asset.Role, account
 	return nil
 }
 
-// refresh sets what IAM says about everything of the role that is declared.
+// refresh sets the declared attributes of the role to the live values.
 func (m *model) refresh(live asset.Role) {
 	still := func(declared types.Set) types.Set {
 		return value.Set(slices.DeleteFunc(value.Elements(declared), func(arn string) bool { return !slices.Contains(live.Attached, arn) }))
@@ -101,8 +101,8 @@ func (m *model) refresh(live asset.Role) {
 	m.Tags, m.TagsAll = awsresource.RefreshTags(m.Tags, live.Tags), awsresource.RefreshTags(m.TagsAll, live.Tags)
 }
 
-// refreshProfile leaves an empty name if the instance profile is gone or gives
-// machines another role, so that the plan creates it again.
+// refreshProfile reads the instance profile. If it is gone or has another role, the name becomes empty, so that
+// the plan creates it again.
 func (m *model) refreshProfile(ctx context.Context, profiles session.Profiles) error {
 	name := m.InstanceProfile.ValueString()
 	if name == "" {
@@ -120,7 +120,7 @@ func (m *model) refreshProfile(ctx context.Context, profiles session.Profiles) e
 	return nil
 }
 
-// refreshEntry finds out which access entry there is.
+// refreshEntry sets access_entry to the type of the live access entry.
 func (m *model) refreshEntry(ctx context.Context, entries session.Entries) error {
 	declared := m.entry()
 	if declared.Type == "" {

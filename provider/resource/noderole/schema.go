@@ -18,7 +18,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
 )
 
-// Types of access entries that admit machines, and the word for no entry.
+// The values of access_entry: types of EKS, and none.
 const (
 	linuxEntry   = "EC2_LINUX"
 	windowsEntry = "EC2_WINDOWS"
@@ -60,7 +60,7 @@ func resourceSchema(ctx context.Context) schema.Schema {
 	return schema.Schema{Version: lifecycle.SchemaVersion, MarkdownDescription: nodeRoleDescription, Attributes: level, Blocks: awsresource.Timeouts(ctx)}
 }
 
-// nodeAdmissionAttributes are what turns the role into one for nodes.
+// nodeAdmissionAttributes are the attributes of the instance profile and the access entry.
 func nodeAdmissionAttributes() attribute.Level {
 	return attribute.Level{
 		"instance_profile": schema.StringAttribute{

@@ -28,11 +28,11 @@ func (k Kind) Draft(d *session.Drafts, name string, spec map[string]any) session
 // Settles implements [customresource.Kind].
 func (Kind) Settles() []string { return []string{planPreview} }
 
-// CheckChange judges what the provisioner would buy and which nodes it would replace.
+// CheckChange checks what the provisioner could buy and which nodes the change replaces.
 func (k Kind) CheckChange(ctx context.Context, f *customresource.PlanCheck) map[string]attr.Value {
 	p, _, err := k.decode(f.Name, f.Spec)
 	if err != nil || len(validate.ProvisionerErrors(p)) > 0 {
-		return nil // the rules of the API have been reported already
+		return nil // ValidateConfig has reported the errors
 	}
 	live, err := f.Session.Survey(ctx)
 	if err != nil {
@@ -82,8 +82,8 @@ func lookAtMarket(ctx context.Context, f *customresource.PlanCheck, p *api.Provi
 		Provisioner: p, Market: market, Catalogue: stock.Catalogue, Region: stock.Region, RegionBy: "by `region` in the provider block",
 	})
 	for i := range findings {
-		// What AWS has no tag for yet may get it in the same apply, and the embedded
-		// table may be older than an instance type.
+		// The same apply may create or tag what is missing in AWS, and the embedded table may
+		// lack new instance types.
 		if market.Blocked != "" || stock.Note != "" {
 			findings[i].Severity = finding.Warning
 		}
@@ -93,11 +93,11 @@ func lookAtMarket(ctx context.Context, f *customresource.PlanCheck, p *api.Provi
 	return seen, sure
 }
 
-// CheckRemoval tells which nodes go with the provisioner.
+// CheckRemoval warns of the nodes that are removed with the provisioner.
 func (Kind) CheckRemoval(ctx context.Context, f *customresource.PlanCheck) {
 	live, err := f.Session.Survey(ctx)
 	if err != nil {
-		return // the removal itself will say what it cannot reach
+		return // the destroy reports the error
 	}
 	leaving := plancheck.Leaving(f.Name, live.Snapshot)
 	if leaving.Nodes == 0 {

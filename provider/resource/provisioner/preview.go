@@ -11,10 +11,9 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
 )
 
-// planPreview is the attribute with the numbers of a plan. It holds only what is
-// the same a while later, since Terraform plans once more before it applies and
-// takes a difference for a mistake: list prices instead of spot prices, and the
-// number of nodes to replace only where it is certain.
+// planPreview is the attribute with the results of a plan's check. Terraform plans again before it applies, and
+// reports a difference as a bug of the provider. So the attribute contains only what does not change quickly:
+// list prices instead of spot prices, and the number of nodes to replace only if it is 0.
 const planPreview = "plan_preview"
 
 var offeringTypes = map[string]attr.Type{"instance_type": types.StringType, "hourly_price": types.Float64Type}
@@ -64,8 +63,8 @@ func previewAttribute() schema.SingleNestedAttribute {
 	}
 }
 
-// previewValue writes the numbers. How many nodes are replaced changes until apply,
-// unless it is none.
+// previewValue returns the value of the attribute. If the change replaces nodes, their number is unknown, because
+// it may change until the apply.
 func previewValue(p plancheck.Preview, catalogue *offer.Catalogue, region string, replaces bool) attr.Value {
 	cheapest, dearest := listed(p.Types, catalogue, region)
 	nodes := types.Int64Value(0)
@@ -85,8 +84,7 @@ func previewValue(p plancheck.Preview, catalogue *offer.Catalogue, region string
 	})
 }
 
-// listed returns the cheapest and the dearest type by list price; null where no
-// price is known.
+// listed returns the cheapest and the most expensive type by list price. Both are null if no price is known.
 func listed(all []offer.InstanceType, catalogue *offer.Catalogue, region string) (cheapest, dearest attr.Value) {
 	cheapest, dearest = types.ObjectNull(offeringTypes), types.ObjectNull(offeringTypes)
 	sold, err := catalogue.Region(region)

@@ -26,16 +26,16 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/wire"
 )
 
-// EffectiveRequirements is the computed attribute with what nodes must be, as a label selector.
+// EffectiveRequirements is the name of the computed attribute with all requirements as label selectors.
 const EffectiveRequirements = "effective_requirements"
 
 // New returns the resource packhorse_provisioner.
 func New() resource.Resource { return customresource.New(Kind{}) }
 
-// NewList lists the provisioners of the cluster.
+// NewList returns the list resource of the provisioners of the cluster.
 func NewList() list.ListResource { return customresource.NewList(Kind{}) }
 
-// Kind is the kind Provisioner.
+// Kind is the customresource.Kind of Provisioners.
 type Kind struct{}
 
 // Title implements [customresource.Kind].
@@ -84,14 +84,14 @@ func (k Kind) Computed(spec map[string]any) (map[string]attr.Value, error) {
 	return map[string]attr.Value{EffectiveRequirements: value.List(out)}, nil
 }
 
-// DeleteLimit leaves the nodes time to drain.
+// DeleteLimit allows for draining the nodes.
 func (Kind) DeleteLimit() time.Duration { return 20 * time.Minute }
 
-// errNoAgent says that nobody would drain the nodes.
+// errNoAgent means that nothing would drain the nodes.
 var errNoAgent = errors.New("no agent is running that could drain them")
 
-// Remove drains the provisioner's nodes by deleting the object that owns them,
-// and waits for both to be gone. Finalizers are left to the agent.
+// Remove deletes the provisioner, upon which the agent drains its nodes, and waits until both are gone. The agent
+// removes the finalizers.
 func (k Kind) Remove(ctx context.Context, r customresource.Removal) error {
 	watch := r.Cluster.Teardown()
 	nodes, err := watch.Nodes(ctx, r.Name)
@@ -108,9 +108,9 @@ func (k Kind) Remove(ctx context.Context, r customresource.Removal) error {
 				"start the agent, or delete the nodes yourself, and destroy again", len(nodes), errNoAgent)
 		}
 	}
-	// Foreground: the object stays until the nodes that it owns are gone, which
-	// the garbage collector asks to go. It takes its time to learn of a kind, so
-	// that without nodes there is no reason to wait for it.
+	// With foreground propagation, the object exists until the garbage collector has deleted the
+	// nodes that it owns. The garbage collector takes some time to discover a new kind, so that
+	// background propagation is faster if there are no nodes.
 	propagation := metav1.DeletePropagationBackground
 	if len(nodes) > 0 {
 		propagation = metav1.DeletePropagationForeground

@@ -60,8 +60,8 @@ func (Kind) Schema(ctx context.Context) schema.Schema {
 			planPreview:                      previewAttribute(),
 			customresource.ForceConflicts:    attribute.ForceConflicts(),
 			customresource.DeletionTimestamp: customresource.DeletionAttribute(),
-			// A text for each, and not an object: of those a plan shows nine lines for each, and
-			// takes Terraform a tenth of its time.
+			// Each requirement is a string and not an object. A plan shows nine lines for an
+			// object, and Terraform spent a tenth of its time on them.
 			"effective_requirements": schema.ListAttribute{
 				Computed: true, ElementType: types.StringType,
 				MarkdownDescription: "All requirements that apply: those from `requirements`, `instance_types` and `labels`, " +

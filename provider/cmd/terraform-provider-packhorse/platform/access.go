@@ -14,8 +14,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
-// wrongAccess marks an error that the same access will meet again as
-// session.ErrWrongAccess. Others, such as a network that is not there now, pass.
+// wrongAccess marks an error as session.ErrWrongAccess, unless it is temporary, such as a network
+// failure.
 func wrongAccess(err error) error {
 	if err == nil || passing(err) {
 		return err
@@ -29,7 +29,7 @@ func (e wrongAccessError) Unwrap() error { return e.error }
 
 func (wrongAccessError) Is(target error) bool { return target == session.ErrWrongAccess }
 
-// passing reports whether the access may work at another time or from another place.
+// passing reports whether the access may work at another time or from another network.
 func passing(err error) bool {
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return false
@@ -46,8 +46,8 @@ func passing(err error) bool {
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || call.Passing(err)
 }
 
-// isNetwork reports whether the network itself has failed. A url.Error, which is a
-// net.Error too, may be about anything.
+// isNetwork reports whether the network has failed. It does not accept every net.Error, because a
+// url.Error is one and may have any cause.
 func isNetwork(err error) bool {
 	var operation *net.OpError
 	var name *net.DNSError

@@ -17,7 +17,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
-// newAccount gives the adapters of the account their clients.
+// newAccount connects the adapters for an account with their clients.
 func (p *platform) newAccount(cfg aws.Config, partition, id string) *session.Account {
 	identities, queues, events := iam.NewFromConfig(cfg), sqs.NewFromConfig(cfg), eventbridge.NewFromConfig(cfg)
 	roles := podrole.NewRoles(identities)
@@ -36,7 +36,7 @@ func (p *platform) newAccount(cfg aws.Config, partition, id string) *session.Acc
 	}
 }
 
-// issuers are the OIDC issuers of clusters.
+// issuers implements session.Issuers.
 type issuers struct {
 	*podrole.Roles
 	find func(context.Context, string) (*eksauth.Cluster, error)

@@ -26,11 +26,11 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
-// unlimited leaves the rate of requests to the API server, which shares itself
-// out fairly: Terraform's parallelism bounds how many are on their way.
+// unlimited turns off client-go's rate limit. Terraform's parallelism limits the number of
+// concurrent requests, and the API server has its own priority and fairness.
 const unlimited = -1
 
-// cluster is the API server of the cluster.
+// cluster implements session.Cluster.
 type cluster struct {
 	objects dynamic.Interface
 	typed   kubernetes.Interface
@@ -103,7 +103,7 @@ func (c *cluster) custom(kind session.Kind, manager apply.Manager) custom {
 	return custom{store, c.objects, kind.Resource}
 }
 
-// custom are the custom resources of a kind.
+// custom implements session.Objects.
 type custom struct {
 	*apply.Store
 	client dynamic.Interface
@@ -127,7 +127,7 @@ func (c *cluster) Teardown() session.Teardown {
 
 func (c *cluster) Accounts() session.Annotation { return apply.NewRoleAnnotation(c.typed, c.manager) }
 
-// Installation keeps the agent's own objects.
+// Installation manages the agent's own objects.
 func (c *cluster) Installation() session.Installation {
 	return installation.NewKeeper(c.objects, c.typed, c.manager, c.roster)
 }

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// pause is how long a build that went wrong is not tried again: long enough for all
-// who have waited for it, so that a server that hangs does not hold up each of them.
+// pause is how long a failed build is not repeated, so that all callers that were waiting for it
+// get its error, and not each of them waits for a server that does not respond.
 const pause = 5 * time.Second
 
-// lazy builds a value once. A build that went wrong is tried again some seconds
-// later, since its trouble may have passed.
+// lazy builds a value on first use. A failed build is repeated after some seconds, because the
+// failure may have been temporary.
 type lazy[T any] struct {
 	mu    sync.Mutex
 	built bool
@@ -31,7 +31,7 @@ func (l *lazy[T]) get(ctx context.Context, build func() (T, error)) (T, error) {
 	switch {
 	case err == nil:
 		l.value, l.built, l.err = value, true, nil
-	case ctx.Err() == nil: // what a caller has cancelled says nothing to others
+	case ctx.Err() == nil: // if the caller has cancelled the build, its error is not for others
 		l.failed, l.err = time.Now(), err
 	}
 	return value, err

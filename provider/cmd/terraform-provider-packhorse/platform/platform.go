@@ -1,5 +1,5 @@
-// Package platform wires the provider to the real world: the Kubernetes API of
-// the cluster and the AWS account that a provider block names.
+// Package platform connects the provider with the adapters: the Kubernetes API of the cluster and
+// the AWS account that a provider block names.
 package platform
 
 import (
@@ -15,11 +15,11 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
-// callTimeout bounds one call with its retries.
+// callTimeout is the time limit of one call, including its retries.
 const callTimeout = time.Minute
 
-// Connect prepares the platform of a provider block. Clients are built on first
-// use, once.
+// Connect returns the platform of a provider block. It makes no request; clients are created on
+// first use.
 func Connect(cfg session.Config) session.Platform {
 	return &platform{config: cfg, settings: connect.Settings{
 		Region:    cfg.AWS.Region,
@@ -64,7 +64,7 @@ func (p *platform) awsConfig(ctx context.Context) (aws.Config, error) {
 	return p.aws.get(ctx, func() (aws.Config, error) { return connect.Load(ctx, p.settings) })
 }
 
-// Region is the region of all calls. It calls nothing.
+// Region returns the region of all calls. It makes no request.
 func (p *platform) Region(ctx context.Context) (string, error) {
 	cfg, err := p.awsConfig(ctx)
 	return cfg.Region, err

@@ -22,7 +22,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
-// restConfig follows the one source of access that the provider block names.
+// restConfig returns the access to the cluster from the source that the provider block names.
 func (p *platform) restConfig(ctx context.Context) (*rest.Config, error) {
 	switch cfg := p.config; {
 	case cfg.ClusterName != "":
@@ -52,8 +52,8 @@ func (p *platform) eksConfig(ctx context.Context) (*rest.Config, error) {
 	}, nil
 }
 
-// kubeconfig reads exactly the file that was named: no default locations, no
-// service account of a surrounding cluster, no localhost.
+// kubeconfig reads the named file and nothing else: no default locations, no ServiceAccount of the
+// pod in which Terraform runs, and no localhost.
 func kubeconfig(path, context string) (*rest.Config, error) {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {
 		home, err := os.UserHomeDir()

@@ -20,14 +20,14 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
-// agentsProfile stands for the default instance profile in the agent's settings,
-// which the provider does not know and need not know to see what is sold.
+// agentsProfile stands for the default instance profile in the agent's settings, which the
+// provider does not know. It does not matter for the market.
 const agentsProfile = "the agent's default"
 
-// stockTimeout bounds the reading of a whole region's catalogue and prices.
+// stockTimeout is the time limit for reading a region's instance types and prices.
 const stockTimeout = 3 * time.Minute
 
-// Stock asks AWS what it sells to the cluster.
+// Stock reads from AWS what the cluster can buy.
 func (p *platform) Stock(ctx context.Context) (*session.Stock, error) {
 	cfg, err := p.awsConfig(ctx)
 	if err != nil {
@@ -84,7 +84,7 @@ func (p *platform) Discover(ctx context.Context) ([]onboard.Item, error) {
 	return items, err
 }
 
-// Facts asks EKS about the cluster.
+// Facts describes the cluster as EKS does. The cluster need not be active yet.
 func (p *platform) Facts(ctx context.Context) (*session.Facts, error) {
 	cfg, err := p.awsConfig(ctx)
 	if err != nil {
