@@ -201,7 +201,7 @@ func (w *walk) check(value any, t reflect.Type, path *field.Path) {
 	case reflect.TypeFor[resource.Quantity]():
 		text, advice = finding.Say("must be a quantity such as 500m or 2Gi"), suggest.Quantity(fmt.Sprint(value))
 	case reflect.TypeFor[metav1.Duration]():
-		text, advice = finding.Say("must be a duration such as 30s or 1h30m"), suggest.Duration(fmt.Sprint(value))
+		text, advice = suggest.Duration(fmt.Sprint(value))
 	}
 	w.reject(path, value, finding.Say("%s: %s", Show(value), text), advice)
 }

@@ -3,6 +3,7 @@ package suggest
 import (
 	"math"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -40,12 +41,22 @@ func Quantity(text string) finding.Message {
 	return finding.Say("write it as a number with an optional unit, such as 2Gi")
 }
 
-// Duration says how to write what is no duration.
-func Duration(text string) finding.Message {
+// longest is how many whole hours a duration may have, which counts nanoseconds.
+const longest = "2562047h"
+
+// durationForm is a duration as Go writes it, however long.
+var durationForm = regexp.MustCompile(`^(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h))+$`)
+
+// Duration says what is wrong with what is no duration, and how to write it.
+func Duration(text string) (wrong, advice finding.Message) {
+	const form = "must be a duration such as 30s or 1h30m"
 	if length, ok := ParseDuration(text); ok {
-		return Value(amount.ShortDuration(length))
+		return finding.Say(form), Value(amount.ShortDuration(length))
 	}
-	return finding.Say("write it in hours, minutes and seconds, such as 1h30m")
+	if length, ok := inUnits(text); ok && length >= math.MaxInt64 || durationForm.MatchString(text) {
+		return finding.Say("must be at most %s", longest), Value(longest)
+	}
+	return finding.Say(form), finding.Say("write it in hours, minutes and seconds, such as 1h30m")
 }
 
 // ParseDuration reads a duration as Go writes it, or as a number with a unit.
@@ -53,14 +64,19 @@ func ParseDuration(text string) (time.Duration, bool) {
 	if length, err := time.ParseDuration(text); err == nil {
 		return length, true
 	}
+	length, ok := inUnits(text)
+	return time.Duration(length), ok && length < math.MaxInt64
+}
+
+// inUnits is a number with a unit in nanoseconds, which may be more than a duration has.
+func inUnits(text string) (float64, bool) {
 	parts := amountForm.FindStringSubmatch(text)
 	if parts == nil {
 		return 0, false
 	}
 	unit, ok := durationUnits[strings.ToLower(parts[2])]
-	number, err := time.ParseDuration(parts[1] + "h") // any unit will do to read the number
-	meant := number.Hours() * float64(unit)
-	return time.Duration(meant), ok && err == nil && meant < math.MaxInt64
+	number, _ := strconv.ParseFloat(parts[1], 64) // infinite where it is too large
+	return number * float64(unit), ok
 }
 
 // Value is the advice to take the nearest valid value.

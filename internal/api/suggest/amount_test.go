@@ -10,6 +10,11 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
+func duration(text string) finding.Message {
+	wrong, advice := Duration(text)
+	return finding.Say("%s; %s", wrong, advice)
+}
+
 func TestAdvice(t *testing.T) {
 	tests := []struct {
 		advise  func(string) finding.Message
@@ -21,12 +26,14 @@ func TestAdvice(t *testing.T) {
 		{Quantity, "500 millicores", `"500m"`},
 		{Quantity, "3 parsecs", "such as 2Gi"},
 		{Quantity, "much", "such as 2Gi"},
-		{Duration, "1 day", `"24h"`},
-		{Duration, "90 min", `"1h30m"`},
-		{Duration, "30", `"30s"`},
-		{Duration, "2.5 hours", `"2h30m"`},
-		{Duration, "99999999999 weeks", "such as 1h30m"},
-		{Duration, "a while", "such as 1h30m"},
+		{duration, "1 day", `"24h"`},
+		{duration, "90 min", `"1h30m"`},
+		{duration, "30", `"30s"`},
+		{duration, "2.5 hours", `"2h30m"`},
+		{duration, "99999999999 weeks", `must be at most 2562047h; the nearest valid value is "2562047h"`},
+		{duration, "99999999h30m", `must be at most 2562047h; the nearest valid value is "2562047h"`},
+		{duration, "a while", "such as 1h30m"},
+		{duration, "1h 30m", "such as 1h30m"},
 	}
 	for _, tt := range tests {
 		got := tt.advise(tt.in).String()
@@ -38,7 +45,7 @@ func TestAdvice(t *testing.T) {
 
 // What is said to be valid is valid.
 func FuzzAdvisedAmountsAreValid(f *testing.F) {
-	for _, text := range []string{"10 cores", "1 day", "007 w", "1.", "0.0000000001 weeks"} {
+	for _, text := range []string{"10 cores", "1 day", "007 w", "1.", "0.0000000001 weeks", "99999999h"} {
 		f.Add(text)
 	}
 	nearest := func(advice finding.Message) (string, bool) {
@@ -51,7 +58,8 @@ func FuzzAdvisedAmountsAreValid(f *testing.F) {
 				t.Errorf("quantity %q for %q: %v", value, text, err)
 			}
 		}
-		if value, ok := nearest(Duration(text)); ok {
+		_, advice := Duration(text)
+		if value, ok := nearest(advice); ok {
 			if _, err := time.ParseDuration(value); err != nil {
 				t.Errorf("duration %q for %q: %v", value, text, err)
 			}

@@ -41,11 +41,11 @@ func validateConsolidateAfter(after *string, path *field.Path) finding.List {
 	}
 	d, err := time.ParseDuration(*after)
 	if err != nil {
-		advice := suggest.Duration(*after)
+		wrong, advice := suggest.Duration(*after)
 		if strings.EqualFold(*after, api.Never) {
 			advice = suggest.Value(api.Never)
 		}
-		return finding.List{finding.Invalid(path, *after, finding.Say("must be a duration such as 30s or 1h30m, or %s", api.Never), advice)}
+		return finding.List{finding.Invalid(path, *after, finding.Say("%s, or %s", wrong, api.Never), advice)}
 	}
 	return durationNotNegative(&metav1.Duration{Duration: d}, path)
 }

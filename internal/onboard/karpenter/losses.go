@@ -3,8 +3,10 @@ package karpenter
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"time"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/suggest"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
@@ -32,7 +34,11 @@ func seconds(text string) (int64, bool, error) {
 		return 0, false, nil
 	}
 	d, err := time.ParseDuration(text)
-	return int64(d / time.Second), err == nil, err
+	if err != nil {
+		wrong, _ := suggest.Duration(text)
+		return 0, false, fmt.Errorf("%q %s", text, wrong)
+	}
+	return int64(d / time.Second), true, nil
 }
 
 const never = "Never"

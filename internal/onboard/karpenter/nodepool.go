@@ -52,7 +52,7 @@ func (c *converter) pool(o *Object, p *kinds.NodePool, document map[string]any) 
 	}
 	expiry := ptr.Deref(nodes.ExpireAfter, defaultExpiry)
 	if ttl, ok, err := seconds(expiry); err != nil {
-		o.lose(nodesPath+".expireAfter", fmt.Sprintf("%q is no duration", expiry))
+		o.lose(nodesPath+".expireAfter", err.Error())
 	} else if ok {
 		out.TTLSecondsUntilExpired = &ttl
 	}
@@ -169,7 +169,7 @@ func disrupt(o *Object, in *kinds.PoolDisruption, out *provisionerSpec) {
 	after := ptr.Deref(in.ConsolidateAfter, "")
 	switch ttl, on, err := seconds(cmp.Or(after, "0s")); {
 	case err != nil:
-		o.lose("spec.disruption.consolidateAfter", fmt.Sprintf("%q is no duration", after))
+		o.lose("spec.disruption.consolidateAfter", err.Error())
 	case !on: // never
 	case ptr.Deref(in.ConsolidationPolicy, "") == whenEmpty:
 		out.TTLSecondsAfterEmpty = &ttl
