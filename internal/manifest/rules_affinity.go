@@ -27,7 +27,7 @@ func affinityRules(a *corev1.Affinity, path *field.Path) finding.List {
 		}
 		for i := range n.PreferredDuringSchedulingIgnoredDuringExecution {
 			p, at := &n.PreferredDuringSchedulingIgnoredDuringExecution[i], at.Child(preferred).Index(i)
-			out = append(out, nodeTermRules(&p.Preference, at.Child("preference"))...)
+			out = slices.Concat(out, weightRule(p.Weight, at.Child("weight")), nodeTermRules(&p.Preference, at.Child("preference")))
 		}
 	}
 	terms := func(at *field.Path, must []corev1.PodAffinityTerm, may []corev1.WeightedPodAffinityTerm) {
@@ -35,7 +35,8 @@ func affinityRules(a *corev1.Affinity, path *field.Path) finding.List {
 			out = append(out, podTermRules(&must[i], at.Child(required).Index(i))...)
 		}
 		for i := range may {
-			out = append(out, podTermRules(&may[i].PodAffinityTerm, at.Child(preferred).Index(i).Child("podAffinityTerm"))...)
+			at := at.Child(preferred).Index(i)
+			out = slices.Concat(out, weightRule(may[i].Weight, at.Child("weight")), podTermRules(&may[i].PodAffinityTerm, at.Child("podAffinityTerm")))
 		}
 	}
 	if p := a.PodAffinity; p != nil {
@@ -45,6 +46,13 @@ func affinityRules(a *corev1.Affinity, path *field.Path) finding.List {
 		terms(path.Child("podAntiAffinity"), p.RequiredDuringSchedulingIgnoredDuringExecution, p.PreferredDuringSchedulingIgnoredDuringExecution)
 	}
 	return out
+}
+
+func weightRule(weight int32, path *field.Path) finding.List {
+	if weight >= 1 && weight <= 100 {
+		return nil
+	}
+	return finding.List{finding.Invalid(path, weight, finding.Say("must be in the range 1-100"), finding.None)}
 }
 
 func nodeTermRules(t *corev1.NodeSelectorTerm, path *field.Path) finding.List {
