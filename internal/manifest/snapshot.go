@@ -13,7 +13,7 @@ import (
 // snapshot converts everything read so far.
 func (b *Builder) snapshot() *cluster.Snapshot {
 	s := &cluster.Snapshot{}
-	classes, said := priorities(b.objects.priorityClasses), &remarks{}
+	classes, said, idle := priorities(b.objects.priorityClasses), &remarks{}, &remarks{}
 	for _, pod := range b.objects.pods {
 		object := "Pod " + pod.Namespace + "/" + pod.Name
 		classes.set(&pod.Spec, object, "spec", said)
@@ -23,9 +23,15 @@ func (b *Builder) snapshot() *cluster.Snapshot {
 		if converted, ok := b.templates.Pod(pod); ok {
 			said.addWaiting(&converted, &pod.Spec, object, "spec")
 			s.Pods = append(s.Pods, converted)
+		} else {
+			idle.add(object, "status.phase", "says that the pod has finished", "")
 		}
 	}
 	for _, w := range b.objects.workloads() {
+		if w.count <= 0 {
+			idle.add(w.object, w.idleAt, w.idle, "")
+			continue
+		}
 		if w.count > maxPods {
 			doc := b.seen[w.object]
 			b.fail(doc, refused(w.counted, fmt.Sprintf("%d pods are to be created, at most %d are read", w.count, maxPods), ""))
@@ -42,9 +48,14 @@ func (b *Builder) snapshot() *cluster.Snapshot {
 	b.objects.addStorage(s)
 	b.objects.addNamespaces(s)
 	for _, ds := range b.objects.daemonSets {
-		classes.set(&ds.Spec.Template.Spec, "DaemonSet "+ds.Namespace+"/"+ds.Name, "spec.template.spec", said)
+		object := "DaemonSet " + ds.Namespace + "/" + ds.Name
+		classes.set(&ds.Spec.Template.Spec, object, "spec.template.spec", said)
+		idle.add(object, "", "its pods come with the nodes that other pods need, so that no machine is bought for them", "")
 	}
 	b.remark(said)
+	if len(s.Pods) == 0 {
+		b.remark(idle)
+	}
 	s.DaemonSets = cluster.FromDaemonSets(b.objects.daemonSets, s.Pods)
 	for _, budget := range b.objects.budgets {
 		s.DisruptionBudgets = append(s.DisruptionBudgets, cluster.FromDisruptionBudget(budget))

@@ -33,25 +33,37 @@ type workload struct {
 	count     int
 	first     int     // ordinal of its first pod
 	settled   indexes // ordinals that need no pod any more, or have one
-	deleted   bool    // it creates nothing any more
+	// Why it creates nothing whatever pods there are, and the field that says so.
+	idle, idleAt string
 	// These labels, where set, get each pod's ordinal and name.
 	ordinalLabel, nameLabel string
 	claims                  []corev1.PersistentVolumeClaim // one per pod of each
 }
 
+// stop makes a workload create nothing. The first reason counts.
+func (w *workload) stop(path, why string) {
+	w.count = 0
+	if w.idle == "" {
+		w.idle, w.idleAt = why, path
+	}
+}
+
 // workloads lists what is still to be created: pods that exist already and that
 // a controller owns count for it, and a controller whose own children are among
-// the objects leaves the creation to them.
+// the objects leaves the creation to them. Those that are idle are listed too.
 func (o *objects) workloads() []workload {
 	owned, delegated := o.ownedPods(), o.delegated()
 	var out []workload
 	add := func(w workload) {
+		if w.count <= 0 {
+			w.stop(w.counted, "leaves no pods to create")
+		}
 		if pods := owned[w.namespace+"/"+w.owner.Kind+"/"+w.owner.Name]; w.ordinalLabel != "" {
 			w.skip(pods)
 		} else {
 			w.count -= len(pods)
 		}
-		if w.count > 0 && !w.deleted {
+		if w.count > 0 || w.idle != "" {
 			out = append(out, w)
 		}
 	}
@@ -74,14 +86,17 @@ func (o *objects) workloads() []workload {
 		add(statefulSet(s))
 	}
 	for _, j := range o.jobs {
-		add(job(j, &j.Spec))
+		w := job(j, &j.Spec, "Job", "spec")
+		if ended(j) {
+			w.stop("status.conditions", "say that the Job has ended, so that it gets no pods")
+		}
+		add(w)
 	}
 	for _, c := range o.cronJobs {
-		if suspended := c.Spec.Suspend != nil && *c.Spec.Suspend; !suspended && !delegated[c.Namespace+"/CronJob/"+c.Name] {
+		if !delegated[c.Namespace+"/CronJob/"+c.Name] {
 			run := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name, DeletionTimestamp: c.DeletionTimestamp}}
-			w := job(run, &c.Spec.JobTemplate.Spec)
-			w.object, w.spec = "CronJob "+c.Namespace+"/"+c.Name, "spec.jobTemplate.spec.template.spec"
-			w.counted = "spec.jobTemplate.spec.parallelism"
+			w := job(run, &c.Spec.JobTemplate.Spec, "CronJob", "spec.jobTemplate.spec")
+			w.suspend(c.Spec.Suspend, "spec")
 			add(w)
 		}
 	}
@@ -97,10 +112,12 @@ func newWorkload(o metav1.Object, kind schema.GroupVersionKind, template *corev1
 		spec:      "spec.template.spec",
 		counted:   "spec.replicas",
 		count:     1,
-		deleted:   o.GetDeletionTimestamp() != nil,
 	}
 	if replicas != nil {
 		w.count = int(*replicas)
+	}
+	if o.GetDeletionTimestamp() != nil {
+		w.stop("metadata.deletionTimestamp", "says that it is being deleted, so that it gets no pods")
 	}
 	return w
 }
@@ -132,10 +149,11 @@ func statefulSet(s *appsv1.StatefulSet) workload {
 	return w
 }
 
-// job returns the pods that a Job runs at the same time.
-func job(j *batchv1.Job, spec *batchv1.JobSpec) workload {
+// job returns the pods that a Job runs at the same time. The object of a kind that declares it
+// has its spec at a path.
+func job(j *batchv1.Job, spec *batchv1.JobSpec, kind, path string) workload {
 	w := newWorkload(j, batchv1.SchemeGroupVersion.WithKind("Job"), spec.Template.DeepCopy(), spec.Parallelism)
-	w.counted = "spec.parallelism"
+	w.object, w.spec, w.counted = kind+" "+j.Namespace+"/"+j.Name, path+".template.spec", path+".parallelism"
 	succeeded, failed := int(j.Status.Succeeded), 0
 	if spec.CompletionMode != nil && *spec.CompletionMode == batchv1.IndexedCompletion {
 		w.ordinalLabel = batchv1.JobCompletionIndexAnnotation
@@ -145,16 +163,22 @@ func job(j *batchv1.Job, spec *batchv1.JobSpec) workload {
 		succeeded, failed = max(succeeded, completed.count()), givenUp.count()
 	}
 	if spec.Completions != nil {
-		w.count = min(w.count, int(*spec.Completions)-succeeded-failed)
+		if left := int(*spec.Completions) - succeeded - failed; left < w.count {
+			w.count, w.counted = left, path+".completions"
+		}
 	}
-	if spec.Suspend != nil && *spec.Suspend || ended(j) {
-		w.count = 0
-	}
+	w.suspend(spec.Suspend, path)
 	if w.template.Labels == nil {
 		w.template.Labels = map[string]string{}
 	}
 	w.template.Labels[batchv1.JobNameLabel] = j.Name
 	return w
+}
+
+func (w *workload) suspend(suspended *bool, path string) {
+	if ptr.Deref(suspended, false) {
+		w.stop(path+".suspend", "is true, so that there are no pods")
+	}
 }
 
 // ended reports whether a Job creates no more pods: it has finished, or is about to.

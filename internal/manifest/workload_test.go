@@ -140,6 +140,72 @@ spec: {template: {spec: {schedulingGates: [{name: g}], containers: []}}}
 	}
 }
 
+// Files without pods get a remark about each object that might have had some, and files with
+// pods get none.
+func TestNoPods(t *testing.T) {
+	const text = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 0` + podTemplate + `
+---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db, deletionTimestamp: "2026-01-01T00:00:00Z"}
+spec:` + podTemplate + `
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: report}
+spec:
+  suspend: true` + podTemplate + `
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: sum}
+spec:
+  completions: 2` + podTemplate + `
+status: {succeeded: 2}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: total}
+spec:` + podTemplate + `
+status: {conditions: [{type: Failed, status: "True"}]}
+---
+apiVersion: batch/v1
+kind: CronJob
+metadata: {name: nightly}
+spec:
+  suspend: true
+  jobTemplate: {spec: {template: {spec: {containers: []}}}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: once}
+status: {phase: Succeeded}
+---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: log}
+spec:` + podTemplate
+	want := []string{
+		"in.yaml:6: document 1: Deployment default/web: spec.replicas: leaves no pods to create (2 objects in all)",
+		"in.yaml:14: document 2: StatefulSet default/db: metadata.deletionTimestamp: says that it is being deleted, so that it gets no pods",
+		"in.yaml:25: document 3: Job default/report: spec.suspend: is true, so that there are no pods (2 objects in all)",
+		"in.yaml:50: document 5: Job default/total: status.conditions: say that the Job has ended, so that it gets no pods",
+		"in.yaml:62: document 7: Pod default/once: status.phase: says that the pod has finished",
+		"in.yaml:64: document 8: DaemonSet default/log: its pods come with the nodes that other pods need, so that no machine is bought for them",
+	}
+	if diff := cmp.Diff(want, parse(t, text).Warnings()); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	if got := parse(t, text+"---\napiVersion: v1\nkind: Pod\nmetadata: {name: a}\n").Warnings(); len(got) > 0 {
+		t.Errorf("with a pod: %q", got)
+	}
+}
+
 func TestDeployment(t *testing.T) {
 	const text = `
 apiVersion: apps/v1
