@@ -13,6 +13,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim/process"
 )
 
 // goneVisible is how long a machine that is gone is still listed.
@@ -73,7 +74,7 @@ func (c *Cloud) Claim(ctx context.Context) error {
 // Launch serves an order as far as the pools reach.
 func (c *Cloud) Launch(ctx context.Context, order offer.Order) (offer.Delivery, error) {
 	begun := time.Now()
-	if err := c.wait(ctx); err != nil {
+	if err := process.Sleep(ctx, c.world.options.LaunchTime); err != nil {
 		return offer.Delivery{}, fmt.Errorf("launch %s: %w", order.LaunchID, err)
 	}
 	var delivery offer.Delivery
@@ -113,17 +114,6 @@ func (w *world) deliver(order offer.Order) offer.Delivery {
 	}
 	w.deliveries[order.LaunchID] = out.Instances
 	return out
-}
-
-func (c *Cloud) wait(ctx context.Context) error {
-	timer := time.NewTimer(c.world.options.LaunchTime)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }
 
 // start makes a machine, whose kubelet comes up after the boot time.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim/process"
 )
 
 const (
@@ -24,12 +25,8 @@ func (q *Queue) Receive(ctx context.Context) ([]offer.Notice, error) {
 		if err != nil || len(out) > 0 || !time.Now().Before(end) {
 			return out, err
 		}
-		timer := time.NewTimer(time.Second)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return nil, ctx.Err()
-		case <-timer.C:
+		if err := process.Sleep(ctx, time.Second); err != nil {
+			return nil, err
 		}
 	}
 }

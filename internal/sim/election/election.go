@@ -48,7 +48,7 @@ func (e *Election) Lead(ctx context.Context, p *process.Process, elected func(*T
 			e.serve(leading, p, held, run)
 			return nil
 		}
-		if err := pause(ctx, Retry); err != nil {
+		if err := process.Sleep(ctx, Retry); err != nil {
 			return err
 		}
 	}
@@ -71,7 +71,7 @@ func (e *Election) serve(ctx context.Context, p *process.Process, held *Term, ru
 // keep renews the lease until the term ends or another has taken it, which a process that was
 // stopped learns when it goes on.
 func (e *Election) keep(ctx context.Context, p *process.Process, held *Term) {
-	for pause(ctx, Retry) == nil {
+	for process.Sleep(ctx, Retry) == nil {
 		p.Hold()
 		asked := held.Fence.Now()
 		if p.Dead() || !e.renew(held) {
@@ -80,17 +80,6 @@ func (e *Election) keep(ctx context.Context, p *process.Process, held *Term) {
 			return
 		}
 		held.Fence.Renewed(asked, Fresh)
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
 	}
 }
 
