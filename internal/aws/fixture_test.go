@@ -2,7 +2,6 @@ package aws
 
 import (
 	"context"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -10,14 +9,13 @@ import (
 	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/connect"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/cloudtest"
 )
 
 const testRegion = "eu-west-1"
@@ -44,7 +42,7 @@ func (k *clock) Advance(d time.Duration) {
 // real clients.
 type fixture struct {
 	*Cloud
-	account *cloud.Cloud
+	account *cloudtest.Account
 	admin   *ec2.Client
 	clock   *clock
 	config  awssdk.Config
@@ -72,20 +70,11 @@ func catalogueOf(families ...string) []byte {
 func startWith(t *testing.T, catalogue []byte, change ...func(*Options)) *fixture {
 	t.Helper()
 	k := &clock{now: time.Now()}
-	account, err := cloud.New(cloud.Config{
+	account := cloudtest.Serve(t, cloud.Config{
 		Region: testRegion, Catalogue: catalogue, Now: k.Now, Seed: 7,
 		Cluster: cloud.Cluster{Name: "prod", Version: "1.33", Endpoint: "https://127.0.0.1:6443", CA: []byte("PEM"), ServiceCIDR: "10.100.0.0/16"},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(account.Handler())
-	t.Cleanup(server.Close)
-	key, secret := account.AdminCredentials()
-	f := &fixture{account: account, clock: k, config: awssdk.Config{
-		Region: testRegion, BaseEndpoint: &server.URL, Credentials: credentials.NewStaticCredentialsProvider(key, secret, ""),
-		HTTPClient: connect.WithMemoryBodies(nil),
-	}}
+	f := &fixture{account: account, clock: k, config: account.Config}
 	f.admin = ec2.NewFromConfig(f.config)
 	f.Cloud = f.newCloud(t, change...)
 	return f

@@ -5,11 +5,6 @@ import (
 	"testing"
 	"time"
 
-	awssdk "github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
-	"github.com/aws/aws-sdk-go-v2/service/iam"
-	"github.com/aws/aws-sdk-go-v2/service/sts"
-
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud"
@@ -51,24 +46,8 @@ func (f *fixture) restricted(t *testing.T, statement string) *fixture {
 // asRole is the adapter with a new role that has the policies, by name.
 func (f *fixture) asRole(t *testing.T, documents map[string]string, change ...func(*Options)) *fixture {
 	t.Helper()
-	admin := iam.NewFromConfig(f.config)
-	trust := `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"arn:aws:iam::` + testAccount + `:root"},"Action":"sts:AssumeRole"}]}`
-	role, err := admin.CreateRole(t.Context(), &iam.CreateRoleInput{RoleName: awssdk.String("agent"), AssumeRolePolicyDocument: &trust})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, document := range documents {
-		if _, err := admin.PutRolePolicy(t.Context(), &iam.PutRolePolicyInput{RoleName: awssdk.String("agent"), PolicyName: &name, PolicyDocument: &document}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	assumed, err := sts.NewFromConfig(f.config).AssumeRole(t.Context(), &sts.AssumeRoleInput{RoleArn: role.Role.Arn, RoleSessionName: awssdk.String("test")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := assumed.Credentials
 	agent := *f
-	agent.config.Credentials = credentials.NewStaticCredentialsProvider(*c.AccessKeyId, *c.SecretAccessKey, *c.SessionToken)
+	agent.config = f.account.As(t, "agent", documents)
 	agent.Cloud = agent.newCloud(t, change...)
 	return &agent
 }

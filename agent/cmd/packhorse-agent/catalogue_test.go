@@ -2,23 +2,17 @@ package main
 
 import (
 	"bytes"
-	"net/http/httptest"
 	"testing"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/cloudtest"
 )
 
 func TestCatalogueCanBeReadAgain(t *testing.T) {
-	account, err := cloud.New(cloud.Config{Region: "eu-west-1", Catalogue: offer.EmbeddedCSV()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(account.Handler())
-	defer server.Close()
+	account := cloudtest.Start(t)
 	key, secret := account.AdminCredentials()
 	for name, value := range map[string]string{
-		"AWS_ENDPOINT_URL": server.URL, "AWS_ACCESS_KEY_ID": key, "AWS_SECRET_ACCESS_KEY": secret, "AWS_PROFILE": "", "AWS_SESSION_TOKEN": "",
+		"AWS_ENDPOINT_URL": *account.Config.BaseEndpoint, "AWS_ACCESS_KEY_ID": key, "AWS_SECRET_ACCESS_KEY": secret, "AWS_PROFILE": "", "AWS_SESSION_TOKEN": "",
 	} {
 		t.Setenv(name, value)
 	}

@@ -4,48 +4,32 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
-	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
-	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/connect"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/eventqueue"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/cloudtest"
 )
 
 // fixture is an account with an administrator's clients.
 type fixture struct {
 	*eventqueue.Queues
-	account *cloud.Cloud
-	config  aws.Config
+	account *cloudtest.Account
 	events  *eventbridge.Client
 }
 
 func start(t *testing.T) *fixture {
 	t.Helper()
-	account, err := cloud.New(cloud.Config{Catalogue: offer.EmbeddedCSV(), Cluster: cloud.Cluster{Name: "prod"}})
-	must(t, err)
-	server := httptest.NewServer(account.Handler())
-	t.Cleanup(server.Close)
-	account.SetEndpoint(server.URL)
-	key, secret := account.AdminCredentials()
-	f := &fixture{account: account, config: aws.Config{
-		Region: "eu-west-1", BaseEndpoint: &server.URL, Credentials: credentials.NewStaticCredentialsProvider(key, secret, ""),
-		HTTPClient: connect.WithMemoryBodies(nil),
-	}}
-	f.Queues, f.events = queues(f.config), eventbridge.NewFromConfig(f.config)
-	return f
+	account := cloudtest.Start(t)
+	return &fixture{queues(account.Config), account, eventbridge.NewFromConfig(account.Config)}
 }
 
 func queues(config aws.Config) *eventqueue.Queues {
@@ -55,18 +39,7 @@ func queues(config aws.Config) *eventqueue.Queues {
 // without returns the queues for a role that may do everything but one action.
 func (f *fixture) without(t *testing.T, action string) *eventqueue.Queues {
 	t.Helper()
-	roles, name := iam.NewFromConfig(f.config), aws.String("without-"+strings.ReplaceAll(action, ":", "-"))
-	role, err := roles.CreateRole(t.Context(), &iam.CreateRoleInput{RoleName: name, AssumeRolePolicyDocument: aws.String(
-		`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"123456789012"},"Action":"sts:AssumeRole"}]}`)})
-	must(t, err)
-	_, err = roles.PutRolePolicy(t.Context(), &iam.PutRolePolicyInput{RoleName: name, PolicyName: name, PolicyDocument: aws.String(
-		`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","NotAction":"` + action + `","Resource":"*"}]}`)})
-	must(t, err)
-	session, err := sts.NewFromConfig(f.config).AssumeRole(t.Context(), &sts.AssumeRoleInput{RoleArn: role.Role.Arn, RoleSessionName: name})
-	must(t, err)
-	config, c := f.config.Copy(), session.Credentials
-	config.Credentials = credentials.NewStaticCredentialsProvider(*c.AccessKeyId, *c.SecretAccessKey, *c.SessionToken)
-	return queues(config)
+	return queues(f.account.Without(t, action))
 }
 
 func must(t *testing.T, err error) {
@@ -174,7 +147,7 @@ func TestUpdateChangesWhatIsDeclared(t *testing.T) {
 			f := start(t)
 			url, err := f.Create(t.Context(), tt.before)
 			must(t, err)
-			_, err = sqs.NewFromConfig(f.config).TagQueue(t.Context(), &sqs.TagQueueInput{QueueUrl: &url, Tags: foreign})
+			_, err = sqs.NewFromConfig(f.account.Config).TagQueue(t.Context(), &sqs.TagQueueInput{QueueUrl: &url, Tags: foreign})
 			must(t, err)
 			must(t, f.Update(t.Context(), url, tt.before, tt.now))
 			live, _, _, err := f.Read(t.Context(), "events")

@@ -4,34 +4,22 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/http/httptest"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/cloudtest"
 )
 
 // All instance profiles of a role are found, with the tags that tell who keeps them,
 // also where IAM answers in pages of a hundred.
 func TestProfilesOfARole(t *testing.T) {
-	sandbox, err := cloud.New(cloud.Config{Catalogue: offer.EmbeddedCSV(), Cluster: cloud.Cluster{Name: "prod"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(sandbox.Handler())
-	defer server.Close()
-	key, secret := sandbox.AdminCredentials()
-	cfg := aws.Config{
-		Region: "eu-west-1", BaseEndpoint: aws.String(server.URL), Credentials: credentials.NewStaticCredentialsProvider(key, secret, ""),
-	}
+	cfg := cloudtest.Start(t).Config
 	client, role := iam.NewFromConfig(cfg), aws.String("machines")
 	trust, err := policy.NodeTrust("aws")
 	if err != nil {

@@ -1,11 +1,8 @@
 package inventory_test
 
 import (
-	"net/http/httptest"
 	"testing"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
@@ -13,15 +10,11 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/inventory"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/cloudtest"
 )
 
 func TestFind(t *testing.T) {
-	account, err := cloud.New(cloud.Config{Catalogue: offer.EmbeddedCSV(), Cluster: cloud.Cluster{Name: "prod"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(account.Handler())
-	defer server.Close()
+	account := cloudtest.Start(t)
 	account.AddNodeGroup(cloud.NodeGroup{
 		Name: "general", InstanceTypes: []string{"m5.large", "m5.xlarge"}, AMIType: "AL2023_ARM_64_STANDARD", Spot: true, Min: 1, Max: 5,
 		Labels: map[string]string{"team": "a"}, Taints: map[string]string{"dedicated": "batch"}, NodeRole: "arn:aws:iam::1:role/node",
@@ -34,11 +27,7 @@ func TestFind(t *testing.T) {
 		},
 	})
 	account.AddScalingGroup(cloud.ScalingGroup{Name: "elsewhere", Tags: map[string]string{"k8s.io/cluster-autoscaler/enabled": "true"}})
-	key, secret := account.AdminCredentials()
-	cfg := aws.Config{
-		Region: "eu-west-1", BaseEndpoint: aws.String(server.URL), Credentials: credentials.NewStaticCredentialsProvider(key, secret, ""),
-	}
-	got, err := inventory.New(cfg).Groups(t.Context(), "prod")
+	got, err := inventory.New(account.Config).Groups(t.Context(), "prod")
 	if err != nil {
 		t.Fatal(err)
 	}

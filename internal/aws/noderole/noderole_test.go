@@ -3,25 +3,21 @@ package noderole_test
 import (
 	"errors"
 	"io/fs"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
-	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/connect"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/noderole"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/cloudtest"
 )
 
 // lag is for how long a modelled account does not know what it has just created.
@@ -36,24 +32,15 @@ type keeper struct {
 // fixture is an account with an administrator's clients.
 type fixture struct {
 	keeper
-	account *cloud.Cloud
-	config  aws.Config
+	account *cloudtest.Account
 	iam     *iam.Client
 	eks     *eks.Client
 }
 
 func start(t *testing.T) *fixture {
 	t.Helper()
-	account, err := cloud.New(cloud.Config{Catalogue: offer.EmbeddedCSV(), Cluster: cloud.Cluster{Name: "prod"}})
-	must(t, err)
-	server := httptest.NewServer(account.Handler())
-	t.Cleanup(server.Close)
-	key, secret := account.AdminCredentials()
-	config := aws.Config{
-		Region: "eu-west-1", BaseEndpoint: &server.URL, Credentials: credentials.NewStaticCredentialsProvider(key, secret, ""),
-		HTTPClient: connect.WithMemoryBodies(nil),
-	}
-	return &fixture{keeper: keeperOf(config), account: account, config: config, iam: iam.NewFromConfig(config), eks: eks.NewFromConfig(config)}
+	account := cloudtest.Start(t)
+	return &fixture{keeperOf(account.Config), account, iam.NewFromConfig(account.Config), eks.NewFromConfig(account.Config)}
 }
 
 func keeperOf(config aws.Config) keeper {
@@ -72,16 +59,7 @@ func (f *fixture) role(t *testing.T, name string) string {
 // without is for a role that may do everything but one action.
 func (f *fixture) without(t *testing.T, action string) keeper {
 	t.Helper()
-	name := aws.String("without-" + strings.ReplaceAll(action, ":", "-"))
-	role := f.role(t, *name)
-	_, err := f.iam.PutRolePolicy(t.Context(), &iam.PutRolePolicyInput{RoleName: name, PolicyName: name, PolicyDocument: aws.String(
-		`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","NotAction":"` + action + `","Resource":"*"}]}`)})
-	must(t, err)
-	session, err := sts.NewFromConfig(f.config).AssumeRole(t.Context(), &sts.AssumeRoleInput{RoleArn: &role, RoleSessionName: name})
-	must(t, err)
-	config, c := f.config.Copy(), session.Credentials
-	config.Credentials = credentials.NewStaticCredentialsProvider(*c.AccessKeyId, *c.SecretAccessKey, *c.SessionToken)
-	return keeperOf(config)
+	return keeperOf(f.account.Without(t, action))
 }
 
 func must(t *testing.T, err error) {

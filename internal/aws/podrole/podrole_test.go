@@ -4,27 +4,23 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
-	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/connect"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/podrole"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/cloudtest"
 )
 
 const (
@@ -49,23 +45,14 @@ type keeper struct {
 // fixture is an account with an administrator's clients.
 type fixture struct {
 	keeper
-	account *cloud.Cloud
-	config  aws.Config
+	account *cloudtest.Account
 	iam     *iam.Client
 }
 
 func start(t *testing.T) *fixture {
 	t.Helper()
-	account, err := cloud.New(cloud.Config{Catalogue: offer.EmbeddedCSV(), Cluster: cloud.Cluster{Name: "prod"}})
-	must(t, err)
-	server := httptest.NewServer(account.Handler())
-	t.Cleanup(server.Close)
-	key, secret := account.AdminCredentials()
-	config := aws.Config{
-		Region: "eu-west-1", BaseEndpoint: &server.URL, Credentials: credentials.NewStaticCredentialsProvider(key, secret, ""),
-		HTTPClient: connect.WithMemoryBodies(nil),
-	}
-	return &fixture{keeperOf(config), account, config, iam.NewFromConfig(config)}
+	account := cloudtest.Start(t)
+	return &fixture{keeperOf(account.Config), account, iam.NewFromConfig(account.Config)}
 }
 
 func keeperOf(config aws.Config) keeper {
@@ -75,17 +62,7 @@ func keeperOf(config aws.Config) keeper {
 // without is for a role that may do everything but one action.
 func (f *fixture) without(t *testing.T, action string) keeper {
 	t.Helper()
-	name := "without-" + strings.ReplaceAll(action, ":", "-")
-	arn, err := f.Create(t.Context(), asset.Role{Name: name, Path: "/", Trust: trustAccount, MaxSession: 3600})
-	must(t, err)
-	_, err = f.iam.PutRolePolicy(t.Context(), &iam.PutRolePolicyInput{RoleName: &name, PolicyName: &name, PolicyDocument: aws.String(
-		`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","NotAction":"` + action + `","Resource":"*"}]}`)})
-	must(t, err)
-	session, err := sts.NewFromConfig(f.config).AssumeRole(t.Context(), &sts.AssumeRoleInput{RoleArn: &arn, RoleSessionName: &name})
-	must(t, err)
-	config, c := f.config.Copy(), session.Credentials
-	config.Credentials = credentials.NewStaticCredentialsProvider(*c.AccessKeyId, *c.SecretAccessKey, *c.SessionToken)
-	return keeperOf(config)
+	return keeperOf(f.account.Without(t, action))
 }
 
 func must(t *testing.T, err error) {
@@ -363,7 +340,7 @@ func TestAssociation(t *testing.T) {
 	if again, err := f.associations.Ensure(ctx, wanted.Tags, retagged); again != id || err != nil {
 		t.Errorf("second time: %q, %v, want %q", again, err, id)
 	}
-	live, err := eks.NewFromConfig(f.config).DescribePodIdentityAssociation(ctx, &eks.DescribePodIdentityAssociationInput{ClusterName: aws.String("prod"), AssociationId: &id})
+	live, err := eks.NewFromConfig(f.account.Config).DescribePodIdentityAssociation(ctx, &eks.DescribePodIdentityAssociationInput{ClusterName: aws.String("prod"), AssociationId: &id})
 	must(t, err)
 	if diff := cmp.Diff(retagged.Tags, live.Association.Tags); diff != "" {
 		t.Errorf("tags (-want +got):\n%s", diff)
