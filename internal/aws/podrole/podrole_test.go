@@ -30,7 +30,7 @@ const (
 	readEC2      = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"ec2:Describe*","Resource":"*"}]}`
 	managedCNI   = "arn:aws:iam::aws:policy/AmazonEKS_CNI_Policy"
 	managedNode  = "arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy"
-	boundary     = "arn:aws:iam::123456789012:policy/boundary"
+	boundary     = "arn:aws:iam::aws:policy/AmazonS3ReadOnlyAccess"
 	roleARN      = "arn:aws:iam::123456789012:role/packhorse/app"
 	issuer       = "https://oidc.eks.eu-west-1.amazonaws.com/id/ABC"
 	providerARN  = "arn:aws:iam::123456789012:oidc-provider/oidc.eks.eu-west-1.amazonaws.com/id/ABC"
@@ -172,6 +172,8 @@ func TestUpdate(t *testing.T) {
 	tests := map[string]struct{ before, now asset.Role }{
 		"nothing":         {role(), role()},
 		"trust":           {role(), role(func(r *asset.Role) { r.Trust = trustAccount })},
+		"a boundary":      {role(), bounded},
+		"no boundary":     {bounded, role()},
 		"settings":        {role(), role(func(r *asset.Role) { r.Description, r.MaxSession = "", 3600 })},
 		"with a boundary": {bounded, bounded},
 		"tags":            {role(), role(func(r *asset.Role) { r.Tags = map[string]string{"env": "test"} })},

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 	"github.com/google/go-cmp/cmp"
@@ -73,6 +74,39 @@ func TestRoleLife(t *testing.T) {
 	if !asError(err, &missing) {
 		t.Errorf("the client does not know the error as its own type: %T", err)
 	}
+}
+
+// A permissions boundary must be a policy, and nothing is allowed beyond it.
+func TestPermissionsBoundary(t *testing.T) {
+	f, ctx := start(t), t.Context()
+	agent := f.as(t, f.role(t, "agent", trustAccount, allowAll))
+	name, nodes := aws.String("agent"), aws.String("arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy")
+	may := func() error {
+		_, err := agent.iam.GetRole(ctx, &iam.GetRoleInput{RoleName: name})
+		return err
+	}
+	_, err := f.iam.DeleteRolePermissionsBoundary(ctx, &iam.DeleteRolePermissionsBoundaryInput{RoleName: name})
+	wantCode(t, err, "NoSuchEntity")
+	_, err = f.iam.PutRolePermissionsBoundary(ctx, &iam.PutRolePermissionsBoundaryInput{RoleName: name, PermissionsBoundary: aws.String("arn:aws:iam::123456789012:policy/none")})
+	wantCode(t, err, "NoSuchEntity")
+	_, err = f.iam.CreateRole(ctx, &iam.CreateRoleInput{
+		RoleName: aws.String("other"), AssumeRolePolicyDocument: aws.String(trustAccount), PermissionsBoundary: aws.String("arn:aws:iam::123456789012:policy/none"),
+	})
+	wantCode(t, err, "NoSuchEntity")
+	wantCode(t, may(), "")
+
+	must2(f.iam.PutRolePermissionsBoundary(ctx, &iam.PutRolePermissionsBoundaryInput{RoleName: name, PermissionsBoundary: nodes}))(t)
+	if got := must2(f.iam.GetRole(ctx, &iam.GetRoleInput{RoleName: name}))(t).Role.PermissionsBoundary; got == nil || *got.PermissionsBoundaryArn != *nodes {
+		t.Errorf("boundary = %+v, want %s", got, *nodes)
+	}
+	wantCode(t, may(), "AccessDenied")
+	if err := may(); !strings.Contains(err.Error(), "because no permissions boundary allows the iam:GetRole action") {
+		t.Errorf("error = %v", err)
+	}
+	must2(agent.eks.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: aws.String("prod")}))(t)
+
+	must2(f.iam.DeleteRolePermissionsBoundary(ctx, &iam.DeleteRolePermissionsBoundaryInput{RoleName: name}))(t)
+	wantCode(t, may(), "")
 }
 
 func TestAttachedPolicies(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/policy"
 )
@@ -32,14 +33,21 @@ func (c *Account) authorise(caller *Caller, needed []Access) error {
 		return nil
 	}
 	documents := c.Roles.Documents(caller.Who.role)
+	boundary, bounded := c.Roles.Boundary(caller.Who.role)
 	for _, need := range needed {
-		decision, by := policy.Explain(documents, policy.Request{
+		request := policy.Request{
 			Action:   need.Action,
 			Resource: need.Resource,
 			Context:  c.WithGlobalKeys(caller, need.Context),
-		})
+		}
+		decision, by := policy.Explain(documents, request)
 		if decision != policy.Allowed {
-			return denied(caller, need, decision)
+			return denied(caller, need, decision, "an identity-based policy")
+		}
+		if bounded {
+			if decision := policy.Evaluate([]policy.Document{boundary}, request); decision != policy.Allowed {
+				return denied(caller, need, decision, "a permissions boundary")
+			}
 		}
 		for _, sid := range by {
 			c.grants[Grant{Role: caller.Who.role, Statement: sid, Action: need.Action}] = true
@@ -48,10 +56,12 @@ func (c *Account) authorise(caller *Caller, needed []Access) error {
 	return nil
 }
 
-func denied(caller *Caller, need Access, decision policy.Decision) *APIError {
-	reason := "because no identity-based policy allows the " + need.Action + " action"
+// denied names the kind of the policy that does not allow what is needed.
+func denied(caller *Caller, need Access, decision policy.Decision, kind string) *APIError {
+	_, noun, _ := strings.Cut(kind, " ")
+	reason := "because no " + noun + " allows the " + need.Action + " action"
 	if decision == policy.Denied {
-		reason = "with an explicit deny in an identity-based policy"
+		reason = "with an explicit deny in " + kind
 	}
 	words := caller.service.Words
 	opening := ""
@@ -137,6 +147,8 @@ func Forbidden(code, format string, args ...any) *APIError {
 type Roles interface {
 	// Documents returns the policies that say what a role may do.
 	Documents(role string) []policy.Document
+	// Boundary returns the policy that says what a role may do at most, if it has one.
+	Boundary(role string) (policy.Document, bool)
 	// ArnOf returns the ARN of the role of a name, if there is one.
 	ArnOf(role string) (arn string, ok bool)
 }

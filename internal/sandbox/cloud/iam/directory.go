@@ -153,6 +153,15 @@ func (c *IAM) Documents(roleName string) []policy.Document {
 	return documents
 }
 
+// Boundary returns the policy that says what a role may do at most.
+func (c *IAM) Boundary(roleName string) (policy.Document, bool) {
+	r := c.Directory.Roles[roleName]
+	if r == nil || r.boundary == "" {
+		return policy.Document{}, false
+	}
+	return c.Directory.policies[r.boundary].document, true
+}
+
 // ArnOf returns the ARN of the role of a name, if there is one.
 func (c *IAM) ArnOf(name string) (arn string, ok bool) {
 	r := c.Directory.Roles[name]

@@ -2,6 +2,7 @@
 package iam
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -58,6 +59,8 @@ func addRoleOperations(s *account.Service, c *IAM) {
 	account.AddOnAnything(s, c, (*IAM).listRoles)
 	account.AddOn(s, c, onRole, (*IAM).updateRole)
 	account.AddOn(s, c, onRole, (*IAM).updateAssumeRolePolicy)
+	account.AddOn(s, c, onRole, (*IAM).putRolePermissionsBoundary)
+	account.AddOn(s, c, onRole, (*IAM).deleteRolePermissionsBoundary)
 	account.AddOn(s, c, onRole, (*IAM).deleteRole)
 	account.AddOn(s, c, onRole, (*IAM).tagRole)
 	account.AddOn(s, c, onRole, (*IAM).untagRole)
@@ -113,10 +116,14 @@ func onRole[In any](action string) func(*IAM, *In) []account.Access {
 	return func(c *IAM, input *In) []account.Access {
 		name := account.TextMember(input, "RoleName")
 		resource, tags := c.IAMARN("role"+pathOf(account.TextMember(input, "Path"))+name), map[string]string(nil)
+		boundary := account.TextMember(input, "PermissionsBoundary")
 		if r := c.Directory.Roles[name]; r != nil {
-			resource, tags = c.RoleARN(r), r.tags
+			resource, tags, boundary = c.RoleARN(r), r.tags, cmp.Or(boundary, r.boundary)
 		}
 		keys := account.Merge(account.RequestTags(tagsMember(input)), account.ResourceTags("iam", tags))
+		if boundary != "" {
+			keys["iam:PermissionsBoundary"] = []string{boundary}
+		}
 		if attached := account.TextMember(input, "PolicyArn"); attached != "" {
 			keys["iam:PolicyARN"] = []string{attached}
 		}
