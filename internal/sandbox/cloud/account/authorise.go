@@ -32,8 +32,7 @@ func (c *Account) authorise(caller *Caller, needed []Access) error {
 	if caller.Who.Admin {
 		return nil
 	}
-	documents := c.Roles.Documents(caller.Who.role)
-	boundary, bounded := c.Roles.Boundary(caller.Who.role)
+	documents, boundary := c.Roles.Documents(caller.Who.role)
 	for _, need := range needed {
 		request := policy.Request{
 			Action:   need.Action,
@@ -44,8 +43,8 @@ func (c *Account) authorise(caller *Caller, needed []Access) error {
 		if decision != policy.Allowed {
 			return denied(caller, need, decision, "an identity-based policy")
 		}
-		if bounded {
-			if decision := policy.Evaluate([]policy.Document{boundary}, request); decision != policy.Allowed {
+		if boundary != nil {
+			if decision := policy.Evaluate([]policy.Document{*boundary}, request); decision != policy.Allowed {
 				return denied(caller, need, decision, "a permissions boundary")
 			}
 		}
@@ -145,10 +144,9 @@ func Forbidden(code, format string, args ...any) *APIError {
 
 // Roles is what the model of IAM tells the others.
 type Roles interface {
-	// Documents returns the policies that say what a role may do.
-	Documents(role string) []policy.Document
-	// Boundary returns the policy that says what a role may do at most, if it has one.
-	Boundary(role string) (policy.Document, bool)
+	// Documents returns the policies that say what a role may do, and the one that says what
+	// it may do at most, if it has one.
+	Documents(role string) (documents []policy.Document, boundary *policy.Document)
 	// ArnOf returns the ARN of the role of a name, if there is one.
 	ArnOf(role string) (arn string, ok bool)
 }

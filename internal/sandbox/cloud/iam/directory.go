@@ -133,13 +133,13 @@ func (c *IAM) ProfileARN(name string) string {
 	return c.IAMARN("instance-profile/" + name)
 }
 
-// Documents returns the policies that say what a role may do.
-func (c *IAM) Documents(roleName string) []policy.Document {
+// Documents returns the policies that say what a role may do, and the one that says what it
+// may do at most, if it has one.
+func (c *IAM) Documents(roleName string) (documents []policy.Document, boundary *policy.Document) {
 	r := c.Directory.Roles[roleName]
 	if r == nil {
-		return nil
+		return nil, nil
 	}
-	var documents []policy.Document
 	for _, name := range account.SortedKeys(r.inline) {
 		if inline := r.inline[name]; !c.UnheardOf(inline.made) {
 			documents = append(documents, inline.document)
@@ -150,16 +150,10 @@ func (c *IAM) Documents(roleName string) []policy.Document {
 			documents = append(documents, p.document)
 		}
 	}
-	return documents
-}
-
-// Boundary returns the policy that says what a role may do at most.
-func (c *IAM) Boundary(roleName string) (policy.Document, bool) {
-	r := c.Directory.Roles[roleName]
-	if r == nil || r.boundary == "" {
-		return policy.Document{}, false
+	if p := c.Directory.policies[r.boundary]; p != nil {
+		boundary = &p.document
 	}
-	return c.Directory.policies[r.boundary].document, true
+	return documents, boundary
 }
 
 // ArnOf returns the ARN of the role of a name, if there is one.

@@ -55,7 +55,7 @@ func (c *IAM) createRole(_ *account.Caller, in *iam.CreateRoleInput) (*iam.Creat
 	if err := account.CheckTags(tags); err != nil {
 		return nil, err
 	}
-	if err := c.checkBoundary(in.PermissionsBoundary); err != nil {
+	if err := c.Directory.checkBoundary(in.PermissionsBoundary); err != nil {
 		return nil, err
 	}
 	if c.Directory.Roles[name] != nil {
@@ -133,38 +133,6 @@ func (c *IAM) updateAssumeRolePolicy(_ *account.Caller, in *iam.UpdateAssumeRole
 	}
 	r.trust, r.TrustDocument = *in.PolicyDocument, document
 	return &iam.UpdateAssumeRolePolicyOutput{}, nil
-}
-
-// checkBoundary refuses a permissions boundary that is no policy.
-func (c *IAM) checkBoundary(arn *string) error {
-	if arn != nil && c.Directory.policies[*arn] == nil {
-		return noSuchEntity("Scope ARN: %s does not exist or is not attachable.", *arn)
-	}
-	return nil
-}
-
-func (c *IAM) putRolePermissionsBoundary(_ *account.Caller, in *iam.PutRolePermissionsBoundaryInput) (*iam.PutRolePermissionsBoundaryOutput, error) {
-	r, err := c.findRole(in.RoleName)
-	if err != nil {
-		return nil, err
-	}
-	if err := c.checkBoundary(in.PermissionsBoundary); err != nil {
-		return nil, err
-	}
-	r.boundary = account.Deref(in.PermissionsBoundary)
-	return &iam.PutRolePermissionsBoundaryOutput{}, nil
-}
-
-func (c *IAM) deleteRolePermissionsBoundary(_ *account.Caller, in *iam.DeleteRolePermissionsBoundaryInput) (*iam.DeleteRolePermissionsBoundaryOutput, error) {
-	r, err := c.findRole(in.RoleName)
-	if err != nil {
-		return nil, err
-	}
-	if r.boundary == "" {
-		return nil, noSuchEntity("The permissions boundary of role %s cannot be found.", r.Name)
-	}
-	r.boundary = ""
-	return &iam.DeleteRolePermissionsBoundaryOutput{}, nil
 }
 
 func (c *IAM) deleteRole(_ *account.Caller, in *iam.DeleteRoleInput) (*iam.DeleteRoleOutput, error) {
