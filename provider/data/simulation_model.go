@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -138,16 +137,7 @@ func draftItems(ctx context.Context, k customresource.Kind, value types.Dynamic)
 	if err != nil {
 		return nil, err
 	}
-	whole, ok := k.Schema(ctx).Type().TerraformType(ctx).(tftypes.Object)
-	if !ok {
-		return nil, fmt.Errorf("%s is no object", k.Title())
-	}
-	arguments := tftypes.Object{AttributeTypes: maps.Clone(whole.AttributeTypes)}
-	for _, local := range k.Codec().Local {
-		delete(arguments.AttributeTypes, local)
-	}
-	arguments.AttributeTypes["name"] = tftypes.String
-	conformed, err := wire.Conform(raw, tftypes.List{ElementType: arguments})
+	conformed, err := wire.Conform(raw, tftypes.List{ElementType: wire.TypeOf(ctx, k.Schema(ctx))})
 	if err != nil {
 		return nil, err
 	}

@@ -176,6 +176,14 @@ func requirement(key, operator string, values ...string) attr.Value {
 	return types.ObjectValueMust(of, is)
 }
 
+// with adds an attribute to a requirement.
+func with(requirement attr.Value, name string, value attr.Value) attr.Value {
+	object := requirement.(types.Object)
+	of, is := object.AttributeTypes(context.Background()), object.Attributes()
+	of[name], is[name] = value.Type(context.Background()), value
+	return types.ObjectValueMust(of, is)
+}
+
 func TestRequirementsIntersect(t *testing.T) {
 	list := func(requirements ...attr.Value) attr.Value { return types.DynamicValue(tuple(requirements...)) }
 	tests := map[string]struct {
@@ -196,7 +204,13 @@ func TestRequirementsIntersect(t *testing.T) {
 		"a contradiction":     {lists: []attr.Value{list(requirement("a", "In", "b")), list(requirement("a", "DoesNotExist"))}, argument: 1, problem: "a DoesNotExist contradicts In [b]: no value meets both"},
 		"an unknown operator": {lists: []attr.Value{list(), list(requirement("a", "Like", "b"))}, argument: 1, problem: "a: "},
 		"no key":              {lists: []attr.Value{list(requirement("a", "Exists"), requirement("", "Exists"))}, argument: 0, problem: "[1]: key is missing"},
-		"no list":             {lists: []attr.Value{list(), types.DynamicValue(text("a"))}, argument: 1, problem: "no list of requirements"},
+		"an unknown attribute": {
+			lists:    []attr.Value{list(with(requirement("a", "In"), "value", tuple(text("b"))))},
+			argument: 0, problem: "[0]: value is no known argument; did you mean values?",
+		},
+		"as a provisioner has it": {lists: []attr.Value{list(with(requirement("a", "Exists"), "min_values", types.Int64Null()))}, want: []string{"a Exists []"}},
+		"a minimum":               {lists: []attr.Value{list(with(requirement("a", "Exists"), "min_values", types.Int64Value(2)))}, argument: 0, problem: "[0]: min_values has no intersection"},
+		"no list":                 {lists: []attr.Value{list(), types.DynamicValue(text("a"))}, argument: 1, problem: "no list of requirements"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -3,6 +3,7 @@ package function
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -66,7 +67,9 @@ func readRequirements(ctx context.Context, list types.Dynamic) ([]api.Requiremen
 	if err != nil {
 		return nil, err
 	}
-	typ := types.ListType{ElemType: requirementType}
+	written := maps.Clone(requirementType.AttrTypes)
+	written["min_values"] = types.NumberType // of a provisioner's requirements, where it is mostly null
+	typ := types.ListType{ElemType: types.ObjectType{AttrTypes: written}}
 	conformed, err := wire.Conform(raw, typ.TerraformType(ctx))
 	if err != nil {
 		return nil, fmt.Errorf("no list of requirements: %w", err)
@@ -81,6 +84,9 @@ func readRequirements(ctx context.Context, list types.Dynamic) ([]api.Requiremen
 		doc, err := codec.Encode(item)
 		if err != nil {
 			return nil, fmt.Errorf("[%d]: %w", i, err)
+		}
+		if _, set := doc.Fields["minValues"]; set {
+			return nil, fmt.Errorf("[%d]: min_values has no intersection; add it to the result", i)
 		}
 		r := api.Requirement{}
 		r.Key, _ = doc.Fields["key"].(string)

@@ -2,15 +2,19 @@ package wire
 
 import (
 	"fmt"
+	"maps"
 	"math/big"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/suggest"
 )
 
 // Conform converts a value as Terraform hands over what has no declared type:
 // tuples become lists, objects become maps, attributes that are missing are null,
-// and numbers become text where the type says so. Attributes that the type does
-// not have are left out, so that a whole resource can stand for its arguments.
+// and numbers become text where the type says so. It refuses attributes that the
+// type does not have.
 func Conform(v tftypes.Value, typ tftypes.Type) (tftypes.Value, error) {
 	switch {
 	case !v.IsKnown():
@@ -32,7 +36,12 @@ func Conform(v tftypes.Value, typ tftypes.Type) (tftypes.Value, error) {
 func conformObject(v tftypes.Value, typ tftypes.Object) (tftypes.Value, error) {
 	var given map[string]tftypes.Value
 	if err := v.As(&given); err != nil {
-		return tftypes.Value{}, fmt.Errorf("%s is no object", v.Type())
+		return tftypes.Value{}, mistyped(v, typ)
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if _, ok := typ.AttributeTypes[name]; !ok {
+			return tftypes.Value{}, stranger(name, typ)
+		}
 	}
 	out := make(map[string]tftypes.Value, len(typ.AttributeTypes))
 	for name, t := range typ.AttributeTypes {
@@ -48,10 +57,18 @@ func conformObject(v tftypes.Value, typ tftypes.Object) (tftypes.Value, error) {
 	return tftypes.NewValue(typ, out), nil
 }
 
+// stranger is the error of an attribute that a type does not have.
+func stranger(name string, typ tftypes.Object) error {
+	if near, ok := suggest.Name(name, slices.Sorted(maps.Keys(typ.AttributeTypes))); ok {
+		return fmt.Errorf("%s is no known argument; did you mean %s?", name, near)
+	}
+	return fmt.Errorf("%s is no known argument; remove it", name)
+}
+
 func conformMap(v tftypes.Value, typ tftypes.Map) (tftypes.Value, error) {
 	var given map[string]tftypes.Value
 	if err := v.As(&given); err != nil {
-		return tftypes.Value{}, fmt.Errorf("%s is no map", v.Type())
+		return tftypes.Value{}, mistyped(v, typ)
 	}
 	out := make(map[string]tftypes.Value, len(given))
 	for key, value := range given {
@@ -67,7 +84,7 @@ func conformMap(v tftypes.Value, typ tftypes.Map) (tftypes.Value, error) {
 func conformList(v tftypes.Value, typ tftypes.List) (tftypes.Value, error) {
 	var given []tftypes.Value
 	if err := v.As(&given); err != nil {
-		return tftypes.Value{}, fmt.Errorf("%s is no list", v.Type())
+		return tftypes.Value{}, mistyped(v, typ)
 	}
 	out := make([]tftypes.Value, 0, len(given))
 	for i, value := range given {
@@ -101,5 +118,27 @@ func conformScalar(v tftypes.Value, typ tftypes.Type) (tftypes.Value, error) {
 		}
 		return tftypes.NewValue(typ, n), nil
 	}
-	return tftypes.Value{}, fmt.Errorf("%s is no %s", v.Type(), typ)
+	return tftypes.Value{}, mistyped(v, typ)
+}
+
+// mistyped is the error of a value of another type.
+func mistyped(v tftypes.Value, typ tftypes.Type) error {
+	return fmt.Errorf("must be %s, not %s", word(typ), word(v.Type()))
+}
+
+// word names a type as Terraform's language has it.
+func word(typ tftypes.Type) string {
+	switch {
+	case typ.Is(tftypes.String):
+		return "a string"
+	case typ.Is(tftypes.Number):
+		return "a number"
+	case typ.Is(tftypes.Bool):
+		return "a bool"
+	case typ.Is(tftypes.Map{}):
+		return "a map"
+	case typ.Is(tftypes.Object{}):
+		return "an object"
+	}
+	return "a list"
 }
