@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/eksauth"
 )
 
 // classOf is a profile with the terms of an EC2NodeClass.
@@ -70,7 +71,7 @@ func TestRoleWithoutProfile(t *testing.T) {
 	blocked(f, "nobody", "the account has no role nobody")
 	blocked(f, role, "the role team-node has no instance profile")
 	denied := f.restricted(t, `{"Effect":"Allow","Action":["ec2:*","ssm:*","eks:*"],"Resource":"*"}`)
-	blocked(denied, role, "the agent may not look up the instance profile of the role team-node (iam:ListInstanceProfilesForRole)")
+	blocked(denied, role, "the agent may not look up the instance profile of role team-node: it lacks the permission iam:ListInstanceProfilesForRole")
 
 	for name, path := range map[string]string{"a-made": "/karpenter/eu-west-1/prod/uid/", "own": "/"} {
 		must2(admin.CreateInstanceProfile(t.Context(), &iam.CreateInstanceProfileInput{InstanceProfileName: &name, Path: &path}))(t)
@@ -90,7 +91,7 @@ func TestRoleWithoutProfile(t *testing.T) {
 func TestPublicAddress(t *testing.T) {
 	no := false
 	for _, efas := range []int64{0, 2} {
-		r := &resolved{profile: classOf(func(c *api.ClassTerms) { c.PublicAddress = &no }), cluster: &cluster{}, securityGroups: []api.SecurityGroupStatus{{ID: "sg-1"}}}
+		r := &resolved{profile: classOf(func(c *api.ClassTerms) { c.PublicAddress = &no }), cluster: &eksauth.Cluster{}, securityGroups: []api.SecurityGroupStatus{{ID: "sg-1"}}}
 		data := &types.RequestLaunchTemplateData{}
 		addInterfaces(data, r, build{efas: efas})
 		for i, n := range data.NetworkInterfaces {

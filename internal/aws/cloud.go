@@ -91,7 +91,7 @@ func New(ctx context.Context, cfg awssdk.Config, o Options) (*Cloud, error) {
 		return nil, errors.New("set up AWS: the cluster's name is missing")
 	}
 	if p := o.VMMemoryOverheadPercent; p != nil && (*p < 0 || *p >= 100) {
-		return nil, fmt.Errorf("set up AWS: a memory overhead of %v percent is not from 0 to less than 100", *p)
+		return nil, fmt.Errorf("set up AWS: VMMemoryOverheadPercent is %v, but must be at least 0 and less than 100", *p)
 	}
 	if o.Now == nil {
 		o.Now = time.Now

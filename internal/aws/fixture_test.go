@@ -11,6 +11,7 @@ import (
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	smithytime "github.com/aws/smithy-go/time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
@@ -193,7 +194,7 @@ func eventually(t *testing.T, what string, condition func() bool) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	for !condition() {
-		if !sleep(ctx, 5*time.Millisecond) {
+		if smithytime.SleepWithContext(ctx, 5*time.Millisecond) != nil {
 			t.Fatalf("%s did not happen", what)
 		}
 	}

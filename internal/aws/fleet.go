@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -14,23 +15,19 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/client"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
 // fleetResult is the result of a fleet request.
 type fleetResult struct {
-	instances []fleetInstance
+	instances []offer.Instance
 	failures  []fleetFailure
 	again     bool // the same request may succeed now
 }
 
-// fleetInstance is a machine that a fleet has bought.
-type fleetInstance struct {
-	id, instanceType, zone, subnetID, capacityType, reservation string
-}
-
-// fleetFailure is what a fleet says about one of its overrides.
+// fleetFailure is an error that EC2 reported for one override.
 type fleetFailure struct {
 	candidate offer.Candidate
 	subnetID  string
@@ -76,24 +73,24 @@ func (l *launch) makeTemplates(ctx context.Context, request *fleetRequest, order
 	return nil
 }
 
-// requestFleet makes the request. An order that was asked before under the same
-// token, but differently, is answered with what it bought then.
-func (c *Cloud) requestFleet(ctx context.Context, l *launch, request *fleetRequest, round int) (*fleetResult, error) {
+// requestFleet makes the request. If another request has used its token, because the same
+// launch id was ordered before, the result is what was bought under that id.
+func (l *launch) requestFleet(ctx context.Context, request *fleetRequest, round int) (*fleetResult, error) {
 	token := clientToken(l.order.LaunchID, round)
-	out, err := client.Invoke(ctx, c.writes.CreateFleet, fleetInput(&c.options, l, request, token))
+	out, err := client.Invoke(ctx, l.cloud.writes.CreateFleet, l.fleetInput(request, token))
 	if err == nil {
-		return l.withoutLostTemplates(readFleet(out, request), request)
+		return l.withoutLostTemplates(l.readFleet(out, request), request)
 	}
-	code := errorCode(err)
+	code := call.Code(err)
 	reason := refusalReason(code)
 	switch {
 	case code == "IdempotentParameterMismatch":
-		return c.alreadyLaunched(ctx, l)
+		return l.alreadyLaunched(ctx)
 	case isTemplateGone(code), reason != offer.RefusedOther:
 		return l.withoutLostTemplates(request.refusedAll(code, reason, "create fleet: "+refusalMessage(code, err.Error())), request)
 	}
 	if isMisconfigured(code) {
-		c.lookAgain()
+		l.cloud.forgetLookups()
 		err = offer.Permanent(err)
 	}
 	return nil, fmt.Errorf("create fleet of %d machines: %w", l.missing(), err)
@@ -130,8 +127,8 @@ func (r *fleetRequest) refusedAll(code string, reason offer.RefusalReason, messa
 	return result
 }
 
-func fleetInput(o *Options, l *launch, request *fleetRequest, token string) *ec2.CreateFleetInput {
-	tags := tagList(o.launchTags(l.order, l.resolved.profile))
+func (l *launch) fleetInput(request *fleetRequest, token string) *ec2.CreateFleetInput {
+	tags := tagList(l.cloud.options.launchTags(l.order, l.resolved.profile))
 	in := &ec2.CreateFleetInput{
 		Type:                  types.FleetTypeInstant,
 		ClientToken:           &token,
@@ -181,15 +178,18 @@ func (r *fleetRequest) configs() []types.FleetLaunchTemplateConfigRequest {
 	return out
 }
 
-// readFleet translates the answer. An error that names no override of ours says
-// something about the whole request and counts for its first candidate.
-func readFleet(out *ec2.CreateFleetOutput, request *fleetRequest) *fleetResult {
+// readFleet translates the answer. An error that names none of the request's overrides is about
+// the whole request; it counts for the first candidate.
+func (l *launch) readFleet(out *ec2.CreateFleetOutput, request *fleetRequest) *fleetResult {
 	result := &fleetResult{}
 	for _, group := range out.Instances {
 		o, _ := request.find(group.LaunchTemplateAndOverrides)
 		for _, id := range group.InstanceIds {
-			result.instances = append(result.instances, fleetInstance{
-				id: id, instanceType: string(group.InstanceType), zone: o.candidate.Zone, subnetID: o.subnetID, capacityType: request.capacityType, reservation: request.reservation,
+			result.instances = append(result.instances, offer.Instance{
+				ID: id, ProviderID: providerID(o.candidate.Zone, id), LaunchID: l.order.LaunchID, Provisioner: l.order.Provisioner,
+				InstanceType: string(group.InstanceType), Zone: o.candidate.Zone, SubnetID: o.subnetID,
+				CapacityType: request.capacityType, Reservation: request.reservation,
+				State: offer.StatePending, LaunchedAt: l.cloud.now(),
 			})
 		}
 	}
@@ -198,7 +198,7 @@ func readFleet(out *ec2.CreateFleetOutput, request *fleetRequest) *fleetResult {
 		if !ok {
 			o = request.overrides[0]
 		}
-		code := awssdk.ToString(e.ErrorCode)
+		code := strings.TrimSuffix(awssdk.ToString(e.ErrorCode), "Exception") // as call.Code
 		result.failures = append(result.failures, fleetFailure{
 			candidate: o.candidate, subnetID: o.subnetID, code: code,
 			reason: refusalReason(code), message: refusalMessage(code, awssdk.ToString(e.ErrorMessage)),

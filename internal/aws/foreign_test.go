@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
 )
 
 // anyone is a caller, who tries what is none of the agent's business.
@@ -41,8 +42,8 @@ func TestForeignActionsAreDenied(t *testing.T) {
 	agent := anyone{f.asAgent(t).config}
 	for _, tc := range slices.Concat(n.launches(), n.machines(), elsewhere()) {
 		t.Run(tc.name, func(t *testing.T) {
-			switch code := errorCode(tc.try(t.Context(), agent)); code {
-			case "UnauthorizedOperation", "AccessDenied", "AccessDeniedException":
+			switch code := call.Code(tc.try(t.Context(), agent)); code {
+			case "UnauthorizedOperation", "AccessDenied":
 			default:
 				t.Errorf("the agent's error is %q, want a denial", code)
 			}

@@ -12,8 +12,11 @@ import (
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	smithytime "github.com/aws/smithy-go/time"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/client"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
@@ -23,8 +26,8 @@ const (
 	describeAttempts = 12
 	describePause    = 250 * time.Millisecond // the first; each is twice the one before
 	describeLongest  = 4 * time.Second
-	// lookLongest ends the pauses in which the machines of an earlier order are looked for.
-	lookLongest = 2 * time.Second
+	// searchLongest is the longest pause in the search for the machines of an earlier order.
+	searchLongest = 2 * time.Second
 )
 
 // idsPerCall is the largest number of instances in one request.
@@ -40,8 +43,8 @@ func (c *Cloud) Instances(ctx context.Context) ([]offer.Instance, error) {
 // out those that EC2 does not know any more.
 func (c *Cloud) Find(ctx context.Context, ids []string) ([]offer.Instance, error) {
 	var out []offer.Instance
-	for chunk := range slices.Chunk(slices.Compact(slices.Sorted(slices.Values(ids))), idsPerCall) {
-		found, err := c.describe(ctx, c.reads, &ec2.DescribeInstancesInput{Filters: []types.Filter{client.Filter("instance-id", chunk...)}})
+	for chunk := range slices.Chunk(sets.List(sets.New(ids...)), idsPerCall) {
+		found, err := c.withIDs(ctx, chunk)
 		if err != nil {
 			return nil, fmt.Errorf("find %v: %w", chunk, err)
 		}
@@ -55,7 +58,7 @@ func (c *Cloud) Find(ctx context.Context, ids []string) ([]offer.Instance, error
 func (c *Cloud) Retag(ctx context.Context, i offer.Instance) error {
 	tags := c.options.ownership()
 	if !c.options.marked(i.Tags) {
-		return fmt.Errorf("tag %s: neither %s=%s nor %s%s=%s with %s is left of its tags: put them back, or terminate it",
+		return fmt.Errorf("tag %s: it has neither the tag %s=%s nor the tags %s%s=%s and %s: restore them, or terminate the instance",
 			i.ID, api.TagManagedBy, c.options.ClusterName, api.TagClusterPrefix, c.options.ClusterName, owned, api.LabelProvisioner)
 	}
 	tags[api.LabelProvisioner], tags[api.TagLaunchID] = i.Provisioner, i.LaunchID
@@ -63,6 +66,12 @@ func (c *Cloud) Retag(ctx context.Context, i offer.Instance) error {
 		return fmt.Errorf("tag %s: %w", i.ID, err)
 	}
 	return nil
+}
+
+// withIDs returns those of the instances that EC2 knows. The ids are a filter and not a
+// parameter, because EC2 refuses a request whose parameter has an unknown id.
+func (c *Cloud) withIDs(ctx context.Context, ids []string) ([]offer.Instance, error) {
+	return c.describe(ctx, c.reads, &ec2.DescribeInstancesInput{Filters: []types.Filter{client.Filter("instance-id", ids...)}})
 }
 
 func (c *Cloud) describe(ctx context.Context, from *client.EC2, in *ec2.DescribeInstancesInput) ([]offer.Instance, error) {
@@ -91,15 +100,19 @@ func instanceOf(i *types.Instance) offer.Instance {
 		LaunchID:     tags[api.TagLaunchID],
 		Provisioner:  tags[api.LabelProvisioner],
 		InstanceType: string(i.InstanceType),
-		CapacityType: capacityTypeOf(i.InstanceLifecycle == types.InstanceLifecycleTypeSpot),
+		CapacityType: api.CapacityOnDemand,
 		ImageID:      awssdk.ToString(i.ImageId),
 		State:        stateOf(i.State),
 		LaunchedAt:   awssdk.ToTime(i.LaunchTime),
 		Tags:         tags,
 		SubnetID:     awssdk.ToString(i.SubnetId),
 	}
-	// One that was launched into a reservation by name, as long as that lasts. EC2 puts
-	// machines into open reservations by itself, which says nothing about how they were bought.
+	if i.InstanceLifecycle == types.InstanceLifecycleTypeSpot {
+		out.CapacityType = api.CapacitySpot
+	}
+	// Only an instance that was launched into a certain reservation counts as reserved, and
+	// only while the reservation exists: EC2 also counts on-demand instances in open
+	// reservations.
 	if s := i.CapacityReservationSpecification; i.CapacityReservationId != nil && s != nil && s.CapacityReservationTarget != nil {
 		out.CapacityType, out.Reservation = api.CapacityReserved, *i.CapacityReservationId
 	}
@@ -132,77 +145,43 @@ func stateOf(s *types.InstanceState) offer.InstanceState {
 	return offer.StatePending
 }
 
-// describeLaunched tells what EC2 says about machines that were just bought. It
-// asks again for a while until each has a name; those that still have none are
-// returned with what the fleet said.
-func (c *Cloud) describeLaunched(ctx context.Context, order *offer.Order, launched []fleetInstance) []offer.Instance {
-	known := map[string]offer.Instance{}
+// describeLaunched returns machines that were just bought as EC2 describes them. It asks
+// repeatedly until each has a node name or has ended. The others are returned as they are.
+func (c *Cloud) describeLaunched(ctx context.Context, launched []offer.Instance) []offer.Instance {
+	out := slices.Clone(launched)
+	open := map[string]int{} // by id: the indexes of those that are not described yet
+	for n, i := range launched {
+		open[i.ID] = n
+	}
 	pause := describePause
-	for attempt := 0; len(known) < len(launched) && attempt < describeAttempts; attempt++ {
-		if attempt > 0 && !sleep(ctx, pause) {
-			break
-		}
+	for attempt := 0; len(open) > 0 && attempt < describeAttempts; attempt++ {
 		if attempt > 0 {
+			if smithytime.SleepWithContext(ctx, pause) != nil {
+				break
+			}
 			pause = min(pause*2, describeLongest)
 		}
-		for chunk := range slices.Chunk(unknownIDs(launched, known), idsPerCall) {
-			found, err := c.describe(ctx, c.reads, &ec2.DescribeInstancesInput{Filters: []types.Filter{client.Filter("instance-id", chunk...)}})
+		for chunk := range slices.Chunk(slices.Sorted(maps.Keys(open)), idsPerCall) {
+			found, err := c.withIDs(ctx, chunk)
 			if err != nil {
 				continue // the next attempt asks again
 			}
 			for _, i := range found {
-				if i.NodeName != "" || isOver(i) {
-					known[i.ID] = i
+				if n, ok := open[i.ID]; ok && (i.NodeName != "" || isOver(i)) {
+					out[n] = i
+					delete(open, i.ID)
 				}
 			}
 		}
 	}
-	out := make([]offer.Instance, 0, len(launched))
-	for _, l := range launched {
-		i, ok := known[l.id]
-		if !ok {
-			i = l.instance(c, order)
-		}
-		out = append(out, i)
-	}
 	return out
 }
 
-func unknownIDs(launched []fleetInstance, known map[string]offer.Instance) []string {
-	var out []string
-	for _, l := range launched {
-		if _, ok := known[l.id]; !ok {
-			out = append(out, l.id)
-		}
-	}
-	return out
-}
-
-// instance is what is known of a machine from its fleet alone.
-func (f fleetInstance) instance(c *Cloud, order *offer.Order) offer.Instance {
-	return offer.Instance{
-		ID: f.id, ProviderID: providerID(f.zone, f.id), LaunchID: order.LaunchID, Provisioner: order.Provisioner,
-		InstanceType: f.instanceType, Zone: f.zone, CapacityType: f.capacityType, Reservation: f.reservation, SubnetID: f.subnetID,
-		State: offer.StatePending, LaunchedAt: c.now(),
-	}
-}
-
-// sleep reports whether the pause passed before the context ended.
-func sleep(ctx context.Context, pause time.Duration) bool {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
-}
-
-// alreadyLaunched finds the machines of an order that earlier requests with the
-// same id have bought. They may have been bought a moment ago, so it looks several
-// times; but only once for an order, because the id is the same in all its rounds.
-func (c *Cloud) alreadyLaunched(ctx context.Context, l *launch) (*fleetResult, error) {
+// alreadyLaunched finds the machines that earlier requests with the order's launch id have
+// bought. Because that may have been a moment ago, it searches for some seconds; but it does
+// so only once for an order, because all rounds have the same id.
+func (l *launch) alreadyLaunched(ctx context.Context) (*fleetResult, error) {
+	c := l.cloud
 	in := &ec2.DescribeInstancesInput{Filters: append(c.options.ownedFilters(),
 		client.Filter("tag:"+api.TagLaunchID, l.order.LaunchID),
 		client.Filter("instance-state-name", "pending", "running"))}
@@ -213,16 +192,16 @@ func (c *Cloud) alreadyLaunched(ctx context.Context, l *launch) (*fleetResult, e
 			return nil, err
 		}
 		for _, i := range instances {
-			counted := slices.ContainsFunc(l.found, func(f fleetInstance) bool { return f.id == i.ID })
+			counted := slices.ContainsFunc(l.found, func(f offer.Instance) bool { return f.ID == i.ID })
 			if !counted && len(result.instances) < l.missing() {
-				result.instances = append(result.instances, fleetInstance{i.ID, i.InstanceType, i.Zone, i.SubnetID, i.CapacityType, i.Reservation})
+				result.instances = append(result.instances, i)
 			}
 		}
-		if l.looked || pause > lookLongest || !sleep(ctx, pause) {
+		if l.searched || pause > searchLongest || smithytime.SleepWithContext(ctx, pause) != nil {
 			break
 		}
 	}
-	l.looked = true
+	l.searched = true
 	return result, nil
 }
 
@@ -230,46 +209,38 @@ func (c *Cloud) alreadyLaunched(ctx context.Context, l *launch) (*fleetResult, e
 // were terminated already, sorted. An instance without the cluster's tags stays, and is an
 // error.
 func (c *Cloud) Terminate(ctx context.Context, ids []string) ([]string, error) {
-	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
 	var gone []string
 	var errs []error
-	for chunk := range slices.Chunk(ids, idsPerCall) {
+	for chunk := range slices.Chunk(sets.List(sets.New(ids...)), idsPerCall) {
 		part, err := c.terminate(ctx, chunk)
 		gone = append(gone, part...)
-		if err != nil {
-			errs = append(errs, err)
-		}
+		errs = append(errs, err)
 	}
 	return gone, errors.Join(errs...)
 }
 
 func (c *Cloud) terminate(ctx context.Context, ids []string) ([]string, error) {
-	found, err := c.describe(ctx, c.reads, &ec2.DescribeInstancesInput{Filters: []types.Filter{client.Filter("instance-id", ids...)}})
+	found, err := c.withIDs(ctx, ids)
 	if err != nil {
 		return nil, fmt.Errorf("terminate %v: %w", ids, err)
 	}
-	gone := map[string]bool{}
-	for _, id := range ids {
-		gone[id] = true // unless EC2 still knows it
-	}
-	var going []string
+	gone := sets.New(ids...) // unless EC2 still knows them
+	var running []string
 	var errs []error
 	for _, i := range found {
 		switch {
 		case i.State == offer.StateGone:
 		case !i.Owned:
-			delete(gone, i.ID)
+			gone.Delete(i.ID)
 			errs = append(errs, fmt.Errorf("terminate %s: it does not have the tags of cluster %s", i.ID, c.options.ClusterName))
 		default:
-			delete(gone, i.ID)
-			going = append(going, i.ID)
+			gone.Delete(i.ID)
+			running = append(running, i.ID)
 		}
 	}
-	ended, err := c.end(ctx, going)
-	for _, id := range ended {
-		gone[id] = true
-	}
-	return slices.Sorted(maps.Keys(gone)), errors.Join(append(errs, err)...)
+	ended, err := c.end(ctx, running)
+	gone.Insert(ended...)
+	return sets.List(gone), errors.Join(append(errs, err)...)
 }
 
 // end terminates instances in one request. If EC2 refuses that, it makes a request for each
@@ -282,9 +253,9 @@ func (c *Cloud) end(ctx context.Context, ids []string) ([]string, error) {
 	switch {
 	case err == nil:
 		return ids, nil
-	case len(ids) == 1 && errorCode(err) == "InvalidInstanceID.NotFound":
+	case len(ids) == 1 && call.Code(err) == codeNoInstance:
 		return ids, nil
-	case len(ids) == 1 || errorCode(err) == "":
+	case len(ids) == 1 || call.Code(err) == "":
 		return nil, fmt.Errorf("terminate %v: %w", ids, err)
 	}
 	var ended []string

@@ -8,8 +8,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/client"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
@@ -29,7 +31,7 @@ func (c *Cloud) Karpenters(ctx context.Context) ([]offer.Instance, error) {
 		client.Filter("instance-state-name", "pending", "running", "stopping", "stopped"),
 	}})
 	if err != nil {
-		return nil, fmt.Errorf("look for instances of Karpenter: %w", err)
+		return nil, fmt.Errorf("list the instances of Karpenter: %w", err)
 	}
 	for i := range out {
 		out[i].Provisioner = out[i].Tags[tagNodePool]
@@ -64,24 +66,23 @@ func (c *Cloud) Disown(ctx context.Context, ids []string) ([]string, error) {
 	})
 }
 
-// eachChunk makes a call for many instances together, and for one at a time where one of
-// them is a problem. It returns the ids for which the call succeeded, in order.
-func eachChunk(ids []string, call func(chunk []string) error) ([]string, error) {
-	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
+// eachChunk makes one request for many instances. If EC2 does not know one of them, it makes a
+// request for each. It returns the ids for which a request succeeded, sorted.
+func eachChunk(ids []string, request func(chunk []string) error) ([]string, error) {
 	var done []string
 	var errs []error
-	for chunk := range slices.Chunk(ids, idsPerCall) {
-		err := call(chunk)
+	for chunk := range slices.Chunk(sets.List(sets.New(ids...)), idsPerCall) {
+		err := request(chunk)
 		if err == nil {
 			done = append(done, chunk...)
 			continue
 		}
-		if len(chunk) == 1 || errorCode(err) != "InvalidInstanceID.NotFound" {
+		if len(chunk) == 1 || call.Code(err) != codeNoInstance {
 			errs = append(errs, err)
 			continue
 		}
 		for _, id := range chunk {
-			if err := call([]string{id}); err != nil {
+			if err := request([]string{id}); err != nil {
 				errs = append(errs, err)
 				continue
 			}

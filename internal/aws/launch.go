@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/lookup"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
@@ -20,11 +19,11 @@ type launch struct {
 	resolved  *resolved
 	catalogue *offer.Catalogue
 
-	candidates []offer.Candidate // not refused and not tried in vain
-	found      []fleetInstance
+	candidates []offer.Candidate // those that may still be bought
+	found      []offer.Instance
 	refusals   []offer.Refusal
 	recreated  bool // lost launch templates were created again
-	looked     bool // for what was bought under the order's id before
+	searched   bool // for machines that were bought under the order's id before
 }
 
 // Launch buys the machines of an order. It makes a fleet request for the candidates with the
@@ -56,7 +55,7 @@ func (c *Cloud) Launch(ctx context.Context, order offer.Order) (offer.Delivery, 
 				round = maxRounds
 			}
 		}
-		instances := c.describeLaunched(ctx, &order, l.found)
+		instances := c.describeLaunched(ctx, l.found)
 		if !l.drop(instances) || round >= maxRounds {
 			return offer.Delivery{Instances: slices.DeleteFunc(instances, isOver), Refusals: l.refusals}, nil
 		}
@@ -67,8 +66,8 @@ func (c *Cloud) Launch(ctx context.Context, order offer.Order) (offer.Delivery, 
 // order with the same id. It reports whether there were any.
 func (l *launch) drop(instances []offer.Instance) bool {
 	before := len(l.found)
-	l.found = slices.DeleteFunc(l.found, func(f fleetInstance) bool {
-		return slices.ContainsFunc(instances, func(i offer.Instance) bool { return i.ID == f.id && isOver(i) })
+	l.found = slices.DeleteFunc(l.found, func(f offer.Instance) bool {
+		return slices.ContainsFunc(instances, func(i offer.Instance) bool { return i.ID == f.ID && isOver(i) })
 	})
 	return len(l.found) < before
 }
@@ -108,7 +107,7 @@ func (l *launch) askFleet(ctx context.Context, round int) error {
 	if request.reservation != "" {
 		settle = l.cloud.reservations.Book(request.reservation, l.missing())
 	}
-	result, err := l.cloud.requestFleet(ctx, l, request, round)
+	result, err := l.requestFleet(ctx, request, round)
 	if err != nil {
 		settle(0)
 		return err
@@ -116,7 +115,7 @@ func (l *launch) askFleet(ctx context.Context, round int) error {
 	settle(len(result.instances))
 	l.found = append(l.found, result.instances...)
 	for _, i := range result.instances {
-		l.cloud.network.Promise(i.subnetID, l.addresses(i.instanceType))
+		l.cloud.network.Promise(i.SubnetID, l.addresses(i.InstanceType))
 	}
 	if err := l.misconfigured(result); err != nil {
 		return err
@@ -129,11 +128,11 @@ func (l *launch) askFleet(ctx context.Context, round int) error {
 			l.cloud.network.Exhaust(f.subnetID)
 		}
 	}
-	// A fleet tries all its overrides before it gives up, so that those it was
-	// silent about are worth another request only if it bought something.
-	silent := len(result.instances) == 0 && !result.again
+	// A fleet tries all overrides before it gives up. If it bought nothing, overrides without
+	// an error have been tried too and are not worth another request.
+	failed := len(result.instances) == 0 && !result.again
 	l.candidates = slices.DeleteFunc(l.candidates, func(c offer.Candidate) bool {
-		return refused[c] || (silent && request.has(c))
+		return refused[c] || (failed && request.has(c))
 	})
 	return nil
 }
@@ -146,12 +145,12 @@ func (l *launch) misconfigured(result *fleetResult) error {
 	if at < 0 || len(result.instances) > 0 {
 		return nil
 	}
-	l.cloud.lookAgain()
+	l.cloud.forgetLookups()
 	return offer.Permanent(fmt.Errorf("create fleet of %d machines: %s", l.missing(), result.failures[at].message))
 }
 
-// lookAgain has what selectors find looked up again.
-func (c *Cloud) lookAgain() {
+// forgetLookups makes what selectors find be looked up again.
+func (c *Cloud) forgetLookups() {
 	c.network.Forget()
 	c.images.Forget()
 }
@@ -170,7 +169,7 @@ func (l *launch) refuse(candidates []offer.Candidate, reason offer.RefusalReason
 func (l *launch) addresses(instanceType string) int64 {
 	h, ok := l.catalogue.Find(instanceType)
 	switch {
-	case !ok || h.IPv4PerENI == 0 || l.resolved.cluster.ipv6: // pods take none of the IPv4 addresses
+	case !ok || h.IPv4PerENI == 0 || l.resolved.cluster.IPv6: // pods take none of the IPv4 addresses
 		return 1
 	case l.cloud.options.EFA && h.EFAs > 1:
 		return h.IPv4PerENI + h.EFAs - 1 // one address for each further network card
@@ -218,7 +217,7 @@ func (l *launch) prepare(ctx context.Context) (*fleetRequest, error) {
 	types := map[string]bool{}
 	builds := map[build][]int{} // indexes of overrides
 	var order []build
-	var hopeless []offer.Candidate
+	var refused []offer.Candidate
 	for _, candidate := range l.candidates {
 		if candidate.CapacityType != request.capacityType || candidate.Reservation != request.reservation || request.has(candidate) {
 			continue
@@ -229,7 +228,7 @@ func (l *launch) prepare(ctx context.Context) (*fleetRequest, error) {
 		subnet, b, reason, problem := l.place(candidate, room)
 		if problem != "" {
 			l.refuse([]offer.Candidate{candidate}, reason, problem)
-			hopeless = append(hopeless, candidate)
+			refused = append(refused, candidate)
 			continue
 		}
 		if _, ok := builds[b]; !ok {
@@ -242,7 +241,7 @@ func (l *launch) prepare(ctx context.Context) (*fleetRequest, error) {
 		builds[b] = append(builds[b], len(request.overrides))
 		request.overrides = append(request.overrides, override{candidate: candidate, subnetID: subnet})
 	}
-	l.candidates = slices.DeleteFunc(l.candidates, func(c offer.Candidate) bool { return slices.Contains(hopeless, c) })
+	l.candidates = slices.DeleteFunc(l.candidates, func(c offer.Candidate) bool { return slices.Contains(refused, c) })
 	return request, l.makeTemplates(ctx, request, order, builds)
 }
 
@@ -254,19 +253,11 @@ func (l *launch) place(c offer.Candidate, room map[string]lookup.Subnet) (subnet
 	}
 	h, ok := l.catalogue.Find(c.InstanceType)
 	if !ok {
-		return "", build{}, offer.RefusedUnsupported, "EC2 has no instance type " + c.InstanceType + " here"
+		return "", build{}, offer.RefusedUnsupported, "EC2 has no instance type " + c.InstanceType + " in this region"
 	}
 	b, err := l.cloud.buildOf(c, h, l.order, l.resolved)
 	if err != nil {
 		return "", build{}, offer.RefusedUnsupported, err.Error()
 	}
 	return s.ID, b, "", ""
-}
-
-// capacityTypeOf spells how an instance was bought.
-func capacityTypeOf(spot bool) string {
-	if spot {
-		return api.CapacitySpot
-	}
-	return api.CapacityOnDemand
 }

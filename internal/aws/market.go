@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -38,7 +39,7 @@ func newMarkets() *markets { return &markets{last: map[string]knownMarket{}} }
 func (c *Cloud) Market(ctx context.Context, p *api.Provisioner, profile *api.NodeProfile) (offer.Market, error) {
 	r, err := c.resolve(ctx, profile)
 	if err != nil {
-		return offer.Market{}, fmt.Errorf("look at the market of %s: %w", p.Name, err)
+		return offer.Market{}, fmt.Errorf("read the market of %s: %w", p.Name, err)
 	}
 	market := offer.Market{ProfileHash: r.profile.Hash(), Status: r.status(), Blocked: r.blocked, BlockedReason: r.reason}
 	if r.blocked != "" {
@@ -46,7 +47,7 @@ func (c *Cloud) Market(ctx context.Context, p *api.Provisioner, profile *api.Nod
 	}
 	catalogue, err := c.stock.Get(ctx, namedTypes(p)...)
 	if err != nil {
-		return offer.Market{}, fmt.Errorf("look at the market of %s: %w", p.Name, err)
+		return offer.Market{}, fmt.Errorf("read the market of %s: %w", p.Name, err)
 	}
 	market.Estimate = c.stock.Estimate()
 	known := c.markets.of(p.Name, c.marketKey(p, r), catalogue, func() []offer.InstanceType {
@@ -55,7 +56,7 @@ func (c *Cloud) Market(ctx context.Context, p *api.Provisioner, profile *api.Nod
 	market.Types, market.Index = known.types, known.index
 	if len(market.Types) == 0 {
 		market.BlockedReason = reasonNoInstanceTypes
-		market.Blocked = fmt.Sprintf("no instance type in %v runs one of the images", r.zones())
+		market.Blocked = fmt.Sprintf("no instance type in the zones %s runs one of the images", strings.Join(r.zones(), ", "))
 	}
 	return market, nil
 }

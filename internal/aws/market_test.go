@@ -333,12 +333,12 @@ func TestClusterFacts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if facts.endpoint != "https://127.0.0.1:6443" || facts.version != "1.33" || string(facts.ca) != "PEM" || facts.cidr != "10.100.0.0/16" {
+	if facts.Endpoint != "https://127.0.0.1:6443" || facts.Version != "1.33" || string(facts.CA) != "PEM" || facts.ServiceCIDR != "10.100.0.0/16" {
 		t.Errorf("facts = %+v", facts)
 	}
 	f.account.SetCluster(cloud.Cluster{Name: "prod", Version: "1.29", Endpoint: "https://127.0.0.1:6443", CA: []byte("PEM"), ServiceCIDR: "10.100.0.0/16"})
 	given := f.newCloud(t, func(o *Options) { o.ClusterEndpoint = "https://x" })
-	if facts, err := given.cluster.get(t.Context()); err != nil || facts.endpoint != "https://x" {
+	if facts, err := given.cluster.get(t.Context()); err != nil || facts.Endpoint != "https://x" {
 		t.Errorf("facts = %+v, %v, want the endpoint of the options", facts, err)
 	}
 	if name := imageName(t, (&fixture{Cloud: given}).market(t, nil), "m6g.large"); !strings.Contains(name, "amazon-eks-arm64-node-1.29") {

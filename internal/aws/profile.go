@@ -3,13 +3,13 @@ package aws
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/eksauth"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/lookup"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
@@ -28,13 +28,13 @@ const (
 type resolved struct {
 	profile         *api.NodeProfile // with default selectors
 	family          string
-	cluster         *cluster
+	cluster         *eksauth.Cluster
 	subnets         []lookup.Subnet
 	securityGroups  []api.SecurityGroupStatus
 	images          []lookup.Image // preferred ones first; none with a launch template of the user's own
 	instanceProfile string
+	missingProfile  string // why the role of an EC2NodeClass has no instance profile
 	reservations    []lookup.Reservation
-	profileless     string // why the role of an EC2NodeClass has none
 
 	// blocked says why nothing can be launched; reason is that of the condition.
 	blocked, reason string
@@ -55,7 +55,7 @@ func (c *Cloud) resolve(ctx context.Context, profile *api.NodeProfile) (*resolve
 	}
 	r := &resolved{
 		profile: profile, cluster: facts,
-		family:          ptr.Deref(profile.AMIFamily, offer.DefaultFamily(facts.version)),
+		family:          ptr.Deref(profile.AMIFamily, offer.DefaultFamily(facts.Version)),
 		instanceProfile: ptr.Deref(profile.InstanceProfile, c.options.DefaultInstanceProfile),
 	}
 	// The default instance profile may have another role than the class.
@@ -64,7 +64,7 @@ func (c *Cloud) resolve(ctx context.Context, profile *api.NodeProfile) (*resolve
 		if err != nil {
 			return nil, err
 		}
-		r.instanceProfile, r.profileless = found.Name, found.Missing
+		r.instanceProfile, r.missingProfile = found.Name, found.Missing
 	}
 	if r.subnets, err = c.network.Subnets(ctx, profile.SubnetSelectors()); err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func (c *Cloud) resolve(ctx context.Context, profile *api.NodeProfile) (*resolve
 		if r.securityGroups, err = c.network.SecurityGroups(ctx, profile.SecurityGroupSelectors()); err != nil {
 			return nil, err
 		}
-		if r.images, err = c.images.Find(ctx, profile, r.family, facts.version); err != nil {
+		if r.images, err = c.images.Find(ctx, profile, r.family, facts.Version); err != nil {
 			return nil, err
 		}
 	}
@@ -88,40 +88,38 @@ func (c *Cloud) resolve(ctx context.Context, profile *api.NodeProfile) (*resolve
 
 // block sets blocked and reason if something is missing for a launch.
 func (r *resolved) block() {
-	own := r.profile.LaunchTemplate != nil
 	switch {
 	case len(r.subnets) == 0:
 		r.reason, r.blocked = reasonNoSubnets, "no subnet matches "+lookup.SelectorKeys(r.profile.SubnetSelectors())
-	case own: // the template says the rest
+	case r.profile.LaunchTemplate != nil: // the template determines the rest
 	case len(r.securityGroups) == 0:
 		r.reason, r.blocked = reasonNoSecurityGroups, "no security group matches "+lookup.SelectorKeys(r.profile.SecurityGroupSelectors())
 	case len(r.images) == 0 && len(r.profile.ImageSelectors()) > 0:
 		r.reason, r.blocked = reasonNoImages, "no image matches "+lookup.SelectorKeys(r.profile.ImageSelectors())
 	case len(r.images) == 0:
 		r.reason = reasonNoImages
-		r.blocked = fmt.Sprintf("there is no %s image for Kubernetes %s", strings.TrimSpace(r.family+" "+r.profile.ImageVersion()), r.cluster.version)
+		r.blocked = fmt.Sprintf("there is no %s image for Kubernetes %s", strings.TrimSpace(r.family+" "+r.profile.ImageVersion()), r.cluster.Version)
 	case r.instanceProfile == "":
 		r.reason = reasonNoInstanceProfile
-		if r.profileless != "" {
-			r.blocked = "spec.role: " + r.profileless + "; make one for the role, or name one in spec.instanceProfile"
-			return
-		}
 		r.blocked = "no instance profile: neither the node profile nor the agent's settings name one"
+		if r.missingProfile != "" {
+			r.blocked = "spec.role: " + r.missingProfile + "; create one for the role, or name one in spec.instanceProfile"
+		}
 	}
 	for i := range r.reservations {
 		if why := r.reservations[i].Unsupported(); why != "" && r.blocked == "" {
-			r.reason, r.blocked = reasonReservation, "spec.capacityReservationSelectorTerms: "+why+", which is not supported; select others"
+			r.reason, r.blocked = reasonReservation, "spec.capacityReservationSelectorTerms: "+why+", which is not supported; select other reservations"
 		}
 	}
 }
 
 // zones returns the zones that have subnets, sorted.
 func (r *resolved) zones() []string {
-	zones := map[string]bool{}
+	zones := sets.New[string]()
 	for _, s := range r.subnets {
-		zones[s.Zone] = true
+		zones.Insert(s.Zone)
 	}
-	return slices.Sorted(maps.Keys(zones))
+	return sets.List(zones)
 }
 
 func (r *resolved) status() api.AWSNodeTemplateStatus {
@@ -150,7 +148,7 @@ func (c *Cloud) settings(r *resolved, kubelet *api.KubeletConfiguration) offer.S
 		InstanceStoreRAID: r.profile.JoinsLocalDisks(),
 		IgnoreENIs:        c.options.IgnoreENIs,
 		ReservedENIs:      c.options.ReservedENIs,
-		PrefixDelegation:  c.options.PrefixDelegation || r.cluster.ipv6, // pods have IPv6 addresses from prefixes only
+		PrefixDelegation:  c.options.PrefixDelegation || r.cluster.IPv6, // the VPC CNI plugin takes IPv6 addresses from prefixes only
 		PodENI:            c.options.PodENI,
 		EFA:               c.options.EFA,
 

@@ -1,22 +1,14 @@
 package aws
 
 import (
-	"errors"
 	"regexp"
 	"strings"
-
-	"github.com/aws/smithy-go"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-// errorCode returns AWS's code of an error; empty for an error that is not AWS's.
-func errorCode(err error) string {
-	if problem, ok := errors.AsType[smithy.APIError](err); ok {
-		return problem.ErrorCode()
-	}
-	return ""
-}
+// codeNoInstance is EC2's error code for an instance that does not exist.
+const codeNoInstance = "InvalidInstanceID.NotFound"
 
 // refusalReasons groups EC2's error codes, as call.Code returns them, by what to do about them.
 // All other codes are RefusedOther.
@@ -43,7 +35,6 @@ var refusalReasons = map[string]offer.RefusalReason{
 
 	"UnauthorizedOperation": offer.RefusedUnauthorized,
 	"AccessDenied":          offer.RefusedUnauthorized,
-	"AccessDeniedException": offer.RefusedUnauthorized,
 	"AuthFailure":           offer.RefusedUnauthorized,
 	"AuthFailure.ServiceLinkedRoleCreationNotPermitted": offer.RefusedUnauthorized,
 }
@@ -65,11 +56,7 @@ func isMisconfigured(code string) bool {
 
 // isTemplateGone reports whether a launch template does not exist.
 func isTemplateGone(code string) bool {
-	switch code {
-	case "InvalidLaunchTemplateName.NotFoundException", "InvalidLaunchTemplateId.NotFound", "InvalidLaunchTemplateId.NotFoundException":
-		return true
-	}
-	return false
+	return code == "InvalidLaunchTemplateName.NotFound" || code == "InvalidLaunchTemplateId.NotFound"
 }
 
 // Parts of EC2's messages about a missing permission. The encoded part can only be read with

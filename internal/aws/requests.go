@@ -12,11 +12,11 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// TellRequests adds to a configuration that each request, and each attempt at one,
-// is passed: its service ("EC2"), its operation ("CreateFleet") and the HTTP status of
-// the answer, 0 for none. The function is called concurrently.
-func TellRequests(cfg *awssdk.Config, tell func(service, operation string, code int)) {
-	teller := middleware.DeserializeMiddlewareFunc("TellRequests", func(ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler) (
+// ObserveRequests makes clients of the configuration call observe after each attempt at a
+// request, with the service ("EC2"), the operation ("CreateFleet") and the HTTP status of the
+// response, or 0 if there was none. The function is called concurrently.
+func ObserveRequests(cfg *awssdk.Config, observe func(service, operation string, code int)) {
+	observer := middleware.DeserializeMiddlewareFunc("ObserveRequests", func(ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler) (
 		middleware.DeserializeOutput, middleware.Metadata, error,
 	) {
 		out, metadata, err := next.HandleDeserialize(ctx, in)
@@ -24,17 +24,17 @@ func TellRequests(cfg *awssdk.Config, tell func(service, operation string, code 
 		if resp, ok := out.RawResponse.(*smithyhttp.Response); ok && resp.Response != nil {
 			code = resp.StatusCode
 		}
-		tell(awsmiddleware.GetServiceID(ctx), awsmiddleware.GetOperationName(ctx), code)
+		observe(awsmiddleware.GetServiceID(ctx), awsmiddleware.GetOperationName(ctx), code)
 		return out, metadata, err
 	})
 	cfg.APIOptions = append(cfg.APIOptions, func(stack *middleware.Stack) error {
-		return stack.Deserialize.Add(teller, middleware.After) // retries pass here too
+		return stack.Deserialize.Add(observer, middleware.After) // after the step that retries
 	})
 }
 
-// reads begin the names of the operations that change nothing. What receives a
-// message from a queue leaves it there.
-var reads = []string{"AssumeRole", "Describe", "Get", "List", "Receive"}
+// readPrefixes are the prefixes of operations that change nothing. Receiving a message leaves
+// it in the queue.
+var readPrefixes = []string{"AssumeRole", "Describe", "Get", "List", "Receive"}
 
 // GuardRequests makes clients of the configuration call check before each attempt at a request
 // that changes something. If check returns an error, the request is not sent and fails with
@@ -44,7 +44,7 @@ func GuardRequests(cfg *awssdk.Config, check func() error) {
 		middleware.DeserializeOutput, middleware.Metadata, error,
 	) {
 		operation := awsmiddleware.GetOperationName(ctx)
-		if !slices.ContainsFunc(reads, func(prefix string) bool { return strings.HasPrefix(operation, prefix) }) {
+		if !slices.ContainsFunc(readPrefixes, func(prefix string) bool { return strings.HasPrefix(operation, prefix) }) {
 			if err := check(); err != nil {
 				return middleware.DeserializeOutput{}, middleware.Metadata{}, fmt.Errorf("not sent: %w", err)
 			}

@@ -14,12 +14,12 @@ import (
 )
 
 // Each attempt is told, as the account has seen it.
-func TestTellRequests(t *testing.T) {
+func TestObserveRequests(t *testing.T) {
 	f := start(t)
 	var mu sync.Mutex
 	codes := map[int]int{}
 	cfg := f.config.Copy()
-	TellRequests(&cfg, func(service, operation string, code int) {
+	ObserveRequests(&cfg, func(service, operation string, code int) {
 		if service != "EC2" || operation != "DescribeSubnets" {
 			t.Errorf("told of %s %s", service, operation)
 		}
@@ -50,7 +50,7 @@ func TestGuardRequests(t *testing.T) {
 	before := len(f.account.Calls())
 	calls := map[string]func() error{
 		"CreateFleet": func() error {
-			_, err := machines.CreateFleet(t.Context(), fleetInput(&f.options, &launch{order: &offer.Order{}, resolved: &resolved{profile: &api.NodeProfile{}}}, &fleetRequest{}, "x"))
+			_, err := machines.CreateFleet(t.Context(), (&launch{cloud: f.Cloud, order: &offer.Order{}, resolved: &resolved{profile: &api.NodeProfile{}}}).fleetInput(&fleetRequest{}, "x"))
 			return err
 		},
 		"TerminateInstances": func() error {

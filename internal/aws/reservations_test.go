@@ -228,7 +228,7 @@ func TestUnsupportedReservations(t *testing.T) {
 	r := &resolved{profile: &api.NodeProfile{LaunchTemplate: awssdk.String("own")}, subnets: []lookup.Subnet{{ID: "subnet-1"}}}
 	r.reservations = []lookup.Reservation{{ReservationStatus: api.ReservationStatus{ID: "cr-2", Type: api.ReservationDefault, Interruptible: true}}}
 	r.block()
-	if r.reason != reasonReservation || r.blocked != "spec.capacityReservationSelectorTerms: cr-2 is interruptible, which is not supported; select others" {
+	if r.reason != reasonReservation || r.blocked != "spec.capacityReservationSelectorTerms: cr-2 is interruptible, which is not supported; select other reservations" {
 		t.Errorf("%s: %s", r.reason, r.blocked)
 	}
 }

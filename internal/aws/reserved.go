@@ -14,7 +14,7 @@ import (
 // addReserved adds the offerings of the profile's capacity reservations to the instance types.
 func (c *Cloud) addReserved(all []offer.InstanceType, r *resolved, room map[string]lookup.Subnet) {
 	platform := types.CapacityReservationInstancePlatformLinuxUnix
-	if windows(r.family) {
+	if r.family == api.FamilyWindows2019 || r.family == api.FamilyWindows2022 {
 		platform = types.CapacityReservationInstancePlatformWindows
 	}
 	for i := range r.reservations {
@@ -42,13 +42,9 @@ func (c *Cloud) addReserved(all []offer.InstanceType, r *resolved, room map[stri
 	}
 }
 
-func windows(family string) bool {
-	return family == api.FamilyWindows2019 || family == api.FamilyWindows2022
-}
-
-// reservationSpec says which capacity reservation a launch template's machines go into:
-// the one of their offering, none where the class selects reservations and the offering is
-// of none, and otherwise whatever EC2 does without a word.
+// reservationSpec says into which capacity reservation EC2 puts the machines of a launch
+// template: into that of their offering; into none if the EC2NodeClass selects reservations
+// and the offering is an on-demand one; otherwise nil, which leaves it to EC2.
 func reservationSpec(b build) *types.LaunchTemplateCapacityReservationSpecificationRequest {
 	switch {
 	case b.reservation != "":

@@ -66,7 +66,7 @@ func (c *Cloud) node(order *offer.Order, r *resolved, b build) userdata.Node {
 	labels[api.LabelProvisioner] = order.Provisioner
 	api.SetReservationLabels(labels, b.reservation)
 	return userdata.Node{
-		Cluster: c.options.ClusterName, Endpoint: r.cluster.endpoint, CA: r.cluster.ca, ServiceCIDR: r.cluster.cidr,
+		Cluster: c.options.ClusterName, Endpoint: r.cluster.Endpoint, CA: r.cluster.CA, ServiceCIDR: r.cluster.ServiceCIDR,
 		Labels: labels, Taints: order.Node.Taints, MaxPods: b.maxPods, Kubelet: order.Node.Kubelet, InstanceStoreRAID: r.profile.JoinsLocalDisks(),
 		Own: ptr.Deref(r.profile.UserData, ""),
 	}
@@ -81,7 +81,7 @@ func addInterfaces(data *types.RequestLaunchTemplateData, r *resolved, b build) 
 		groups[i] = g.ID
 	}
 	public := r.profile.PublicAddress()
-	if b.efas == 0 && !r.cluster.ipv6 && public == nil {
+	if b.efas == 0 && !r.cluster.IPv6 && public == nil {
 		data.SecurityGroupIds = groups
 		return
 	}
@@ -96,7 +96,7 @@ func addInterfaces(data *types.RequestLaunchTemplateData, r *resolved, b build) 
 		if card == 0 {
 			n.AssociatePublicIpAddress = public
 		}
-		if card == 0 && r.cluster.ipv6 {
+		if card == 0 && r.cluster.IPv6 {
 			n.Ipv6AddressCount, n.PrimaryIpv6 = awssdk.Int32(1), awssdk.Bool(true)
 		}
 		data.NetworkInterfaces = append(data.NetworkInterfaces, n)
@@ -108,7 +108,7 @@ func addInterfaces(data *types.RequestLaunchTemplateData, r *resolved, b build) 
 func metadataOptions(r *resolved) *types.LaunchTemplateInstanceMetadataOptionsRequest {
 	given := r.profile.MetadataOptions
 	m := given.Defaulted()
-	if r.cluster.ipv6 && (given == nil || given.HTTPProtocolIPv6 == nil) {
+	if r.cluster.IPv6 && (given == nil || given.HTTPProtocolIPv6 == nil) {
 		m.HTTPProtocolIPv6 = awssdk.String(api.MetadataEnabled)
 	}
 	return &types.LaunchTemplateInstanceMetadataOptionsRequest{
@@ -157,11 +157,11 @@ func int32Of(v *int64) *int32 {
 
 // buildOf returns the build of a candidate. It is an error if no image runs on it.
 func (c *Cloud) buildOf(candidate offer.Candidate, h *offer.Hardware, order *offer.Order, r *resolved) (build, error) {
+	if r.profile.LaunchTemplate != nil {
+		return build{}, nil // all candidates share it
+	}
 	b := build{capacityType: candidate.CapacityType, reservation: candidate.Reservation, maxPods: order.Node.MaxPods}
 	b.unreserved = candidate.CapacityType == api.CapacityOnDemand && r.profile.Class != nil && len(r.profile.Class.Reservations) > 0
-	if r.profile.LaunchTemplate != nil {
-		return build{}, nil // all the same
-	}
 	im, ok := lookup.ImageFor(r.images, h.Labels())
 	if !ok {
 		return build{}, fmt.Errorf("no image of the node profile runs on %s", candidate.InstanceType)

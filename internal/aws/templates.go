@@ -18,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/client"
 )
 
@@ -74,7 +75,7 @@ func (t *templates) ensure(ctx context.Context, data *types.RequestLaunchTemplat
 		LaunchTemplateData: data,
 		TagSpecifications:  []types.TagSpecification{{ResourceType: types.ResourceTypeLaunchTemplate, Tags: tagList(tags)}},
 	})
-	if err != nil && errorCode(err) != "InvalidLaunchTemplateName.AlreadyExistsException" {
+	if err != nil && call.Code(err) != "InvalidLaunchTemplateName.AlreadyExists" {
 		t.forget(name)
 		return "", fmt.Errorf("create launch template %s: %w", name, err)
 	}
@@ -137,7 +138,7 @@ func (t *templates) remove(ctx context.Context, filters []types.Filter, unwanted
 	}
 	for _, name := range names {
 		_, err := client.Invoke(ctx, t.writes.DeleteLaunchTemplate, &ec2.DeleteLaunchTemplateInput{LaunchTemplateName: &name})
-		if err != nil && !isTemplateGone(errorCode(err)) {
+		if err != nil && !isTemplateGone(call.Code(err)) {
 			errs = append(errs, fmt.Errorf("delete launch template %s: %w", name, err))
 		}
 	}

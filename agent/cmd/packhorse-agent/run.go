@@ -170,7 +170,7 @@ func (s *settings) work(ctx context.Context, log hclog.Logger) error {
 	if err != nil {
 		return err
 	}
-	aws.TellRequests(&cfg, s.agent.Metrics.AWSRequest)
+	aws.ObserveRequests(&cfg, s.agent.Metrics.AWSRequest)
 	aws.GuardRequests(&cfg, fenced.Check)
 	s.cloud.VMMemoryOverheadPercent = &s.memoryOverhead
 	cloud, err := aws.New(ctx, cfg, s.cloud)

@@ -10,14 +10,18 @@ import (
 	"time"
 
 	"github.com/aws/smithy-go"
+	smithytime "github.com/aws/smithy-go/time"
 )
 
 // Error codes as Code returns them. Those without another service's name are IAM's.
 const (
-	Missing        = "NoSuchEntity"
 	Exists         = "EntityAlreadyExists"
 	DeleteConflict = "DeleteConflict"
+	// InvalidParameter is a code of EKS.
+	InvalidParameter = "InvalidParameter"
 
+	missing      = "NoSuchEntity"
+	notFound     = "ResourceNotFound" // of EKS and EventBridge
 	malformed    = "MalformedPolicyDocument"
 	concurrent   = "ConcurrentModification"
 	unmodifiable = "EntityTemporarilyUnmodifiable"
@@ -48,21 +52,17 @@ func Eventually(ctx context.Context, expected func(error) bool, call func(contex
 		if err == nil || !changing(err) && (expected == nil || !expected(err)) {
 			return err
 		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
+		if smithytime.SleepWithContext(ctx, pause) != nil {
 			return err
-		case <-timer.C:
 		}
 	}
 }
 
 func changing(err error) bool { return Code(err) == concurrent || Code(err) == unmodifiable }
 
-// IsMissing recognises the answer that IAM does not know something, which it may
-// learnt of a moment ago.
-func IsMissing(err error) bool { return Code(err) == Missing }
+// IsMissing reports whether IAM, EKS or EventBridge answered that something does not
+// exist. For some seconds, IAM also says so of what has just been created.
+func IsMissing(err error) bool { return Code(err) == missing || Code(err) == notFound }
 
 // UnknownPrincipal reports whether IAM refused a trust policy because it does not know
 // the principal, which may have been created a moment ago.
@@ -70,8 +70,9 @@ func UnknownPrincipal(err error) bool {
 	return Code(err) == malformed && Says(err, "principal")
 }
 
-// Gone turns the answer that something is not there into success.
-func Gone(err error) error {
+// IgnoreMissing returns nil for an error that IsMissing recognises, and any other error
+// as it is.
+func IgnoreMissing(err error) error {
 	if IsMissing(err) {
 		return nil
 	}

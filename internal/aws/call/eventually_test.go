@@ -15,7 +15,7 @@ func apiError(code, message string) error {
 }
 
 func TestEventually(t *testing.T) {
-	lag := apiError(Missing, "not yet")
+	lag := apiError(missing, "not yet")
 	tests := map[string]struct {
 		answers  []error // the last one repeats
 		expected func(error) bool
@@ -61,7 +61,7 @@ func TestEventuallyKeepsTheDeadlineOfItsCaller(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
 			start := time.Now()
-			if err := Eventually(ctx, IsMissing, func(context.Context) error { return apiError(Missing, "not yet") }); !IsMissing(err) {
+			if err := Eventually(ctx, IsMissing, func(context.Context) error { return apiError(missing, "not yet") }); !IsMissing(err) {
 				t.Errorf("error = %v", err)
 			}
 			if took := time.Since(start); took != patience {
@@ -71,11 +71,11 @@ func TestEventuallyKeepsTheDeadlineOfItsCaller(t *testing.T) {
 	}
 }
 
-func TestGone(t *testing.T) {
-	if err := Gone(apiError(Missing, "")); err != nil {
+func TestIgnoreMissing(t *testing.T) {
+	if err := IgnoreMissing(apiError(missing, "")); err != nil {
 		t.Errorf("what is gone already is an error: %v", err)
 	}
-	if err := Gone(errors.ErrUnsupported); err == nil {
+	if err := IgnoreMissing(errors.ErrUnsupported); err == nil {
 		t.Error("an error has been lost")
 	}
 }

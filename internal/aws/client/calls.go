@@ -18,7 +18,9 @@ const (
 	maxAttempts  = 8
 	firstBackoff = 200 * time.Millisecond
 	maxBackoff   = 5 * time.Second
-	callTimeout  = 30 * time.Second
+
+	// CallTimeout is the time limit of one call, including its retries.
+	CallTimeout = 30 * time.Second
 )
 
 // Retries sets the number of attempts and the pauses between them.
@@ -37,9 +39,9 @@ func backoff(attempt int, jitter float64) time.Duration {
 	return most/4 + time.Duration(jitter*float64(most*3/4))
 }
 
-// Invoke makes one call of an AWS client, within callTimeout.
+// Invoke makes one call of an AWS client, within CallTimeout.
 func Invoke[I, O, F any](ctx context.Context, call func(context.Context, *I, ...F) (*O, error), in *I) (*O, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
 	defer cancel()
 	return call(ctx, in)
 }
@@ -47,7 +49,7 @@ func Invoke[I, O, F any](ctx context.Context, call func(context.Context, *I, ...
 // maxPages is the largest number of pages that are read of one answer.
 const maxPages = 500
 
-// EachPage calls use with each page. Each is read within callTimeout.
+// EachPage calls use with each page. Each is read within CallTimeout.
 func EachPage[O, F any](ctx context.Context, p call.Pager[O, F], use func(*O)) error {
-	return call.EachPage(ctx, call.Bounds{Timeout: callTimeout, Pages: maxPages}, p, use)
+	return call.EachPage(ctx, call.Bounds{Timeout: CallTimeout, Pages: maxPages}, p, use)
 }

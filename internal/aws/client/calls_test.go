@@ -16,8 +16,8 @@ func TestBackoff(t *testing.T) {
 		}
 		least, most = least+low, most+high
 	}
-	if most > callTimeout*3/4 {
-		t.Errorf("a call pauses for up to %s of its %s", most, callTimeout)
+	if most > CallTimeout*3/4 {
+		t.Errorf("a call pauses for up to %s of its %s", most, CallTimeout)
 	}
 	if once := backoff(0, 1); once > 500*time.Millisecond {
 		t.Errorf("the first pause is up to %s: a first look makes dozens of calls", once)

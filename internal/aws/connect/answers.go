@@ -24,8 +24,8 @@ func refuseEmptyAnswers(stack *middleware.Stack) error {
 		out, metadata, err := next.HandleInitialize(ctx, in)
 		operation := awsmiddleware.GetOperationName(ctx)
 		service := awsmiddleware.GetServiceID(ctx)
-		if err == nil && saysNothing(out.Result, slices.Contains(listingServices, service)) {
-			err = fmt.Errorf("%s %s: the answer is empty: is there something else than AWS at the endpoint?", service, operation)
+		if err == nil && isEmpty(out.Result, slices.Contains(listingServices, service)) {
+			err = fmt.Errorf("%s %s: the response is empty; check that the endpoint is one of AWS", service, operation)
 		}
 		return out, metadata, err
 	}), middleware.After)
@@ -47,7 +47,7 @@ func refuseForeignAnswers(stack *middleware.Stack) error {
 		if resp, ok := out.RawResponse.(*smithyhttp.Response); err == nil && ok && resp.StatusCode < http.StatusMultipleChoices {
 			kind := resp.Header.Get("Content-Type")
 			if strings.Contains(kind, "html") || strings.Contains(kind, "json") && slices.Contains(xmlServices, service) {
-				err = fmt.Errorf("%s %s: the answer is of the type %q: is there something else than AWS at the endpoint?", service, awsmiddleware.GetOperationName(ctx), kind)
+				err = fmt.Errorf("%s %s: the response has the content type %q; check that the endpoint is one of AWS", service, awsmiddleware.GetOperationName(ctx), kind)
 			}
 		}
 		return out, metadata, err
@@ -58,22 +58,23 @@ func refuseForeignAnswers(stack *middleware.Stack) error {
 // SQS, leave an empty list out.
 var listingServices = []string{"EKS"}
 
-// saysNothing reports whether an output has none of its fields. An output that has lists
-// or maps says something without them too, unless the service always lists.
-func saysNothing(output any, lists bool) bool {
+// isEmpty reports whether an output lacks what it must have: at least one of its fields is
+// a pointer or a list, and none is set. An output with a list or a map is not empty even if
+// that is not set, unless the service always includes it.
+func isEmpty(output any, lists bool) bool {
 	v := reflect.Indirect(reflect.ValueOf(output))
 	if v.Kind() != reflect.Struct {
 		return false
 	}
-	one := false
+	expected := false
 	for field, value := range v.Fields() {
 		switch {
 		case !field.IsExported() || field.Name == "ResultMetadata":
 		case !value.IsZero(), !lists && (value.Kind() == reflect.Slice || value.Kind() == reflect.Map):
 			return false
 		case value.Kind() == reflect.Pointer || value.Kind() == reflect.Slice:
-			one = true
+			expected = true
 		}
 	}
-	return one
+	return expected
 }

@@ -26,8 +26,8 @@ func TestAnEmptyAnswerIsAnError(t *testing.T) {
 		_, err := clusters.DescribeCluster(t.Context(), &eks.DescribeClusterInput{Name: aws.String("prod")})
 		return err
 	}
-	if err := describe(); err == nil || !strings.Contains(err.Error(), "EKS DescribeCluster: the answer is empty") {
-		t.Errorf("describe: error = %v, want that the answer is empty", err)
+	if err := describe(); err == nil || !strings.Contains(err.Error(), "EKS DescribeCluster: the response is empty") {
+		t.Errorf("describe: error = %v, want that the response is empty", err)
 	}
 	if _, err := queues.GetQueueUrl(t.Context(), &sqs.GetQueueUrlInput{QueueName: aws.String("q")}); err == nil {
 		t.Error("a queue without a URL is no error")
@@ -36,8 +36,8 @@ func TestAnEmptyAnswerIsAnError(t *testing.T) {
 		_, err := clusters.ListPodIdentityAssociations(t.Context(), &eks.ListPodIdentityAssociationsInput{ClusterName: aws.String("prod")})
 		return err
 	}
-	if err := associations(); err == nil || !strings.Contains(err.Error(), "EKS ListPodIdentityAssociations: the answer is empty") {
-		t.Errorf("list: error = %v, want that the answer is empty", err)
+	if err := associations(); err == nil || !strings.Contains(err.Error(), "EKS ListPodIdentityAssociations: the response is empty") {
+		t.Errorf("list: error = %v, want that the response is empty", err)
 	}
 	if _, err := queues.ListQueueTags(t.Context(), &sqs.ListQueueTagsInput{QueueUrl: aws.String("https://q")}); err != nil {
 		t.Errorf("no tags: %v", err)
@@ -82,7 +82,7 @@ func answering(t *testing.T, contentType string, body *string) aws.Config {
 func TestAForeignAnswerIsAnError(t *testing.T) {
 	for kind, body := range map[string]string{"text/html": "<html>Sign in</html>", "application/json": "{}"} {
 		_, err := ec2.NewFromConfig(answering(t, kind, &body)).DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{})
-		if err == nil || !strings.Contains(err.Error(), "is there something else than AWS at the endpoint?") {
+		if err == nil || !strings.Contains(err.Error(), "check that the endpoint is one of AWS") {
 			t.Errorf("%s: error = %v, want that it is not AWS", kind, err)
 		}
 	}

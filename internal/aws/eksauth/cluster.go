@@ -5,17 +5,15 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
 )
 
-// callTimeout bounds one call of the EKS API with its retries.
-const callTimeout = time.Minute
-
-// Cluster is where an EKS cluster is and how it can be recognised.
+// Cluster is an EKS cluster.
 type Cluster struct {
 	Name string
 	ARN  string
@@ -23,7 +21,13 @@ type Cluster struct {
 	Endpoint string
 	// CA is the PEM bundle that verifies the API server's certificate.
 	CA []byte
-	// Issuer is the URL of its OIDC issuer, empty if it has none.
+	// Version is the Kubernetes version, such as 1.33.
+	Version string
+	// ServiceCIDR is the address range of Services, empty if EKS reports none.
+	ServiceCIDR string
+	// IPv6 reports whether pods and Services have IPv6 addresses.
+	IPv6 bool
+	// Issuer is the URL of the OIDC issuer, empty if the cluster has none.
 	Issuer string
 }
 
@@ -35,7 +39,7 @@ type Describer interface {
 // Find returns the EKS cluster of the name, within a minute. A cluster that is still being
 // created and has no endpoint yet is an error.
 func Find(ctx context.Context, client Describer, name string) (*Cluster, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, call.ReadTimeout)
 	defer cancel()
 	out, err := client.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: aws.String(name)})
 	if _, ok := errors.AsType[*types.ResourceNotFoundException](err); ok {
@@ -52,7 +56,13 @@ func Find(ctx context.Context, client Describer, name string) (*Cluster, error) 
 	if err != nil {
 		return nil, fmt.Errorf("find cluster %q: decode its CA: %w", name, err)
 	}
-	cluster := &Cluster{Name: name, ARN: aws.ToString(c.Arn), Endpoint: *c.Endpoint, CA: ca}
+	cluster := &Cluster{Name: name, ARN: aws.ToString(c.Arn), Endpoint: *c.Endpoint, CA: ca, Version: aws.ToString(c.Version)}
+	if network := c.KubernetesNetworkConfig; network != nil {
+		cluster.ServiceCIDR = aws.ToString(network.ServiceIpv4Cidr)
+		if cluster.IPv6 = network.IpFamily == types.IpFamilyIpv6; cluster.IPv6 {
+			cluster.ServiceCIDR = aws.ToString(network.ServiceIpv6Cidr)
+		}
+	}
 	if c.Identity != nil && c.Identity.Oidc != nil {
 		cluster.Issuer = aws.ToString(c.Identity.Oidc.Issuer)
 	}

@@ -163,11 +163,15 @@ func TestFind(t *testing.T) {
 		Arn: aws.String("arn"), Endpoint: aws.String("https://a"),
 		CertificateAuthority: &types.Certificate{Data: aws.String(base64.StdEncoding.EncodeToString([]byte("PEM")))},
 		Identity:             &types.Identity{Oidc: &types.OIDC{Issuer: aws.String("https://issuer")}},
+		Version:              aws.String("1.33"),
+		KubernetesNetworkConfig: &types.KubernetesNetworkConfigResponse{
+			IpFamily: types.IpFamilyIpv6, ServiceIpv4Cidr: aws.String("10.100.0.0/16"), ServiceIpv6Cidr: aws.String("fd00::/108"),
+		},
 	}}, "prod")
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &eksauth.Cluster{Name: "prod", ARN: "arn", Endpoint: "https://a", CA: []byte("PEM"), Issuer: "https://issuer"}
+	want := &eksauth.Cluster{Name: "prod", ARN: "arn", Endpoint: "https://a", CA: []byte("PEM"), Version: "1.33", ServiceCIDR: "fd00::/108", IPv6: true, Issuer: "https://issuer"}
 	if diff := cmp.Diff(want, found); diff != "" {
 		t.Errorf("cluster (-want +got):\n%s", diff)
 	}

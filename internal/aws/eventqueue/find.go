@@ -59,7 +59,7 @@ func (q *Queues) addTargets(ctx context.Context, rule string, rules map[string][
 	ctx, cancel := context.WithTimeout(ctx, call.ReadTimeout)
 	defer cancel()
 	out, err := q.events.ListTargetsByRule(ctx, &eventbridge.ListTargetsByRuleInput{Rule: aws.String(rule)})
-	if call.Code(err) == codeNoRule {
+	if call.IsMissing(err) {
 		return nil // deleted since it was listed
 	}
 	if err != nil {

@@ -81,27 +81,28 @@ func (q *Queues) Read(ctx context.Context, name string) (live asset.Queue, url, 
 		QueueUrl: aws.String(url), AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameAll},
 	})
 	if err != nil {
-		return asset.Queue{}, "", "", missing(name, err)
+		return asset.Queue{}, "", "", readError(name, err)
 	}
 	if len(attributes.Attributes) == 0 {
-		return asset.Queue{}, "", "", fmt.Errorf("read queue %q: SQS has answered without any attribute", name)
+		return asset.Queue{}, "", "", fmt.Errorf("read queue %q: SQS returned no attributes", name)
 	}
 	tags, err := q.sqs.ListQueueTags(ctx, &sqs.ListQueueTagsInput{QueueUrl: aws.String(url)})
 	if err != nil {
-		return asset.Queue{}, "", "", missing(name, err)
+		return asset.Queue{}, "", "", readError(name, err)
 	}
 	got := attributes.Attributes
 	live = asset.Queue{
 		Name: name, Policy: got[string(types.QueueAttributeNamePolicy)], Key: got[string(types.QueueAttributeNameKmsMasterKeyId)],
-		Retention:  whole(got[string(types.QueueAttributeNameMessageRetentionPeriod)]),
-		Visibility: whole(got[string(types.QueueAttributeNameVisibilityTimeout)]),
+		Retention:  seconds(got[string(types.QueueAttributeNameMessageRetentionPeriod)]),
+		Visibility: seconds(got[string(types.QueueAttributeNameVisibilityTimeout)]),
 		Tags:       tags.Tags,
 	}
 	return live, url, got[string(types.QueueAttributeNameQueueArn)], nil
 }
 
-// whole reads a number that SQS spells out, which it never does wrongly.
-func whole(text string) int64 {
+// seconds parses a whole number of seconds. Text that is none, which SQS does not send, is
+// 0.
+func seconds(text string) int64 {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
 		return 0
@@ -112,7 +113,7 @@ func whole(text string) int64 {
 func (q *Queues) url(ctx context.Context, name string) (string, error) {
 	out, err := q.sqs.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: aws.String(name)})
 	if err != nil {
-		return "", missing(name, err)
+		return "", readError(name, err)
 	}
 	return aws.ToString(out.QueueUrl), nil
 }
@@ -124,7 +125,7 @@ func is[T error](err error) bool {
 	return ok
 }
 
-func missing(name string, err error) error {
+func readError(name string, err error) error {
 	if is[*types.QueueDoesNotExist](err) {
 		return fmt.Errorf("read queue %q: %w", name, fs.ErrNotExist)
 	}

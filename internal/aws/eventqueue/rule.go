@@ -15,10 +15,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
 )
 
-// codeNoRule says that a rule is not there.
-const codeNoRule = "ResourceNotFound"
-
-// targetID is the id of a rule's one target.
+// targetID is the id of a rule's only target.
 const targetID = "packhorse-interruption-queue"
 
 // PutRule creates a rule or changes it from the declaration before to the declaration now,
@@ -48,11 +45,11 @@ func (q *Queues) PutRule(ctx context.Context, before, now asset.Rule) (arn strin
 			return "", fmt.Errorf("tag rule %q: %w", now.Name, err)
 		}
 	}
-	return aws.ToString(out.RuleArn), q.aim(ctx, now)
+	return aws.ToString(out.RuleArn), q.putTarget(ctx, now)
 }
 
-// aim makes the queue the rule's target.
-func (q *Queues) aim(ctx context.Context, rule asset.Rule) error {
+// putTarget makes the queue the rule's target.
+func (q *Queues) putTarget(ctx context.Context, rule asset.Rule) error {
 	var out *eventbridge.PutTargetsOutput
 	err := call.Eventually(ctx, nil, func(ctx context.Context) (err error) {
 		out, err = q.events.PutTargets(ctx, &eventbridge.PutTargetsInput{
@@ -77,14 +74,13 @@ func (q *Queues) ReadRule(ctx context.Context, rule asset.Rule) (arn string, err
 		return "", err
 	}
 	targets, err := q.events.ListTargetsByRule(ctx, &eventbridge.ListTargetsByRuleInput{Rule: aws.String(rule.Name)})
-	if call.Code(err) == codeNoRule {
+	if call.IsMissing(err) {
 		return "", nil // deleted since it was read
 	}
 	if err != nil {
 		return "", fmt.Errorf("list the targets of rule %q: %w", rule.Name, err)
 	}
-	aimed := slices.ContainsFunc(targets.Targets, func(t types.Target) bool { return aws.ToString(t.Arn) == rule.Queue })
-	if !aimed {
+	if !slices.ContainsFunc(targets.Targets, func(t types.Target) bool { return aws.ToString(t.Arn) == rule.Queue }) {
 		return "", nil
 	}
 	return arn, nil
@@ -94,7 +90,7 @@ func (q *Queues) ReadRule(ctx context.Context, rule asset.Rule) (arn string, err
 // no such rule. A rule that has other targets is not deleted, which is an error.
 func (q *Queues) DeleteRule(ctx context.Context, name string) error {
 	_, err := q.events.RemoveTargets(ctx, &eventbridge.RemoveTargetsInput{Rule: aws.String(name), Ids: []string{targetID}})
-	if call.Code(err) == codeNoRule {
+	if call.IsMissing(err) {
 		return nil
 	}
 	if err != nil {
@@ -102,10 +98,7 @@ func (q *Queues) DeleteRule(ctx context.Context, name string) error {
 	}
 	err = call.Eventually(ctx, nil, func(ctx context.Context) error {
 		_, err := q.events.DeleteRule(ctx, &eventbridge.DeleteRuleInput{Name: aws.String(name)})
-		if call.Code(err) == codeNoRule {
-			return nil
-		}
-		return err
+		return call.IgnoreMissing(err)
 	})
 	return call.Explain(fmt.Sprintf("delete rule %q", name), err)
 }
@@ -113,7 +106,7 @@ func (q *Queues) DeleteRule(ctx context.Context, name string) error {
 // rule returns a rule and its ARN, which is empty if there is no such rule.
 func (q *Queues) rule(ctx context.Context, name string) (arn string, live *eventbridge.DescribeRuleOutput, err error) {
 	live, err = q.events.DescribeRule(ctx, &eventbridge.DescribeRuleInput{Name: aws.String(name)})
-	if call.Code(err) == codeNoRule {
+	if call.IsMissing(err) {
 		return "", nil, nil
 	}
 	if err != nil {

@@ -20,7 +20,6 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/eventqueue"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/noderole"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/podrole"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 )
@@ -29,7 +28,7 @@ import (
 type Account struct {
 	clusters *eks.Client
 	region   string
-	finder   *finder
+	scaling  describeGroups
 	roles    *podrole.Roles
 	profiles *noderole.Profiles
 	entries  *noderole.Entries
@@ -41,8 +40,8 @@ func New(cfg aws.Config) *Account {
 	clusters, identities := eks.NewFromConfig(cfg), iam.NewFromConfig(cfg)
 	return &Account{
 		clusters: clusters, region: cfg.Region,
-		finder: &finder{clusters, autoscaling.NewFromConfig(cfg).DescribeAutoScalingGroups},
-		roles:  podrole.NewRoles(identities), profiles: noderole.NewProfiles(identities), entries: noderole.NewEntries(clusters),
+		scaling: autoscaling.NewFromConfig(cfg).DescribeAutoScalingGroups,
+		roles:   podrole.NewRoles(identities), profiles: noderole.NewProfiles(identities), entries: noderole.NewEntries(clusters),
 		queues: eventqueue.NewQueues(sqs.NewFromConfig(cfg), eventbridge.NewFromConfig(cfg)),
 	}
 }
@@ -56,12 +55,7 @@ func (a *Account) Scope(ctx context.Context, cluster string) (onboard.Scope, err
 	return onboard.Scope{ClusterName: cluster, Region: a.region, ARN: found.ARN, Issuer: found.Issuer}, nil
 }
 
-// Groups returns the cluster's groups of machines.
-func (a *Account) Groups(ctx context.Context, cluster string) ([]offer.NodeGroup, error) {
-	return a.finder.find(ctx, cluster)
-}
-
-// Roles returns the names and trust policies of all roles.
+// Roles returns all roles of the account, without policies and ARNs.
 func (a *Account) Roles(ctx context.Context) ([]onboard.Role, error) {
 	all, err := a.roles.List(ctx)
 	out := make([]onboard.Role, len(all))

@@ -7,34 +7,18 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/eks"
-
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-// callTimeout bounds one call with its retries.
-const callTimeout = time.Minute
-
-// answers are read up to so many pages.
-var answers = call.Bounds{Timeout: callTimeout, Pages: 200}
-
-// finder finds groups.
-type finder struct {
-	eks         *eks.Client
-	autoscaling describeGroups
-}
-
-// find returns the groups of a cluster in the order of kind and name. The scaling
-// groups that EKS keeps for managed node groups are not listed again.
-func (f *finder) find(ctx context.Context, cluster string) ([]offer.NodeGroup, error) {
-	managed, kept, err := f.managed(ctx, cluster)
+// Groups returns the cluster's managed node groups and the groups of the Cluster Autoscaler,
+// sorted by kind and name. The Auto Scaling groups of managed node groups are left out.
+func (a *Account) Groups(ctx context.Context, cluster string) ([]offer.NodeGroup, error) {
+	managed, kept, err := a.managed(ctx, cluster)
 	if err != nil {
 		return nil, err
 	}
-	scaled, err := f.scaled(ctx, cluster, kept)
+	scaled, err := a.scaled(ctx, cluster, kept)
 	if err != nil {
 		return nil, err
 	}

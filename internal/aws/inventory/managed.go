@@ -15,11 +15,11 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-// managed returns the managed node groups, and the names of the scaling groups
-// that EKS keeps for them.
-func (f *finder) managed(ctx context.Context, cluster string) (out []offer.NodeGroup, kept map[string]bool, err error) {
+// managed returns the managed node groups, and the names of the Auto Scaling groups that
+// EKS keeps for them.
+func (a *Account) managed(ctx context.Context, cluster string) (out []offer.NodeGroup, kept map[string]bool, err error) {
 	var names []string
-	err = call.EachPage(ctx, answers, eks.NewListNodegroupsPaginator(f.eks, &eks.ListNodegroupsInput{ClusterName: &cluster}), func(page *eks.ListNodegroupsOutput) {
+	err = call.EachPage(ctx, call.Lists, eks.NewListNodegroupsPaginator(a.clusters, &eks.ListNodegroupsInput{ClusterName: &cluster}), func(page *eks.ListNodegroupsOutput) {
 		names = append(names, page.Nodegroups...)
 	})
 	if err != nil {
@@ -27,7 +27,7 @@ func (f *finder) managed(ctx context.Context, cluster string) (out []offer.NodeG
 	}
 	kept = map[string]bool{}
 	for _, name := range names {
-		group, err := f.describe(ctx, cluster, name)
+		group, err := a.describe(ctx, cluster, name)
 		if err != nil {
 			return nil, nil, fmt.Errorf("describe node group %s of %s: %w", name, cluster, err)
 		}
@@ -41,10 +41,10 @@ func (f *finder) managed(ctx context.Context, cluster string) (out []offer.NodeG
 	return out, kept, nil
 }
 
-func (f *finder) describe(ctx context.Context, cluster, name string) (*types.Nodegroup, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+func (a *Account) describe(ctx context.Context, cluster, name string) (*types.Nodegroup, error) {
+	ctx, cancel := context.WithTimeout(ctx, call.ReadTimeout)
 	defer cancel()
-	out, err := f.eks.DescribeNodegroup(ctx, &eks.DescribeNodegroupInput{ClusterName: &cluster, NodegroupName: &name})
+	out, err := a.clusters.DescribeNodegroup(ctx, &eks.DescribeNodegroupInput{ClusterName: &cluster, NodegroupName: &name})
 	if err != nil {
 		return nil, err
 	}

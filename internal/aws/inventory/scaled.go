@@ -36,14 +36,15 @@ func (d describeGroups) DescribeAutoScalingGroups(ctx context.Context, in *autos
 	return d(ctx, in, o...)
 }
 
-// scaled returns the groups that the Cluster Autoscaler may scale for a cluster.
-func (f *finder) scaled(ctx context.Context, cluster string, kept map[string]bool) ([]offer.NodeGroup, error) {
+// scaled returns the groups that the Cluster Autoscaler may scale for a cluster, except
+// those that EKS keeps for managed node groups.
+func (a *Account) scaled(ctx context.Context, cluster string, kept map[string]bool) ([]offer.NodeGroup, error) {
 	var out []offer.NodeGroup
 	in := &autoscaling.DescribeAutoScalingGroupsInput{Filters: []types.Filter{
 		{Name: aws.String("tag-key"), Values: []string{tagEnabled}},
 		{Name: aws.String("tag-key"), Values: []string{tagCluster + cluster}},
 	}}
-	err := call.EachPage(ctx, answers, autoscaling.NewDescribeAutoScalingGroupsPaginator(f.autoscaling, in), func(page *autoscaling.DescribeAutoScalingGroupsOutput) {
+	err := call.EachPage(ctx, call.Lists, autoscaling.NewDescribeAutoScalingGroupsPaginator(a.scaling, in), func(page *autoscaling.DescribeAutoScalingGroupsOutput) {
 		for i := range page.AutoScalingGroups {
 			if g := &page.AutoScalingGroups[i]; !kept[aws.ToString(g.AutoScalingGroupName)] {
 				out = append(out, scaledGroup(g))
@@ -51,7 +52,7 @@ func (f *finder) scaled(ctx context.Context, cluster string, kept map[string]boo
 		}
 	})
 	if err != nil {
-		return nil, fmt.Errorf("list the scaling groups of %s: %w", cluster, err)
+		return nil, fmt.Errorf("list the Auto Scaling groups of %s: %w", cluster, err)
 	}
 	return out, nil
 }
@@ -80,15 +81,15 @@ func scaledGroup(in *types.AutoScalingGroup) offer.NodeGroup {
 	if in.LaunchTemplate != nil {
 		g.LaunchTemplate = aws.ToString(in.LaunchTemplate.LaunchTemplateName)
 	}
-	mixed(in.MixedInstancesPolicy, &g)
+	addMixed(&g, in.MixedInstancesPolicy)
 	for _, machine := range in.Instances {
 		g.InstanceTypes = appendNew(g.InstanceTypes, aws.ToString(machine.InstanceType))
 	}
 	return g
 }
 
-// mixed reads a group that buys several instance types.
-func mixed(policy *types.MixedInstancesPolicy, g *offer.NodeGroup) {
+// addMixed adds to a group what its policy says about instance types and how they are bought.
+func addMixed(g *offer.NodeGroup, policy *types.MixedInstancesPolicy) {
 	if policy == nil {
 		return
 	}

@@ -63,18 +63,14 @@ func (i *Images) Find(ctx context.Context, profile *api.NodeProfile, family, ver
 	if err != nil {
 		return nil, err
 	}
-	newestFirst(out)
+	slices.SortFunc(out, func(a, b Image) int {
+		return cmp.Or(cmp.Compare(b.created, a.created), cmp.Compare(a.ID, b.ID)) // newest first
+	})
 	return slices.CompactFunc(out, func(a, b Image) bool { return a.ID == b.ID }), nil
 }
 
-func newestFirst(list []Image) {
-	slices.SortFunc(list, func(a, b Image) int {
-		return cmp.Or(cmp.Compare(b.created, a.created), cmp.Compare(a.ID, b.ID))
-	})
-}
-
-// selected finds images by a selector, newest first. Without owners those of the
-// account itself and of Amazon are meant.
+// selected finds images by a selector. If that names neither ids nor owners, the images must
+// belong to the account or to Amazon: everybody can publish an image under any name.
 func (i *Images) selected(ctx context.Context, selector map[string]string) ([]Image, error) {
 	if name := selector[api.SelectorParameter]; name != "" {
 		values, err := i.parameters(ctx, []parameter{{name: name}})
@@ -101,7 +97,6 @@ func (i *Images) selected(ctx context.Context, selector map[string]string) ([]Im
 	for _, im := range found {
 		out = append(out, imageOf(im, requirementsOf(im)))
 	}
-	newestFirst(out)
 	return out, nil
 }
 
@@ -195,12 +190,11 @@ func (i *Images) parameters(ctx context.Context, wanted []parameter) (map[string
 
 // ImageFor returns the first image for machines with the labels, and whether there is one.
 func ImageFor(list []Image, labels map[string][]string) (Image, bool) {
-	for _, im := range list {
-		if im.suits(labels) {
-			return im, true
-		}
+	at := slices.IndexFunc(list, func(im Image) bool { return im.suits(labels) })
+	if at < 0 {
+		return Image{}, false
 	}
-	return Image{}, false
+	return list[at], true
 }
 
 // suits reports whether machines with the labels can run the image.

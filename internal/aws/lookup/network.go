@@ -103,7 +103,6 @@ func (n *Network) describeSubnets(ctx context.Context, selector map[string]strin
 	if err != nil {
 		return nil, fmt.Errorf("describe subnets of %s: %w", selectorKey(selector), err)
 	}
-	slices.SortFunc(out, func(a, b Subnet) int { return cmp.Compare(a.ID, b.ID) })
 	n.settlePromises(out)
 	return out, nil
 }
@@ -141,7 +140,6 @@ func (n *Network) describeSecurityGroups(ctx context.Context, selector map[strin
 	if err != nil {
 		return nil, fmt.Errorf("describe security groups of %s: %w", selectorKey(selector), err)
 	}
-	slices.SortFunc(out, func(a, b api.SecurityGroupStatus) int { return cmp.Compare(a.ID, b.ID) })
 	return out, nil
 }
 

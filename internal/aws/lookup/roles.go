@@ -43,7 +43,7 @@ func NewRoles(cfg awssdk.Config, now func() time.Time) *Roles {
 func (r *Roles) ProfileOf(ctx context.Context, role string) (Profile, error) {
 	found, err := r.profiles.Get(ctx, role, func(ctx context.Context) (Profile, error) { return r.lookUp(ctx, role) })
 	if call.Code(err) == "AccessDenied" {
-		return Profile{Missing: fmt.Sprintf("the agent may not look up the instance profile of the role %s (iam:ListInstanceProfilesForRole)", role)}, nil
+		return Profile{Missing: fmt.Sprintf("the agent may not look up the instance profile of role %s: it lacks the permission iam:ListInstanceProfilesForRole", role)}, nil
 	}
 	return found, err
 }
@@ -61,14 +61,14 @@ func (r *Roles) lookUp(ctx context.Context, role string) (Profile, error) {
 	if len(all) == 0 {
 		return Profile{Missing: fmt.Sprintf("the role %s has no instance profile", role)}, nil
 	}
-	kept := func(p types.InstanceProfile) int {
+	temporary := func(p types.InstanceProfile) int {
 		if strings.HasPrefix(awssdk.ToString(p.Path), "/karpenter/") || strings.HasPrefix(awssdk.ToString(p.InstanceProfileName), "eks-") {
 			return 1
 		}
 		return 0
 	}
 	best := slices.MinFunc(all, func(a, b types.InstanceProfile) int {
-		return cmp.Or(cmp.Compare(kept(a), kept(b)), cmp.Compare(*a.InstanceProfileName, *b.InstanceProfileName))
+		return cmp.Or(cmp.Compare(temporary(a), temporary(b)), cmp.Compare(*a.InstanceProfileName, *b.InstanceProfileName))
 	})
 	return Profile{Name: *best.InstanceProfileName}, nil
 }

@@ -17,10 +17,8 @@ import (
 
 // Error codes of EKS.
 const (
-	codeMissing = "ResourceNotFound"
-	codeInUse   = "ResourceInUse"
-	codeInvalid = "InvalidParameter"
-	// codeNoEntries says that the cluster's authentication mode is CONFIG_MAP.
+	codeInUse = "ResourceInUse"
+	// codeNoEntries means that the cluster's authentication mode is CONFIG_MAP.
 	codeNoEntries = "InvalidRequest"
 )
 
@@ -33,7 +31,7 @@ func NewEntries(client *eks.Client) *Entries { return &Entries{client} }
 // Create creates the entry. If the principal has an entry already, the error is fs.ErrExist.
 // Create waits until EKS knows a new role; before that, EKS calls the principal invalid.
 func (e *Entries) Create(ctx context.Context, entry asset.Entry) error {
-	unknownRole := func(err error) bool { return call.Code(err) == codeInvalid && call.Says(err, "principal") }
+	unknownRole := func(err error) bool { return call.Code(err) == call.InvalidParameter && call.Says(err, "principal") }
 	err := call.Eventually(ctx, unknownRole, func(ctx context.Context) error {
 		_, err := e.client.CreateAccessEntry(ctx, &eks.CreateAccessEntryInput{
 			ClusterName: aws.String(entry.Cluster), PrincipalArn: aws.String(entry.Principal), Type: aws.String(entry.Type), Tags: entry.Tags,
@@ -57,7 +55,7 @@ func (e *Entries) read(ctx context.Context, cluster, principal string) (live ass
 	ctx, cancel := context.WithTimeout(ctx, call.ReadTimeout)
 	defer cancel()
 	out, err := e.client.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: aws.String(cluster), PrincipalArn: aws.String(principal)})
-	if call.Code(err) == codeMissing {
+	if call.IsMissing(err) {
 		return asset.Entry{}, "", fmt.Errorf("read the access entry of %s in cluster %q: %w", principal, cluster, fs.ErrNotExist)
 	}
 	if err != nil {
@@ -93,10 +91,7 @@ func (e *Entries) Update(ctx context.Context, before, now asset.Entry) error {
 func (e *Entries) Delete(ctx context.Context, cluster, principal string) error {
 	err := call.Eventually(ctx, nil, func(ctx context.Context) error {
 		_, err := e.client.DeleteAccessEntry(ctx, &eks.DeleteAccessEntryInput{ClusterName: aws.String(cluster), PrincipalArn: aws.String(principal)})
-		if call.Code(err) == codeMissing {
-			return nil
-		}
-		return err
+		return call.IgnoreMissing(err)
 	})
 	return call.Explain(fmt.Sprintf("delete the access entry of %s in cluster %q", principal, cluster), err)
 }

@@ -138,7 +138,7 @@ func (p *Profiles) Delete(ctx context.Context, profile asset.Profile) error {
 	lagging := func(err error) bool { return call.Code(err) == call.DeleteConflict }
 	err := call.Eventually(ctx, lagging, func(ctx context.Context) error {
 		_, err := p.client.DeleteInstanceProfile(ctx, &iam.DeleteInstanceProfileInput{InstanceProfileName: aws.String(profile.Name)})
-		return call.Gone(err)
+		return call.IgnoreMissing(err)
 	})
 	return call.Explain(fmt.Sprintf("delete instance profile %q", profile.Name), err)
 }
@@ -148,7 +148,7 @@ func (p *Profiles) remove(ctx context.Context, profile asset.Profile) error {
 		_, err := p.client.RemoveRoleFromInstanceProfile(ctx, &iam.RemoveRoleFromInstanceProfileInput{
 			InstanceProfileName: aws.String(profile.Name), RoleName: aws.String(profile.Role),
 		})
-		return call.Gone(err)
+		return call.IgnoreMissing(err)
 	})
 	return call.Explain(fmt.Sprintf("remove role %q from instance profile %q", profile.Role, profile.Name), err)
 }

@@ -34,10 +34,10 @@ const (
 func readNotice(body string) offer.Notice {
 	var e event
 	if err := json.Unmarshal([]byte(body), &e); err != nil {
-		return malformed(time.Time{}, "it is no JSON event: "+err.Error())
+		return malformed(time.Time{}, "it is not an event in JSON: "+err.Error())
 	}
 	if e.Source == "" || e.DetailType == "" {
-		return malformed(e.Time, "it has no source or no detail-type, as events of EventBridge have")
+		return malformed(e.Time, "it lacks the source or the detail-type of an EventBridge event")
 	}
 	switch {
 	case e.Source == sourceHealth && e.DetailType == typeHealth:
@@ -99,7 +99,7 @@ func readHealth(e event) offer.Notice {
 		return malformed(e.Time, fmt.Sprintf("the detail of %q cannot be read: %v", e.DetailType, err))
 	}
 	if detail.Service != "EC2" || detail.Category != "scheduledChange" {
-		return unrelated(e.Time, fmt.Sprintf("it is a %s of %s", detail.Category, detail.Service))
+		return unrelated(e.Time, fmt.Sprintf("it is an AWS Health event of service %q and category %q", detail.Service, detail.Category))
 	}
 	notice := offer.Notice{Kind: offer.NoticeScheduledChange, Time: e.Time}
 	for _, entity := range detail.Affected {

@@ -13,13 +13,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
 )
 
-// EKS's error codes that mean something here.
-const (
-	codeMissing = "ResourceNotFound"
-	codeInvalid = "InvalidParameter"
-)
-
-// Associations keeps pod identity associations of clusters.
+// Associations manages pod identity associations of EKS clusters.
 type Associations struct{ client *eks.Client }
 
 // NewAssociations manages the associations of the clusters that the client reaches.
@@ -48,7 +42,7 @@ func (a *Associations) Ensure(ctx context.Context, before map[string]string, wan
 	case live == nil:
 		return a.create(ctx, wanted)
 	case aws.ToString(live.RoleArn) != wanted.Role:
-		return "", fmt.Errorf("pods of ServiceAccount %s/%s in cluster %q get role %s by pod identity association %s already: delete that, or leave the ServiceAccount out",
+		return "", fmt.Errorf("pods of ServiceAccount %s/%s in cluster %q already get role %s from pod identity association %s: delete the association, or remove the ServiceAccount from the configuration",
 			wanted.Account.Namespace, wanted.Account.Name, wanted.Cluster, aws.ToString(live.RoleArn), aws.ToString(live.AssociationId))
 	}
 	return aws.ToString(live.AssociationId), a.retag(ctx, live, before, wanted.Tags)
@@ -57,7 +51,7 @@ func (a *Associations) Ensure(ctx context.Context, before map[string]string, wan
 // create creates the association. It waits until EKS knows a new role and its trust policy.
 func (a *Associations) create(ctx context.Context, wanted asset.Association) (id string, err error) {
 	unknownRole := func(err error) bool {
-		return call.Code(err) == codeInvalid && (call.Says(err, "Role provided") || call.Says(err, "Trust policy"))
+		return call.Code(err) == call.InvalidParameter && (call.Says(err, "Role provided") || call.Says(err, "Trust policy"))
 	}
 	var out *eks.CreatePodIdentityAssociationOutput
 	err = call.Eventually(ctx, unknownRole, func(ctx context.Context) (err error) {
@@ -99,10 +93,7 @@ func (a *Associations) Delete(ctx context.Context, association asset.Association
 		_, err := a.client.DeletePodIdentityAssociation(ctx, &eks.DeletePodIdentityAssociationInput{
 			ClusterName: aws.String(association.Cluster), AssociationId: aws.String(id),
 		})
-		if call.Code(err) == codeMissing {
-			return nil
-		}
-		return err
+		return call.IgnoreMissing(err)
 	})
 	return call.Explain("delete "+association.String(), err)
 }
@@ -116,7 +107,7 @@ func (a *Associations) of(ctx context.Context, wanted asset.Association) (*types
 	found, err := a.client.ListPodIdentityAssociations(ctx, &eks.ListPodIdentityAssociationsInput{
 		ClusterName: cluster, Namespace: aws.String(wanted.Account.Namespace), ServiceAccount: aws.String(wanted.Account.Name),
 	})
-	if call.Code(err) == codeMissing || err == nil && len(found.Associations) == 0 {
+	if call.IsMissing(err) || err == nil && len(found.Associations) == 0 {
 		return nil, nil
 	}
 	if err != nil {
@@ -125,7 +116,7 @@ func (a *Associations) of(ctx context.Context, wanted asset.Association) (*types
 	out, err := a.client.DescribePodIdentityAssociation(ctx, &eks.DescribePodIdentityAssociationInput{
 		ClusterName: cluster, AssociationId: found.Associations[0].AssociationId,
 	})
-	if call.Code(err) == codeMissing {
+	if call.IsMissing(err) {
 		return nil, nil
 	}
 	if err != nil {

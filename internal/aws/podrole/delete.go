@@ -19,22 +19,22 @@ func (r *Roles) Delete(ctx context.Context, role asset.Role) error {
 	if err := r.removePolicies(ctx, role); err != nil {
 		return fmt.Errorf("delete role %q: %w", role.Name, err)
 	}
-	var strangers []string
-	// IAM also refuses for a moment after the last policy is gone.
+	var others []string
+	// IAM also refuses for a moment after the last policy has been removed.
 	lagging := func(err error) bool {
 		if call.Code(err) != call.DeleteConflict {
 			return false
 		}
-		strangers = r.strangers(ctx, role.Name)
-		return len(strangers) == 0
+		others = r.attachments(ctx, role.Name)
+		return len(others) == 0
 	}
 	err := call.Eventually(ctx, lagging, func(ctx context.Context) error {
 		_, err := r.client.DeleteRole(ctx, &iam.DeleteRoleInput{RoleName: aws.String(role.Name)})
-		return call.Gone(err)
+		return call.IgnoreMissing(err)
 	})
-	if len(strangers) > 0 {
-		return fmt.Errorf("delete role %q: it still has %s, which were given to it by somebody else: %w",
-			role.Name, strings.Join(strangers, "; "), err)
+	if len(others) > 0 {
+		return fmt.Errorf("delete role %q: it still has %s, which are not declared with the role: %w",
+			role.Name, strings.Join(others, "; "), err)
 	}
 	if err != nil {
 		return fmt.Errorf("delete role %q: %w", role.Name, err)
@@ -42,9 +42,9 @@ func (r *Roles) Delete(ctx context.Context, role asset.Role) error {
 	return nil
 }
 
-// strangers names what keeps a role from being deleted. What cannot be read is
-// not named, since the deletion has been refused either way.
-func (r *Roles) strangers(ctx context.Context, role string) []string {
+// attachments describes the policies and instance profiles of a role, which keep it from
+// being deleted. What cannot be read is left out: IAM has refused the deletion anyway.
+func (r *Roles) attachments(ctx context.Context, role string) []string {
 	ctx, cancel := context.WithTimeout(ctx, call.ReadTimeout)
 	defer cancel()
 	var found []string

@@ -19,9 +19,9 @@ import (
 // deleted.
 const ownerTag = "packhorse.io/irsa-role"
 
-// appearance is how long a provider that another role makes may take until IAM knows it:
-// Terraform creates roles at the same time, and IAM takes seconds to become consistent.
-const appearance = 10 * time.Second
+// providerWait is how long to wait for an OIDC provider that is being created for another
+// role: Terraform creates resources concurrently, and IAM takes seconds to become consistent.
+const providerWait = 10 * time.Second
 
 // EnsureProvider makes sure that IAM has an OIDC provider for the issuer, and reports whether
 // it has created it. An existing provider stays as it is. If there is none, it is created
@@ -55,12 +55,12 @@ func (r *Roles) EnsureProvider(ctx context.Context, issuer, arn, owner string, t
 }
 
 func (r *Roles) awaitProvider(ctx context.Context, issuer, arn string) error {
-	begun := time.Now()
-	appearing := func(err error) bool { return errors.Is(err, fs.ErrNotExist) && time.Since(begun) < appearance }
-	return call.Eventually(ctx, appearing, func(ctx context.Context) error {
+	start := time.Now()
+	awaited := func(err error) bool { return errors.Is(err, fs.ErrNotExist) && time.Since(start) < providerWait }
+	return call.Eventually(ctx, awaited, func(ctx context.Context) error {
 		known, _, err := r.provider(ctx, arn)
 		if err == nil && !known {
-			return fmt.Errorf("trust %s: %w", issuer, fs.ErrNotExist)
+			return fmt.Errorf("find the OIDC provider for %s: %w", issuer, fs.ErrNotExist)
 		}
 		return err
 	})
@@ -68,13 +68,13 @@ func (r *Roles) awaitProvider(ctx context.Context, issuer, arn string) error {
 
 // DeleteProvider deletes the OIDC provider if it was created for the role named owner.
 func (r *Roles) DeleteProvider(ctx context.Context, arn, owner string) error {
-	known, madeBy, err := r.provider(ctx, arn)
-	if err != nil || !known || madeBy != owner {
+	known, createdFor, err := r.provider(ctx, arn)
+	if err != nil || !known || createdFor != owner {
 		return err
 	}
 	err = call.Eventually(ctx, nil, func(ctx context.Context) error {
 		_, err := r.client.DeleteOpenIDConnectProvider(ctx, &iam.DeleteOpenIDConnectProviderInput{OpenIDConnectProviderArn: aws.String(arn)})
-		return call.Gone(err)
+		return call.IgnoreMissing(err)
 	})
 	if err != nil {
 		return fmt.Errorf("delete OIDC provider %s: %w", arn, err)
@@ -87,7 +87,7 @@ func (r *Roles) provider(ctx context.Context, arn string) (known bool, owner str
 	ctx, cancel := context.WithTimeout(ctx, call.ReadTimeout)
 	defer cancel()
 	out, err := r.client.GetOpenIDConnectProvider(ctx, &iam.GetOpenIDConnectProviderInput{OpenIDConnectProviderArn: aws.String(arn)})
-	if call.Code(err) == call.Missing {
+	if call.IsMissing(err) {
 		return false, "", nil
 	}
 	if err != nil {

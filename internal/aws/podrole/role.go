@@ -59,7 +59,7 @@ func (r *Roles) Read(ctx context.Context, name string) (live asset.Role, arn str
 	ctx, cancel := context.WithTimeout(ctx, call.ReadTimeout)
 	defer cancel()
 	out, err := r.client.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(name)})
-	if call.Code(err) == call.Missing {
+	if call.IsMissing(err) {
 		return asset.Role{}, "", fmt.Errorf("read role %q: %w", name, fs.ErrNotExist)
 	}
 	if err != nil {
@@ -120,7 +120,7 @@ func (r *Roles) inline(ctx context.Context, role string) (map[string]string, err
 	out := make(map[string]string, len(names))
 	for _, name := range names {
 		got, err := r.client.GetRolePolicy(ctx, &iam.GetRolePolicyInput{RoleName: aws.String(role), PolicyName: aws.String(name)})
-		if call.Code(err) == call.Missing {
+		if call.IsMissing(err) {
 			continue // deleted since it was listed
 		}
 		if err != nil {

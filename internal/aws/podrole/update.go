@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
@@ -49,7 +50,7 @@ func (r *Roles) updateSettings(ctx context.Context, before, now asset.Role) erro
 		})
 		return err
 	})
-	return call.Explain("set its description and longest session", err)
+	return call.Explain("set its description and maximum session duration", err)
 }
 
 func (r *Roles) updateBoundary(ctx context.Context, before, now asset.Role) error {
@@ -59,7 +60,7 @@ func (r *Roles) updateBoundary(ctx context.Context, before, now asset.Role) erro
 	err := call.Eventually(ctx, nil, func(ctx context.Context) (err error) {
 		if now.Boundary == "" {
 			_, err = r.client.DeleteRolePermissionsBoundary(ctx, &iam.DeleteRolePermissionsBoundaryInput{RoleName: aws.String(now.Name)})
-			return call.Gone(err)
+			return call.IgnoreMissing(err)
 		}
 		_, err = r.client.PutRolePermissionsBoundary(ctx, &iam.PutRolePermissionsBoundaryInput{
 			RoleName: aws.String(now.Name), PermissionsBoundary: aws.String(now.Boundary),
@@ -109,7 +110,7 @@ func (r *Roles) updatePolicies(ctx context.Context, before, now asset.Role) erro
 			return call.Explain(fmt.Sprintf("put policy %q", name), err)
 		}
 	}
-	for _, arn := range missing(now.Attached, before.Attached) {
+	for _, arn := range sets.List(sets.New(now.Attached...).Delete(before.Attached...)) {
 		err := call.Eventually(ctx, call.IsMissing, func(ctx context.Context) error {
 			_, err := r.client.AttachRolePolicy(ctx, &iam.AttachRolePolicyInput{RoleName: aws.String(now.Name), PolicyArn: aws.String(arn)})
 			return err
@@ -118,7 +119,7 @@ func (r *Roles) updatePolicies(ctx context.Context, before, now asset.Role) erro
 			return call.Explain("attach "+arn, err)
 		}
 	}
-	removed := asset.Role{Name: now.Name, Attached: missing(before.Attached, now.Attached), Inline: maps.Clone(before.Inline)}
+	removed := asset.Role{Name: now.Name, Attached: sets.List(sets.New(before.Attached...).Delete(now.Attached...)), Inline: maps.Clone(before.Inline)}
 	maps.DeleteFunc(removed.Inline, func(name, _ string) bool { _, kept := now.Inline[name]; return kept })
 	return r.removePolicies(ctx, removed)
 }
@@ -128,7 +129,7 @@ func (r *Roles) removePolicies(ctx context.Context, role asset.Role) error {
 	for _, name := range slices.Sorted(maps.Keys(role.Inline)) {
 		err := call.Eventually(ctx, nil, func(ctx context.Context) error {
 			_, err := r.client.DeleteRolePolicy(ctx, &iam.DeleteRolePolicyInput{RoleName: aws.String(role.Name), PolicyName: aws.String(name)})
-			return call.Gone(err)
+			return call.IgnoreMissing(err)
 		})
 		if err != nil {
 			return call.Explain(fmt.Sprintf("delete policy %q", name), err)
@@ -137,18 +138,11 @@ func (r *Roles) removePolicies(ctx context.Context, role asset.Role) error {
 	for _, arn := range role.Attached {
 		err := call.Eventually(ctx, nil, func(ctx context.Context) error {
 			_, err := r.client.DetachRolePolicy(ctx, &iam.DetachRolePolicyInput{RoleName: aws.String(role.Name), PolicyArn: aws.String(arn)})
-			return call.Gone(err)
+			return call.IgnoreMissing(err)
 		})
 		if err != nil {
 			return call.Explain("detach "+arn, err)
 		}
 	}
 	return nil
-}
-
-// missing returns what is in all but not in some, in order.
-func missing(all, some []string) []string {
-	out := slices.DeleteFunc(slices.Clone(all), func(s string) bool { return slices.Contains(some, s) })
-	slices.Sort(out)
-	return out
 }

@@ -20,13 +20,9 @@ type priceList struct {
 	region string
 }
 
-func newPriceList(sdk *pricing.Client, region string) *priceList {
-	return &priceList{client: sdk, region: region}
-}
-
-// pricingRegion sends calls to the nearest of the few regions that serve prices.
-func pricingRegion(cfg awssdk.Config) func(*pricing.Options) {
-	return func(o *pricing.Options) {
+// newPriceList sends requests to the nearest of the few regions that have a Pricing API.
+func newPriceList(cfg awssdk.Config) *priceList {
+	client := pricing.NewFromConfig(cfg, func(o *pricing.Options) {
 		switch {
 		case strings.HasPrefix(cfg.Region, "cn-"):
 			o.Region = "cn-northwest-1"
@@ -37,7 +33,8 @@ func pricingRegion(cfg awssdk.Config) func(*pricing.Options) {
 		default:
 			o.Region = "us-east-1"
 		}
-	}
+	})
+	return &priceList{client: client, region: cfg.Region}
 }
 
 // get returns the prices of Linux machines by instance type. The price list has bare metal

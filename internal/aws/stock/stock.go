@@ -11,7 +11,6 @@ import (
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
-	"github.com/aws/aws-sdk-go-v2/service/pricing"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -37,7 +36,7 @@ type Stock struct {
 	region    string
 	now       func() time.Time
 	mu        sync.Mutex // guards everything below
-	first     *firstLook // nil: none is on its way
+	first     *firstRead // nil: none is in progress
 	hardware  snapshot[inventory]
 	spot      snapshot[spotPrices]
 	onDemand  snapshot[map[string]offer.Price]
@@ -71,7 +70,7 @@ type snapshot[T any] struct {
 func New(sdk *client.EC2, cfg awssdk.Config, priceList bool, now func() time.Time) *Stock {
 	s := &Stock{ec2: sdk, region: cfg.Region, now: now}
 	if priceList {
-		s.prices = newPriceList(pricing.NewFromConfig(cfg, pricingRegion(cfg)), cfg.Region)
+		s.prices = newPriceList(cfg)
 	}
 	return s
 }
@@ -80,7 +79,7 @@ func New(sdk *client.EC2, cfg awssdk.Config, priceList bool, now func() time.Tim
 // one of the instance types is not in it, instance types are read again after 10 minutes
 // instead of 12 hours, because it may be new.
 func (s *Stock) Get(ctx context.Context, instanceTypes ...string) (*offer.Catalogue, error) {
-	if err := s.awaitFirstLook(ctx); err != nil {
+	if err := s.awaitFirstRead(ctx); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
@@ -89,8 +88,8 @@ func (s *Stock) Get(ctx context.Context, instanceTypes ...string) (*offer.Catalo
 	if slices.ContainsFunc(instanceTypes, s.lacksLocked) {
 		due = unknownDue
 	}
-	refreshLocked(ctx, s, &s.hardware, due, s.lookAtHardware)
-	refreshLocked(ctx, s, &s.spot, spotPricesDue, s.lookAtSpotPrices)
+	refreshLocked(ctx, s, &s.hardware, due, s.readHardware)
+	refreshLocked(ctx, s, &s.spot, spotPricesDue, s.readSpotPrices)
 	if s.prices != nil {
 		refreshLocked(ctx, s, &s.onDemand, onDemandDue, s.prices.get)
 	}
@@ -107,7 +106,7 @@ func (s *Stock) Estimate() string {
 	defer s.mu.Unlock()
 	switch {
 	case s.prices == nil:
-		return "the price list is not to be asked"
+		return "the Pricing API is switched off"
 	case !s.onDemand.at.IsZero():
 		return ""
 	case s.onDemand.err != nil:
@@ -121,56 +120,56 @@ func (s *Stock) lacksLocked(instanceType string) bool {
 	return len(s.hardware.value.zones[instanceType]) == 0
 }
 
-// firstLook is the look at everything without which nothing can be bought.
-type firstLook struct {
+// firstRead reads everything without which nothing can be bought.
+type firstRead struct {
 	done chan struct{} // closed when it is over
 	err  error
 }
 
-// awaitFirstLook waits until the stock is known. The look goes on when a caller
-// gives up: where EC2 throttles, it takes longer than they wait.
-func (s *Stock) awaitFirstLook(ctx context.Context) error {
+// awaitFirstRead waits until the stock has been read once. If a caller gives up, reading goes
+// on: when EC2 throttles requests, it takes longer than callers wait.
+func (s *Stock) awaitFirstRead(ctx context.Context) error {
 	s.mu.Lock()
-	known, look := !s.hardware.at.IsZero(), s.first
-	if !known && look == nil {
-		look = &firstLook{done: make(chan struct{})}
-		s.first = look
-		go s.lookFirst(context.WithoutCancel(ctx), look)
+	known, first := !s.hardware.at.IsZero(), s.first
+	if !known && first == nil {
+		first = &firstRead{done: make(chan struct{})}
+		s.first = first
+		go s.readFirst(context.WithoutCancel(ctx), first)
 	}
 	s.mu.Unlock()
 	if known {
 		return nil
 	}
 	select {
-	case <-look.done:
-		return look.err
+	case <-first.done:
+		return first.err
 	case <-ctx.Done():
 		return fmt.Errorf("wait for the catalogue of instance types: %w", ctx.Err())
 	}
 }
 
-func (s *Stock) lookFirst(ctx context.Context, look *firstLook) {
+func (s *Stock) readFirst(ctx context.Context, first *firstRead) {
 	ctx, cancel := context.WithTimeout(ctx, refreshDeadline)
 	defer cancel()
-	defer close(look.done)
+	defer close(first.done)
 	var hardware inventory
 	var spot spotPrices
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() (err error) { hardware, err = s.lookAtHardware(ctx); return err })
-	group.Go(func() (err error) { spot, err = s.lookAtSpotPrices(ctx); return err })
-	look.err = group.Wait()
+	group.Go(func() (err error) { hardware, err = s.readHardware(ctx); return err })
+	group.Go(func() (err error) { spot, err = s.readSpotPrices(ctx); return err })
+	first.err = group.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.first = nil
-	if look.err == nil {
+	if first.err == nil {
 		s.hardware = snapshot[inventory]{value: hardware, at: s.now()}
 		s.spot = snapshot[spotPrices]{value: spot, at: s.now()}
 	}
 }
 
-// refreshLocked starts a look in the background if the part is due. A look that
-// fails leaves the part as it was and is tried again after client.RetryInterval.
-func refreshLocked[T any](ctx context.Context, s *Stock, part *snapshot[T], due time.Duration, look func(context.Context) (T, error)) {
+// refreshLocked starts to read a part in the background if it is as old as due. If that
+// fails, the part stays as it was, and is read again after client.RetryInterval.
+func refreshLocked[T any](ctx context.Context, s *Stock, part *snapshot[T], due time.Duration, read func(context.Context) (T, error)) {
 	now := s.now()
 	if part.busy || (!part.at.IsZero() && now.Sub(part.at) < due) || (!part.tried.IsZero() && now.Sub(part.tried) < client.RetryInterval) {
 		return
@@ -180,7 +179,7 @@ func refreshLocked[T any](ctx context.Context, s *Stock, part *snapshot[T], due 
 	go func() {
 		ctx, cancel := context.WithTimeout(ctx, refreshDeadline)
 		defer cancel()
-		value, err := look(ctx)
+		value, err := read(ctx)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		part.busy, part.err = false, err
@@ -232,7 +231,7 @@ func embeddedPrices(region string) map[string]offer.Price {
 
 const fallbackRegion = "us-east-1"
 
-func (s *Stock) lookAtHardware(ctx context.Context) (inventory, error) {
+func (s *Stock) readHardware(ctx context.Context) (inventory, error) {
 	out := inventory{zones: map[string][]string{}, zoneIDs: map[string]string{}}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() (err error) { out.hardware, err = s.describeTypes(ctx); return err })
@@ -290,8 +289,8 @@ func (s *Stock) describeZones(ctx context.Context, ids map[string]string) error 
 	return nil
 }
 
-// lookAtSpotPrices reads the latest price of each instance type and zone.
-func (s *Stock) lookAtSpotPrices(ctx context.Context) (spotPrices, error) {
+// readSpotPrices reads the current price of each instance type in each zone.
+func (s *Stock) readSpotPrices(ctx context.Context) (spotPrices, error) {
 	out := spotPrices{}
 	latest := map[pool]time.Time{}
 	now := s.now()

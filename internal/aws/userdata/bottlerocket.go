@@ -136,11 +136,11 @@ func texts(key string, value any) ([]string, error) {
 		for _, v := range value {
 			text, ok := v.(string)
 			if !ok {
-				return nil, fmt.Errorf("taint %s in userData: %v is not text", key, v)
+				return nil, fmt.Errorf("taint %s in userData: %v is not a string", key, v)
 			}
 			out = append(out, text)
 		}
 		return out, nil
 	}
-	return nil, fmt.Errorf("taint %s in userData is neither text nor a list of texts", key)
+	return nil, fmt.Errorf("taint %s in userData is neither a string nor a list of strings", key)
 }

@@ -58,7 +58,7 @@ func Build(family string, n Node) (string, error) {
 		err = fmt.Errorf("AMI family %q is not known", family)
 	}
 	if over := len(out) - maxSize; err == nil && over > 0 {
-		err = fmt.Errorf("it has %d bytes, EC2 takes %d: shorten userData by %d", len(out), maxSize, over)
+		err = fmt.Errorf("it has %d bytes and EC2 accepts %d: shorten userData by %d bytes", len(out), maxSize, over)
 	}
 	if err != nil {
 		return "", fmt.Errorf("write user data for %s: %w", family, err)

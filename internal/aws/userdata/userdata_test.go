@@ -264,7 +264,7 @@ func TestErrors(t *testing.T) {
 		"TOML that cannot be read": {api.FamilyBottlerocket, "settings = [", "read userData as TOML"},
 		"settings is no table":     {api.FamilyBottlerocket, "settings = 1", "settings in userData is not a table"},
 		"labels are no table":      {api.FamilyBottlerocket, "[settings.kubernetes]\nnode-labels = 'x'", "node-labels in userData is not a table"},
-		"taint is no text":         {api.FamilyBottlerocket, "[settings.kubernetes.node-taints]\ndedicated = [1]", "taint dedicated in userData: 1 is not text"},
+		"taint is no text":         {api.FamilyBottlerocket, "[settings.kubernetes.node-taints]\ndedicated = [1]", "taint dedicated in userData: 1 is not a string"},
 		"archive without an end":   {api.FamilyAL2023, "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=x\n\n--x\nContent-Type: text/plain\n\nhi", "read part 1 of userData"},
 		"too long once merged":     {api.FamilyAL2, "#!/bin/sh\n" + strings.Repeat("#", maxSize-10), "shorten userData by "},
 		"unknown family":           {"Solaris", "", `AMI family "Solaris" is not known`},
