@@ -37,6 +37,8 @@ func (r *remarks) add(object, path, text, advice string) {
 func (r *remarks) addWaiting(p *cluster.Pod, spec *corev1.PodSpec, object, path string) {
 	theirs := p.NominatedNode != "" || p.Template.DaemonSet || p.Template.Static || !p.StopBy.IsZero()
 	switch {
+	case p.State == cluster.PodNew:
+		r.add(object, "status", "the scheduler has not looked at these pods yet, so that nothing is planned for them", "remove the status to plan for them")
 	case p.State != cluster.PodWaiting || theirs:
 	case len(spec.SchedulingGates) > 0:
 		r.add(object, path+".schedulingGates", "pods wait until their scheduling gates are removed, and nothing is planned for them until then", "remove the gates to plan for them")
