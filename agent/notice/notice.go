@@ -37,7 +37,7 @@ type Watcher struct {
 	Log     hclog.Logger
 	// Snapshot returns the cluster with what the agent has done.
 	Snapshot func() *cluster.Snapshot
-	// Complete reports whether each instance of ours has its Node object.
+	// Complete reports whether each instance of ours has its Node object, and none is being bought.
 	Complete func() bool
 	// Avoid keeps the offering of a node's machine from being bought for a while.
 	Avoid func(n *cluster.Node, reason string)
@@ -108,6 +108,7 @@ func (w *Watcher) heed(ctx context.Context) error {
 
 // actOn reports whether nothing is left to do about a notice.
 func (w *Watcher) actOn(ctx context.Context, notice *offer.Notice) bool {
+	complete := w.Complete() // before the snapshot: a node that is made in between is found next time
 	s := w.Snapshot()
 	done := true
 	for _, id := range notice.InstanceIDs {
@@ -115,7 +116,7 @@ func (w *Watcher) actOn(ctx context.Context, notice *offer.Notice) bool {
 		switch {
 		case i >= 0:
 			done = w.interrupt(ctx, &s.Nodes[i], notice) && done
-		case !w.Complete():
+		case !complete:
 			done = false // it may be ours, and get its Node object yet
 		}
 	}

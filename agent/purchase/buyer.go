@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -72,11 +73,12 @@ type Ports struct {
 	Replan func()
 }
 
-// Buyer buys machines. Only the planning loop calls it, but for Holds, Launching and
+// Buyer buys machines. Only the planning loop calls it, but for Buying, Holds, Launching and
 // Apply.
 type Buyer struct {
 	Ports
-	open     purchases // that the cloud has not answered yet
+	open     purchases   // that the cloud has not answered yet
+	busy     atomic.Bool // the planning loop buys, or makes the nodes of what was bought
 	attempts *attempts
 	pauses   map[string]pause // by Provisioner
 	quotas   map[quota]spent  // quotas of the account that are used up
@@ -172,6 +174,8 @@ func (b *Buyer) Buy(ctx context.Context, v *view.View, plan *decide.Plan) *Outco
 	if len(plan.Machines) == 0 {
 		return out
 	}
+	b.busy.Store(true)
+	defer b.busy.Store(false)
 	fresh := b.Verify(v)
 	var machines []*decide.Machine
 	for i := range plan.Machines {
@@ -208,6 +212,8 @@ func (b *Buyer) Buy(ctx context.Context, v *view.View, plan *decide.Plan) *Outco
 // Settle settles the purchases of earlier turns that the cloud has answered since. It
 // returns nil where there are none.
 func (b *Buyer) Settle(ctx context.Context, v *view.View) *Outcome {
+	b.busy.Store(true)
+	defer b.busy.Store(false)
 	answered := b.open.answered()
 	if len(answered) == 0 {
 		return nil
@@ -224,6 +230,9 @@ func (b *Buyer) Settle(ctx context.Context, v *view.View) *Outcome {
 
 // Prune forgets what pods that are gone were bought for.
 func (b *Buyer) Prune(s *cluster.Snapshot) { b.attempts.prune(s) }
+
+// Buying reports whether there may be machines of orders that have no Node object yet.
+func (b *Buyer) Buying() bool { return b.busy.Load() || b.open.unsettled() }
 
 // Holds reports whether the node is a machine that is still being bought.
 func (b *Buyer) Holds(node string) bool { return b.open.holds(node) }

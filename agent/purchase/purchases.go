@@ -133,6 +133,13 @@ func (ps *purchases) answered() (done []*purchase) {
 	return done
 }
 
+// unsettled reports whether any purchase is open, or has failed and may have bought machines nevertheless.
+func (ps *purchases) unsettled() bool {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	return len(ps.open)+len(ps.doubt) > 0
+}
+
 // holds reports whether the node is a machine that is still being bought.
 func (ps *purchases) holds(node string) bool {
 	ps.mu.Lock()
