@@ -1,10 +1,12 @@
 package agent
 
 import (
+	"errors"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
 )
 
@@ -37,5 +39,37 @@ func TestNoticeBeforeTheNodeIsMade(t *testing.T) {
 			t.Errorf("it took %s; the machine is there for two minutes", took)
 		}
 		r.until("the workload runs", r.allRun("web", 2))
+	})
+}
+
+// A kubelet has registered under another name, and its node could not be taken over yet when the
+// expected node is deleted. The pods that have come to it are evicted all the same.
+func TestOtherNodeOfAMachineIsDrained(t *testing.T) {
+	inBubble(t, sim.Options{StopTime: 20 * time.Second}, func(r *rig) {
+		r.Apply(testProvisioner("default"))
+		r.BootsAs(func(i offer.Instance) string { return "other-" + i.NodeName })
+		var broken atomic.Bool
+		r.start(Options{}, func(call string, when sim.When) error {
+			if call == "Market" && broken.Load() && when == sim.Before {
+				return errors.New("request limit exceeded")
+			}
+			return nil
+		})
+		r.Deploy(two())
+		r.until("the node is made", func() bool { return len(r.ours()) == 1 })
+		expected := r.ours()[0].Name
+		broken.Store(true)
+		r.until("the other name is known", func() bool { return len(r.Nodes()) == 2 })
+		r.DeletePods("web")
+		other := "other-" + expected
+		r.until("pods run there", func() bool { return r.onNode("web", other) == 2 })
+		machine := r.Machines()[0].ID
+		r.DeleteNode(expected)
+		r.until("the machine is given back", func() bool { return len(r.Machines()) == 0 || r.Machines()[0].ID != machine })
+		for _, p := range r.Pods() {
+			if p.Spec.NodeName == other && isRunning(p) {
+				t.Errorf("pod %s was not evicted", p.Name)
+			}
+		}
 	})
 }

@@ -129,7 +129,7 @@ func (d *Disrupter) Remove(ctx context.Context, fresh *view.Verifier, removals [
 }
 
 func (d *Disrupter) removeNow(ctx context.Context, n *cluster.Node, r *decide.Removal) {
-	if !d.delete(ctx, n) {
+	if !d.Nodes.Drain(ctx, n) {
 		return
 	}
 	d.Metrics.Disruptions.WithLabelValues(n.Provisioner, r.Reason.Name()).Inc()
@@ -201,20 +201,13 @@ func (d *Disrupter) Release(ctx context.Context, fresh *view.Verifier, chosen []
 		case fresh.Nodes[n.Name].Annotations[api.AnnotationSurging] != "": // pods are being moved
 		case !d.undisturbed(ctx, n, fresh):
 		case !d.Surges.Clear(ctx, fresh.Snapshot, fresh.Nodes[n.Name], pods[n.Name]):
-		case d.delete(ctx, n):
+		case d.Nodes.Drain(ctx, n):
 			if n.Annotations[api.AnnotationDisruption] == api.ReasonConsolidation {
 				d.Metrics.Consolidation.Nodes.WithLabelValues(n.Provisioner, "gone").Inc()
 			}
 			d.Log.Info("removed a node", "node", n.Name, "provisioner", n.Provisioner, "reason", n.Annotations[api.AnnotationDisruption])
 		}
 	})
-}
-
-// delete asks for a node's deletion. One that has lost its finalizer gets it back first:
-// without, it would be gone before its pods are evicted and its machine is terminated.
-func (d *Disrupter) delete(ctx context.Context, n *cluster.Node) bool {
-	held := n.HeldBy(api.Finalizer) || d.Nodes.Patch(ctx, n.Name, cluster.NodeChange{AddFinalizer: api.Finalizer})
-	return held && d.Nodes.Delete(ctx, n.Name)
 }
 
 // keep takes back a removal that has not begun.

@@ -211,7 +211,7 @@ func (d *Drainer) onlyNode(ctx context.Context, s *cluster.Snapshot, drained []*
 		}
 		occupied[n.ProviderID] = n.Name
 		if !n.Deleting {
-			d.Nodes.Delete(ctx, n.Name)
+			d.Nodes.Drain(ctx, n)
 		}
 	}
 	return slices.DeleteFunc(drained, func(n *cluster.Node) bool {

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
@@ -61,6 +62,13 @@ func (w *Writer) Patch(ctx context.Context, name string, change cluster.NodeChan
 		w.Failed()
 	}
 	return false
+}
+
+// Drain asks for a node's deletion. One that has lost its finalizer gets it back first: without, it
+// would be gone before its pods are evicted and its machine is terminated. It reports the success.
+func (w *Writer) Drain(ctx context.Context, n *cluster.Node) bool {
+	held := n.HeldBy(api.Finalizer) || w.Patch(ctx, n.Name, cluster.NodeChange{AddFinalizer: api.Finalizer})
+	return held && w.Delete(ctx, n.Name)
 }
 
 // Delete asks for a node's deletion, which begins its drain. It reports the success.
