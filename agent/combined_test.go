@@ -42,6 +42,19 @@ func TestNoticeBeforeTheNodeIsMade(t *testing.T) {
 	})
 }
 
+// A machine that the cloud does not list at the moment at which it is given back is taken for gone.
+// It is terminated once it is listed.
+func TestUnlistedMachineIsTerminated(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.served(testProvisioner("default", emptyAfter(0)), two())
+		r.Unlist(r.Machines()[0].ID, 10*time.Second)
+		r.Scale("web", 0)
+		if took := r.until("nothing is left", r.nothingLeft); took > 2*time.Minute {
+			t.Errorf("a machine without a node went on for %s", took)
+		}
+	})
+}
+
 // A kubelet has registered under another name, and its node could not be taken over yet when the
 // expected node is deleted. The pods that have come to it are evicted all the same.
 func TestOtherNodeOfAMachineIsDrained(t *testing.T) {

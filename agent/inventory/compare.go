@@ -36,8 +36,12 @@ func (c *Inventory) Compare(ctx context.Context, v *view.View) {
 		c.unreserve(ctx, v, own, i)
 		switch {
 		case i.LaunchID == "", c.Launching(i.LaunchID): // another program's, or not answered yet
-		case i.State != offer.StatePending && i.State != offer.StateRunning, c.wasGivenBack(i.ID):
+		case i.State != offer.StatePending && i.State != offer.StateRunning:
 			c.close(ctx, append(others, own...), i)
+		case c.wasGivenBack(i.ID):
+			// The cloud may have taken it for gone because it did not list it at that moment.
+			c.close(ctx, append(others, own...), i)
+			surplus = append(surplus, i.ID)
 		case len(own) == 0 && c.tooOld(v, i, len(others) > 0):
 			surplus = append(surplus, i.ID)
 		case !c.adoptAll(ctx, v, i, own, others):

@@ -38,6 +38,8 @@ type machine struct {
 	noticed bool
 	// untagged: it has lost the tags by which it is listed. forgotten: all of them.
 	untagged, forgotten bool
+	// unlisted: the cloud's answers do not show it.
+	unlisted bool
 }
 
 // Market sells the whole catalogue to everybody.
@@ -165,7 +167,7 @@ func (c *Cloud) Instances(ctx context.Context) ([]offer.Instance, error) {
 }
 
 func (m *machine) visible() bool {
-	return m.State != offer.StateGone || time.Since(m.goneAt) < goneVisible
+	return !m.unlisted && (m.State != offer.StateGone || time.Since(m.goneAt) < goneVisible)
 }
 
 func (m *machine) seen() offer.Instance {
@@ -212,8 +214,10 @@ func (c *Cloud) Terminate(ctx context.Context, ids []string) ([]string, error) {
 				errs = append(errs, fmt.Errorf("terminate %s: it does not have the tags of the cluster", id))
 				continue
 			}
-			w.audit.terminated(w, w.machines[id])
-			w.terminate(id)
+			if m := w.machines[id]; m != nil && m.visible() {
+				w.audit.terminated(w, m)
+				w.terminate(id)
+			}
 			gone = append(gone, id)
 		}
 		return nil

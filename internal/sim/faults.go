@@ -79,6 +79,20 @@ func (w Faults) TagAll() {
 	})
 }
 
+// Unlist keeps a machine out of the cloud's answers for a while, as EC2 does at times with a new one:
+// who asks to terminate it is told that it is gone.
+func (w Faults) Unlist(id string, d time.Duration) {
+	set := func(unlisted bool) {
+		w.edit(func() {
+			if m := w.machines[id]; m != nil {
+				m.unlisted = unlisted
+			}
+		})
+	}
+	set(true)
+	time.AfterFunc(d, func() { set(false) })
+}
+
 // StopKubelet silences a node's kubelet for a while: the node is not ready, and
 // nothing is started or stopped there.
 func (w Faults) StopKubelet(node string, d time.Duration) {
