@@ -86,3 +86,21 @@ func TestOtherNodeOfAMachineIsDrained(t *testing.T) {
 		}
 	})
 }
+
+// A new node has the name of one whose instance was found to be gone. Its pods are evicted like others.
+func TestNodeWithTheNameOfAnother(t *testing.T) {
+	inBubble(t, sim.Options{StopTime: 10 * time.Second}, func(r *rig) {
+		r.served(testProvisioner("default"), two())
+		time.Sleep(3 * time.Minute)
+		name := r.ours()[0].Name
+		r.Named(func(offer.Instance) string { return name })
+		r.TerminateInstance(r.Machines()[0].ID)
+		r.until("the node is gone", r.gone(name))
+		r.until("the workload runs", r.allRun("web", 2))
+		r.DeleteNode(name)
+		r.until("another machine is bought", func() bool { return len(r.Launches()) == 3 })
+		if cut := r.CutOff(); len(cut) > 0 {
+			t.Errorf("pods were ended without asking: %v", cut)
+		}
+	})
+}

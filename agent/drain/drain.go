@@ -67,7 +67,7 @@ type Inventory interface {
 	// Known returns the snapshot, corrected by what the agent knows better than its caches.
 	Known(seen *cluster.Snapshot) *cluster.Snapshot
 	// InstanceGone reports whether the instance of a node no longer exists.
-	InstanceGone(node string) bool
+	InstanceGone(providerID string) bool
 	// Untagged reports whether an instance has lost the tags of the cluster. The agent does not
 	// terminate instances without them.
 	Untagged(id string) bool
@@ -232,7 +232,7 @@ func (d *Drainer) drain(ctx context.Context, s *step, shut bool) bool {
 		d.memory.held.note(n.Name, holdUp{cause: HeldByNode, text: "the node could not be tainted and cordoned"})
 		return false
 	}
-	gone := d.Inventory.InstanceGone(n.Name)
+	gone := d.Inventory.InstanceGone(n.ProviderID)
 	if !gone && !shut && !hadKubelet(n, s.pods) {
 		return false // its kubelet may have started since; the caches show that once they show the taint
 	}

@@ -18,7 +18,7 @@ type ledger struct {
 	failure    string               // why the last comparison failed; empty where it did not
 	nodeless   []string             // instances for which it could make no Node object
 	terminated map[string]time.Time // instances that the agent gave back
-	missing    map[string]bool      // nodes whose instance is gone
+	missing    map[string]bool      // by provider id: nodes whose instance is gone
 	scaled     map[string]time.Time // by Provisioner: a node came or went
 	met        map[string]bool      // instances whose kubelet registered by itself
 	owned      bool                 // the cloud refuses the orders of earlier leaders
@@ -131,11 +131,12 @@ func (l *ledger) meet(id string) bool {
 	return !known
 }
 
-// InstanceGone reports whether the last comparison found no instance behind the node.
-func (l *ledger) InstanceGone(node string) bool {
+// InstanceGone reports whether the last comparison found no instance with the provider id. A node
+// may have the name of an earlier one.
+func (l *ledger) InstanceGone(providerID string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.missing[node]
+	return l.missing[providerID]
 }
 
 // Scaled notes that a node of a Provisioner came or went.

@@ -12,7 +12,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-// letGo deletes the nodes whose instance is gone, and returns their names. An instance that the
+// letGo deletes the nodes whose instance is gone, and returns their provider ids. An instance that the
 // cloud no longer lists may only have lost its tags, so the agent looks it up by its id first.
 // A node without a launch id may be another program's. If it has lost its launch id, that is put back,
 // but not on a node that is already being drained.
@@ -25,19 +25,19 @@ func (c *Inventory) letGo(ctx context.Context, v *view.View, listed map[string]o
 		ours := n.Provisioner != "" && (drained || n.Annotations[api.AnnotationLaunchID] != "")
 		known, there := listed[n.ProviderID]
 		switch {
-		case !ours || v.Now.Sub(n.Created) < offer.ListingLag:
+		case !ours || n.ProviderID == "" || v.Now.Sub(n.Created) < offer.ListingLag:
 		case !there:
 			unlisted = append(unlisted, n)
 		case known.State == offer.StateGone:
-			missing[n.Name] = true
+			missing[n.ProviderID] = true
 		}
 	}
 	for _, n := range c.untraceable(ctx, unlisted) {
-		missing[n.Name] = true
+		missing[n.ProviderID] = true
 	}
 	for i := range v.Snapshot.Nodes {
 		n := &v.Snapshot.Nodes[i]
-		if !missing[n.Name] || n.Deleting || !c.Nodes.Delete(ctx, n.Name) {
+		if !missing[n.ProviderID] || n.Deleting || !c.Nodes.Delete(ctx, n.Name) {
 			continue
 		}
 		c.Log.Info("removed a node whose instance is gone", "node", n.Name, "provider_id", n.ProviderID)

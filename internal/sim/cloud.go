@@ -137,6 +137,9 @@ func (w *world) start(order offer.Order, c offer.Candidate) offer.Instance {
 		LaunchedAt:   w.now().Time,
 		Tags:         maps.Clone(order.Tags),
 	}}
+	if w.named != nil {
+		m.NodeName = cmp.Or(w.named(m.Instance), m.NodeName)
+	}
 	m.node = m.NodeName
 	if w.bootsAs != nil {
 		m.node = cmp.Or(w.bootsAs(m.Instance), m.node)

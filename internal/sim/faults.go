@@ -40,6 +40,10 @@ func (w Faults) NeverBoots(f func(offer.Instance) bool) { w.edit(func() { w.neve
 // function returns; empty means the right one. Nil ends it.
 func (w Faults) BootsAs(f func(offer.Instance) string) { w.edit(func() { w.bootsAs = f }) }
 
+// Named gives machines launched from now on the names that the function returns, as EC2 gives the
+// address of a machine that is gone to another; empty means a new name. Nil ends it.
+func (w Faults) Named(f func(offer.Instance) string) { w.edit(func() { w.named = f }) }
+
 // PluginsAfter makes the device plugins of machines that boot from now on register the
 // given time after their kubelets, or never where it is negative; nil makes them be
 // there from the start.

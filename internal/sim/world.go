@@ -113,6 +113,7 @@ type world struct {
 	stock           *stock.Stock
 	neverBoots      func(offer.Instance) bool
 	bootsAs         func(offer.Instance) string
+	named           func(offer.Instance) string
 	pluginsAfter    func(offer.Instance) time.Duration
 	audit           audit
 	moves           *moves.Record
