@@ -55,6 +55,22 @@ func TestUnlistedMachineIsTerminated(t *testing.T) {
 	})
 }
 
+// A new machine that the cloud does not list yet is not given up, whatever the clocks say.
+func TestUnlistedMachineWithClockSkew(t *testing.T) {
+	inBubble(t, sim.Options{Skew: -time.Minute}, func(r *rig) {
+		r.Apply(testProvisioner("default"))
+		r.start(Options{}, nil)
+		time.Sleep(45 * time.Second)
+		r.Deploy(two())
+		r.until("the machine is bought", func() bool { return len(r.Machines()) == 1 })
+		r.Unlist(r.Machines()[0].ID, 50*time.Second)
+		r.until("the workload runs", r.allRun("web", 2))
+		if got := len(r.Launches()); got != 1 {
+			t.Errorf("%d orders, want 1", got)
+		}
+	})
+}
+
 // A kubelet has registered under another name, and its node could not be taken over yet when the
 // expected node is deleted. The pods that have come to it are evicted all the same.
 func TestOtherNodeOfAMachineIsDrained(t *testing.T) {

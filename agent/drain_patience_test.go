@@ -36,17 +36,19 @@ func TestDrainHonoursGracePeriods(t *testing.T) {
 	for name, c := range map[string]struct {
 		provisioner *api.Provisioner
 		meanwhile   func(r *rig, node string)
+		skew        time.Duration
 	}{
-		"nothing happens":                {testProvisioner("default"), func(*rig, string) {}},
-		"the kubelet is silent for 20 s": {testProvisioner("default"), func(r *rig, node string) { r.StopKubelet(node, 20*time.Second) }},
+		"nothing happens":                {testProvisioner("default"), func(*rig, string) {}, 0},
+		"the kubelet is silent for 20 s": {testProvisioner("default"), func(r *rig, node string) { r.StopKubelet(node, 20*time.Second) }, 0},
 		"and again, for minutes": {testProvisioner("default"), func(r *rig, node string) {
 			r.StopKubelet(node, 4*time.Minute)
 			time.AfterFunc(5*time.Minute, func() { r.StopKubelet(node, 4*time.Minute) })
-		}},
-		"the drain's own limit passes": {testProvisioner("default", bounded(15*time.Minute)), func(*rig, string) {}},
+		}, 0},
+		"the drain's own limit passes":                     {testProvisioner("default", bounded(15*time.Minute)), func(*rig, string) {}, 0},
+		"and the clock of the API server is a minute slow": {testProvisioner("default", bounded(15*time.Minute)), func(*rig, string) {}, -time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, sim.Options{StopTime: 50 * time.Minute}, func(r *rig) {
+			inBubble(t, sim.Options{StopTime: 59*time.Minute + 30*time.Second, Skew: c.skew}, func(r *rig) {
 				r.served(c.provisioner, patient())
 				old := r.ours()[0].Name
 				r.DeleteNode(old)

@@ -64,7 +64,7 @@ func (s *step) endsWithMachine(p *cluster.Pod) bool {
 	}
 	patience := stuckAfter + stuckPatience
 	if s.overdue() {
-		patience = 0
+		patience = cluster.ClockSkew
 	}
 	return s.silentFor() >= kubeletPatience || s.late(p) >= patience
 }

@@ -50,7 +50,8 @@ func TestDrainStep(t *testing.T) {
 		"a finalizer after it":              {pods: []*cluster.Pod{pod("a", finalizer, stopBy(0))}, wants: "a", cause: HeldByFinalizer, says: "pod d/a should have gone by 12:00:00 UTC and is held by its finalizer example.com/hold"},
 		"the limit is over, not asked":      {pods: []*cluster.Pod{pod("a")}, limit: time.Minute, asked: time.Hour, wants: "a"},
 		"the limit is over, in its grace":   {pods: []*cluster.Pod{pod("a", stopBy(time.Hour))}, limit: time.Minute, asked: time.Hour, wants: "a"},
-		"the limit is over, and its grace":  {pods: []*cluster.Pod{pod("a", stopBy(0))}, limit: time.Minute, asked: time.Hour},
+		"the limit is over, and its grace":  {pods: []*cluster.Pod{pod("a", stopBy(-cluster.ClockSkew))}, limit: time.Minute, asked: time.Hour},
+		"that ends now, by our clock":       {pods: []*cluster.Pod{pod("a", stopBy(0))}, limit: time.Minute, asked: time.Hour, wants: "a"},
 		"the limit is not over":             {pods: []*cluster.Pod{pod("a", stopBy(0))}, limit: time.Hour, asked: time.Minute, wants: "a"},
 	} {
 		d := step{node: &cluster.Node{DeletedAt: now.Add(-c.asked)}, pods: c.pods, limit: c.limit, now: now}

@@ -25,7 +25,7 @@ func (c *Inventory) letGo(ctx context.Context, v *view.View, listed map[string]o
 		ours := n.Provisioner != "" && (drained || n.Annotations[api.AnnotationLaunchID] != "")
 		known, there := listed[n.ProviderID]
 		switch {
-		case !ours || n.ProviderID == "" || v.Now.Sub(n.Created) < offer.ListingLag:
+		case !ours || n.ProviderID == "" || v.Now.Sub(n.Created) < offer.ListingLag+cluster.ClockSkew:
 		case !there:
 			unlisted = append(unlisted, n)
 		case known.State == offer.StateGone:

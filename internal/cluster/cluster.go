@@ -25,6 +25,9 @@ type Snapshot struct {
 	Deployments       []Deployment
 }
 
+// ClockSkew is how far the clocks of the API server and the cloud may be off the agent's.
+const ClockSkew = time.Minute
+
 // PodKey identifies a pod.
 type PodKey struct {
 	Namespace string
