@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
 )
@@ -69,6 +70,28 @@ func TestUnlistedMachineWithClockSkew(t *testing.T) {
 			t.Errorf("%d orders, want 1", got)
 		}
 	})
+}
+
+// A Provisioner that cannot be read can be deleted, with and without nodes.
+func TestUnreadableProvisionerIsDeleted(t *testing.T) {
+	for name, replicas := range map[string]int{"with a node": 2, "without nodes": 0} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, sim.Options{}, func(r *rig) {
+				r.served(testProvisioner("default", emptyAfter(0)), two())
+				r.Scale("web", replicas)
+				r.until("it has so many nodes", func() bool { return len(r.ours()) == replicas/2 })
+				r.Remark("default", finding.List{{Severity: finding.Error, Path: "spec.requirements", Text: finding.Plain("must be a list")}})
+				time.Sleep(2 * time.Minute)
+				r.DeleteProvisioner("default")
+				if took := r.until("nothing is left", func() bool { return r.Provisioner("default") == nil && r.nothingLeft() }); took > 2*time.Minute {
+					t.Errorf("it took %s", took)
+				}
+				if cut := r.CutOff(); len(cut) > 0 {
+					t.Errorf("pods were ended without asking: %v", cut)
+				}
+			})
+		})
+	}
 }
 
 // A kubelet has registered under another name, and its node could not be taken over yet when the

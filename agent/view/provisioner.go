@@ -147,6 +147,7 @@ func findRivals(all []*Provisioner) {
 func unreadable(r cluster.Reading) *Provisioner {
 	raw := &api.Provisioner{}
 	raw.Name, raw.UID = r.Object.Name, types.UID(r.Object.UID)
+	raw.DeletionTimestamp, raw.Finalizers = r.Deleted, r.Finalizers
 	raw.Spec.Disruption = &api.Disruption{Drift: ptr.To(false)}
 	p := &Provisioner{Raw: raw, Spec: raw.Defaulted()}
 	p.Block(ReasonValidation, r.Findings.Errors().Summary())

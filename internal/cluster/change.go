@@ -143,4 +143,7 @@ type ObjectRef struct {
 type Reading struct {
 	Object   ObjectRef
 	Findings finding.List
+	// Deleted is when its deletion was asked for, which its Finalizers hold up.
+	Deleted    *metav1.Time
+	Finalizers []string
 }

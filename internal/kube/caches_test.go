@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -81,6 +82,8 @@ func TestOneUnreadableResourceLeavesTheOthers(t *testing.T) {
 	// The API server's schema does not let one through, an older one may have.
 	broken := u.DeepCopy()
 	broken.Object["spec"] = map[string]any{"weight": "heavy"}
+	broken.SetDeletionTimestamp(ptr.To(metav1.Now()))
+	broken.SetFinalizers([]string{"example.com/holds"})
 	if err := c.caches.provisioners.informer.GetStore().Update(withVersion(broken, "0")); err != nil {
 		t.Fatal(err)
 	}
@@ -94,6 +97,9 @@ func TestOneUnreadableResourceLeavesTheOthers(t *testing.T) {
 	read := map[string]string{}
 	for _, r := range c.Readings() {
 		read[r.Object.Name] = r.Findings.Error()
+		if unreadable := r.Object.Name == "unreadable"; unreadable != (r.Deleted != nil) || unreadable != (len(r.Finalizers) == 1) {
+			t.Errorf("%s is deleted at %v and held by %v", r.Object.Name, r.Deleted, r.Finalizers)
+		}
 	}
 	if diff := cmp.Diff(map[string]string{
 		"readable":   "spec.limits.cpu: unknown field, ignored; move it into spec.limits.resources",

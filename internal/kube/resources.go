@@ -72,7 +72,7 @@ func decodeAll[T any](m *mirror, decode func([]byte) (*T, finding.List, error)) 
 		next[string(u.GetUID())] = now
 		if len(now.findings) > 0 {
 			ref := cluster.ObjectRef{Kind: u.GetKind(), Name: u.GetName(), UID: string(u.GetUID())}
-			readings = append(readings, cluster.Reading{Object: ref, Findings: now.findings})
+			readings = append(readings, cluster.Reading{Object: ref, Findings: now.findings, Deleted: u.GetDeletionTimestamp(), Finalizers: u.GetFinalizers()})
 		}
 		if now.value != nil {
 			out = append(out, now.value.(*T))

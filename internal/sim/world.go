@@ -274,7 +274,8 @@ func (w *world) state() published {
 	for _, name := range slices.Sorted(maps.Keys(w.provisioners)) {
 		if found := w.readings[name]; len(found) > 0 {
 			ref := cluster.ObjectRef{Kind: api.ProvisionerKind, Name: name, UID: string(w.provisioners[name].UID)}
-			out.readings = append(out.readings, cluster.Reading{Object: ref, Findings: found})
+			p := w.provisioners[name].DeepCopy()
+			out.readings = append(out.readings, cluster.Reading{Object: ref, Findings: found, Deleted: p.DeletionTimestamp, Finalizers: p.Finalizers})
 			if len(found.Errors()) > 0 {
 				continue
 			}
