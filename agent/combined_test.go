@@ -6,6 +6,9 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
@@ -142,4 +145,21 @@ func TestNodeWithTheNameOfAnother(t *testing.T) {
 			t.Errorf("pods were ended without asking: %v", cut)
 		}
 	})
+}
+
+// What surge has noted on a node, and somebody has made unreadable, does not keep the node for ever.
+func TestUnreadableSurge(t *testing.T) {
+	for _, text := range []string{"true", "[]"} {
+		t.Run(text, func(t *testing.T) {
+			inBubble(t, sim.Options{}, func(r *rig) {
+				r.served(testProvisioner("default"), two())
+				name := r.ours()[0].Name
+				r.EditNode(name, func(n *corev1.Node) { n.Annotations[api.AnnotationSurging] = text })
+				r.DeleteNode(name)
+				if took := r.until("the node is gone", r.gone(name)); took > 2*time.Minute {
+					t.Errorf("it took %s", took)
+				}
+			})
+		})
+	}
 }

@@ -173,6 +173,9 @@ func underWay(in *cluster.Snapshot, d *cluster.Deployment) bool {
 func (s *Surger) Tend(ctx context.Context, in *cluster.Snapshot) {
 	s.prune(in)
 	for _, n := range in.Nodes {
+		if n.Annotations[api.AnnotationSurging] != "" && n.Provisioner != "" && len(records(&n)) == 0 {
+			s.write(ctx, &n, nil) // nobody else would take off what cannot be read, and it keeps the node
+		}
 		for _, r := range records(&n) {
 			if ctx.Err() == nil && s.tend(ctx, in, &n, &r) {
 				s.write(ctx, &n, slices.DeleteFunc(records(&n), func(o Record) bool { return o.UID == r.UID }))
