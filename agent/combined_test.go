@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/drain"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
@@ -162,4 +163,21 @@ func TestUnreadableSurge(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A node that has lost all annotations while it was to go takes pods again.
+func TestLostMarkOfARemoval(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.served(testProvisioner("default"), two())
+		time.Sleep(2 * time.Minute)
+		name := r.ours()[0].Name
+		r.Taint(name, drain.Taint)
+		r.EditNode(name, func(n *corev1.Node) { n.Annotations = nil })
+		r.until("the taint is removed", func() bool { return len(r.node(name).Spec.Taints) == 0 })
+		r.Deploy(sim.Workload{Name: "small", Replicas: 1, Spec: sim.Requests("100m", "100Mi")})
+		r.until("the pod runs", r.allRun("small", 1))
+		if got := len(r.Machines()); got != 1 {
+			t.Errorf("%d machines, want the one that has room", got)
+		}
+	})
 }

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/drain"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -110,6 +113,10 @@ func (c *Inventory) retag(ctx context.Context, n *cluster.Node, i offer.Instance
 func (c *Inventory) Mend(ctx context.Context, v *view.View) {
 	for i := range v.Snapshot.Nodes {
 		n := &v.Snapshot.Nodes[i]
+		if c.owners.closed(n) && c.Nodes.Patch(ctx, n.Name, cluster.NodeChange{RemoveTaints: []corev1.Taint{drain.Taint}}) {
+			c.Log.Info("opened a node that had lost the mark of its removal", "node", n.Name, "provisioner", n.Provisioner)
+			c.Events.Warning(event.Node(n.Name), event.MarksLost, "removed the taint "+drain.Taint.Key+", because the annotation that goes with it was lost")
+		}
 		change, lost := c.owners.missing(n)
 		if !lost || !c.Nodes.Patch(ctx, n.Name, change) {
 			continue

@@ -6,6 +6,9 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/drain"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
@@ -102,6 +105,19 @@ func (o *owners) missing(n *cluster.Node) (change cluster.NodeChange, lost bool)
 		change.SetAnnotations, lost = map[string]string{api.AnnotationLaunchID: m.LaunchID}, true
 	}
 	return change, lost
+}
+
+// closed reports whether a node has the taint of a removal without the annotation that comes and goes
+// with it. Without that, nobody would take the taint off.
+func (o *owners) closed(n *cluster.Node) bool {
+	if n.Deleting || n.Annotations[api.AnnotationDisruption] != "" ||
+		!slices.ContainsFunc(n.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&drain.Taint) }) {
+		return false
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	_, ours := o.machines[n.ProviderID]
+	return ours
 }
 
 // lostNode reports whether the Node object of a machine has gone since the last call although the
