@@ -65,7 +65,11 @@ func (a *avoided) addFailed(v *view.View) {
 			a.clearFailures(n)
 			continue
 		}
-		message, late := decide.Late(n, pods[n.Name], v.Now, v.Timeout)
+		var by *api.Provisioner
+		if p := v.ByName[n.Provisioner]; p != nil {
+			by = p.Spec
+		}
+		message, late := decide.Late(n, by, pods[n.Name], v.Now, v.Timeout)
 		if !late {
 			continue
 		}

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/drain"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
@@ -180,4 +182,41 @@ func TestLostMarkOfARemoval(t *testing.T) {
 			t.Errorf("%d machines, want the one that has room", got)
 		}
 	})
+}
+
+// A machine whose startup taints nobody removes is given back after the startup timeout, unless pods
+// run there.
+func TestStartupTaintsStay(t *testing.T) {
+	for name, c := range map[string]struct {
+		binding  api.PodBinding
+		replicas int // after a while
+		stays    bool
+	}{
+		"pods wait for the scheduler": {api.BindScheduler, 2, false},
+		"its pods have gone":          {api.BindImmediate, 0, false},
+		"pods run":                    {api.BindImmediate, 2, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, sim.Options{}, func(r *rig) {
+				r.Apply(testProvisioner("default", func(s *api.ProvisionerSpec) {
+					s.StartupTaints = []corev1.Taint{{Key: "example.com/stays", Effect: corev1.TaintEffectNoSchedule}}
+					s.PodBinding = c.binding
+				}))
+				r.start(Options{}, nil)
+				r.Deploy(two())
+				r.until("the machine is bought", func() bool { return len(r.ours()) == 1 })
+				first := r.ours()[0].Name
+				time.Sleep(5 * time.Minute)
+				r.Scale("web", c.replicas)
+				time.Sleep(12 * time.Minute)
+				events := r.Events(event.NeverRegistered)
+				if there := r.node(first) != nil; there != c.stays || c.stays != (len(events) == 0) {
+					t.Errorf("the node is there: %t, want %t; events %v", there, c.stays, events)
+				}
+				if len(events) > 0 && !strings.Contains(events[0].Message, "example.com/stays") {
+					t.Errorf("the event says %q", events[0].Message)
+				}
+			})
+		})
+	}
 }

@@ -24,6 +24,9 @@ func (a *Agent) observe(ctx context.Context) *view.View {
 	v.Snapshot = a.applied(v.Cached)
 	a.consolidation.Observe(v.Cached, v.Now)
 	v.Provisioners = a.provisioners(ctx)
+	for _, p := range v.Provisioners {
+		v.ByName[p.Raw.Name] = p
+	}
 	v.Snapshot = v.Promised(v.Snapshot)
 	v.Expected = a.history.batch.Expect(v.Snapshot, v.Now)
 	a.avoided.addFailed(v)
@@ -32,9 +35,6 @@ func (a *Agent) observe(ctx context.Context) *view.View {
 	}
 	for i := range v.Snapshot.Nodes {
 		v.Nodes[v.Snapshot.Nodes[i].Name] = &v.Snapshot.Nodes[i]
-	}
-	for _, p := range v.Provisioners {
-		v.ByName[p.Raw.Name] = p
 	}
 	a.thought += time.Since(v.Now)
 	return v

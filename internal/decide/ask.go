@@ -17,9 +17,9 @@ func InUse(pods []*cluster.Pod, now time.Time) bool {
 	return (&retire.Node{Pods: pods, At: now}).InUse()
 }
 
-// Late says how a machine has failed to come up in time, if it has.
-func Late(n *cluster.Node, pods []*cluster.Pod, now time.Time, startupTimeout time.Duration) (message string, late bool) {
-	found, late := retire.DidNotComeUp(&retire.Node{Node: n, Pods: pods}, now, &retire.Policy{StartupTimeout: startupTimeout})
+// Late says how a machine has failed to come up in time, if it has. Its Provisioner may be nil.
+func Late(n *cluster.Node, p *api.Provisioner, pods []*cluster.Pod, now time.Time, startupTimeout time.Duration) (message string, late bool) {
+	found, late := retire.DidNotComeUp(&retire.Node{Node: n, Provisioner: p, Pods: pods}, now, &retire.Policy{StartupTimeout: startupTimeout})
 	return found.Message, late
 }
 

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -16,8 +18,8 @@ func orphaned(n *Node, _ time.Time, _ *Policy) (DueNode, bool) {
 	return DueNode{n, Orphaned, fmt.Sprintf("provisioner %s is being deleted", n.Provisioner.Name)}, n.Provisioner.DeletionTimestamp != nil
 }
 
-// DidNotComeUp finds that a node's machine did not come up in time, or that its devices did
-// not. Without devices it may go on with pods that do not need them.
+// DidNotComeUp finds that a node's machine did not come up in time, that its devices did not, or
+// that nothing has removed its startup taints. If it is ready, it may go on with pods that run there.
 func DidNotComeUp(n *Node, now time.Time, p *Policy) (DueNode, bool) {
 	late := p.StartupTimeout > 0 && !n.Initialized && now.Sub(n.Created) >= p.StartupTimeout
 	after := amount.ShortDuration(p.StartupTimeout) + " after it was launched"
@@ -25,8 +27,24 @@ func DidNotComeUp(n *Node, now time.Time, p *Policy) (DueNode, bool) {
 		return DueNode{n, NeverUp, "not ready " + after}, late
 	}
 	useful := slices.ContainsFunc(n.Pods, func(p *cluster.Pod) bool { return workload(p) && !n.awaits(p) })
-	return DueNode{n, NeverUp, fmt.Sprintf("no device plugin has registered %s %s", strings.Join(n.Awaited, ", "), after)},
-		late && len(n.Awaited) > 0 && !useful
+	if late = late && !useful; len(n.Awaited) > 0 {
+		return DueNode{n, NeverUp, fmt.Sprintf("no device plugin has registered %s %s", strings.Join(n.Awaited, ", "), after)}, late
+	}
+	taints := n.startupTaints()
+	return DueNode{n, NeverUp, fmt.Sprintf("nothing has removed the startup taints %s %s", strings.Join(taints, ", "), after)}, late && len(taints) > 0
+}
+
+// startupTaints are the keys of those that the node still has.
+func (n *Node) startupTaints() (keys []string) {
+	if n.Provisioner == nil {
+		return nil
+	}
+	for _, t := range n.Taints {
+		if slices.ContainsFunc(n.Provisioner.Spec.StartupTaints, func(s corev1.Taint) bool { return s.MatchTaint(&t) }) {
+			keys = append(keys, t.Key)
+		}
+	}
+	return keys
 }
 
 // awaits reports whether a pod needs a device that has not come.
