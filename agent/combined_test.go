@@ -220,3 +220,22 @@ func TestStartupTaintsStay(t *testing.T) {
 		})
 	}
 }
+
+// A node whose machine is gone is held by another program's finalizer. It takes nothing of the limits,
+// and does not keep its Provisioner from being deleted.
+func TestNodeThatAnotherProgramHolds(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.served(testProvisioner("default", limitCPU("2")), two())
+		time.Sleep(2 * time.Minute)
+		name := r.ours()[0].Name
+		r.AddFinalizer(name, "example.com/other")
+		r.DeleteNode(name)
+		r.until("the workload runs on another", func() bool { return r.onNode("web", name) == 0 && r.allRun("web", 2)() })
+		time.Sleep(10 * time.Minute)
+		r.DeleteProvisioner("default")
+		r.until("the Provisioner is gone", func() bool { return r.Provisioner("default") == nil && len(r.Machines()) == 0 })
+		if r.node(name) == nil || len(r.Events(event.DrainHeldUp)) == 0 {
+			t.Errorf("the node has gone, or nothing says that it is held: %v", r.Events(event.DrainHeldUp))
+		}
+	})
+}

@@ -65,7 +65,7 @@ func (a *Agent) provisioners(ctx context.Context) []*view.Provisioner {
 func (a *Agent) snapshot() *cluster.Snapshot { return a.applied(a.cluster.Snapshot()) }
 
 func (a *Agent) applied(cached *cluster.Snapshot) *cluster.Snapshot {
-	s := a.surger.Cover(a.inventory.Apply(a.buyer.Apply(a.assumed.Apply(cached))), a.cluster.Provisioners())
+	s := a.surger.Cover(a.inventory.Counted(a.buyer.Apply(a.assumed.Apply(cached))), a.cluster.Provisioners())
 	return batch.Presume(a.history.successors.await(s, time.Now()), a.history.placed)
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/metrics"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/nodes"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/pace"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
@@ -73,6 +74,25 @@ func New(p Ports) *Inventory {
 // yet, and with the Provisioners of nodes by the tags of their instances.
 func (c *Inventory) Known(seen *cluster.Snapshot) *cluster.Snapshot {
 	return c.Apply(c.Assumed.Apply(seen))
+}
+
+// Counted is Apply for planning and limits. It makes nodes nobody's whose machine is gone and which only
+// other programs' finalizers hold.
+func (c *Inventory) Counted(s *cluster.Snapshot) *cluster.Snapshot {
+	out := c.Apply(s)
+	left := func(n cluster.Node) bool {
+		return n.Deleting && n.Provisioner != "" && !n.HeldBy(api.Finalizer) && c.InstanceGone(n.ProviderID)
+	}
+	if !slices.ContainsFunc(out.Nodes, left) {
+		return out
+	}
+	out.Nodes = slices.Clone(out.Nodes)
+	for i := range out.Nodes {
+		if left(out.Nodes[i]) {
+			out.Nodes[i].Provisioner = ""
+		}
+	}
+	return out
 }
 
 // Terminated notes that the agent has terminated an instance, and whether the cloud has confirmed it.

@@ -28,6 +28,8 @@ func (c *Inventory) letGo(ctx context.Context, v *view.View, listed map[string]o
 		ours := n.Provisioner != "" && (drained || n.Annotations[api.AnnotationLaunchID] != "")
 		known, there := listed[n.ProviderID]
 		switch {
+		case c.InstanceGone(n.ProviderID): // and will not come back
+			missing[n.ProviderID] = true
 		case !ours || n.ProviderID == "" || v.Now.Sub(n.Created) < offer.ListingLag+cluster.ClockSkew:
 		case !there:
 			unlisted = append(unlisted, n)
