@@ -75,7 +75,11 @@ func (i *installation) flags(cmd *cobra.Command) {
 func (i *installation) run(out io.Writer) error {
 	i.settings.Replicas = &i.replicas
 	for _, text := range i.tolerations {
-		i.settings.Tolerations = append(i.settings.Tolerations, toleration(text))
+		t := toleration(text)
+		if t.Key == "" { // which would tolerate every taint
+			return fmt.Errorf("--toleration %q names no key: write KEY[=VALUE][:EFFECT]", text)
+		}
+		i.settings.Tolerations = append(i.settings.Tolerations, t)
 	}
 	settings := i.settings.Defaulted(version)
 	if err := settings.Validate().Aggregate(); err != nil {

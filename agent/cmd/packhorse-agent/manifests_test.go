@@ -90,6 +90,7 @@ func TestManifestsRefuse(t *testing.T) {
 	for args, want := range map[string]string{
 		"": "cluster_name: Required value",
 		"--cluster-name prod --option batch-idel=2s":   `did you mean "batch-idle"?`,
+		"--cluster-name prod --toleration :NoSchedule": `--toleration ":NoSchedule" names no key: write KEY[=VALUE][:EFFECT]`,
 		"--cluster-name prod --toleration a:Sometimes": `tolerations[0].effect: Unsupported value: "Sometimes"`,
 		"--cluster-name prod --replicas 0":             "--replicas is 0: the nearest sensible value is 1",
 		"--cluster-name prod --endpoint s3=https://a":  `endpoints: Invalid value: "s3": is no AWS service that the agent calls`,
