@@ -24,6 +24,12 @@ func two() sim.Workload {
 	return sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("700m", "1Gi")}
 }
 
+// unlist keeps a machine out of the cloud's answers for a while.
+func (r *rig) unlist(id string, d time.Duration) {
+	r.Unlist(id, true)
+	time.AfterFunc(d, func() { r.Unlist(id, false) })
+}
+
 // A machine is taken back before the cloud has answered the order for it. The notice stays on the
 // queue until the machine has a node.
 func TestNoticeBeforeTheNodeIsMade(t *testing.T) {
@@ -54,7 +60,7 @@ func TestNoticeBeforeTheNodeIsMade(t *testing.T) {
 func TestUnlistedMachineIsTerminated(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {
 		r.served(testProvisioner("default", emptyAfter(0)), two())
-		r.Unlist(r.Machines()[0].ID, 10*time.Second)
+		r.unlist(r.Machines()[0].ID, 10*time.Second)
 		r.Scale("web", 0)
 		if took := r.until("nothing is left", r.nothingLeft); took > 2*time.Minute {
 			t.Errorf("a machine without a node went on for %s", took)
@@ -70,7 +76,7 @@ func TestUnlistedMachineWithClockSkew(t *testing.T) {
 		time.Sleep(45 * time.Second)
 		r.Deploy(two())
 		r.until("the machine is bought", func() bool { return len(r.Machines()) == 1 })
-		r.Unlist(r.Machines()[0].ID, 50*time.Second)
+		r.unlist(r.Machines()[0].ID, 50*time.Second)
 		r.until("the workload runs", r.allRun("web", 2))
 		if got := len(r.Launches()); got != 1 {
 			t.Errorf("%d orders, want 1", got)

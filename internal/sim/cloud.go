@@ -36,10 +36,9 @@ type machine struct {
 	used   bool // a workload's pod was placed on its node
 	// noticed: the cloud has said that something will happen to it.
 	noticed bool
-	// untagged: it has lost the tags by which it is listed. forgotten: all of them.
-	untagged, forgotten bool
-	// unlisted: the cloud's answers do not show it.
-	unlisted bool
+	// untagged: it has lost the tags by which it is listed. forgotten: all of them. unlisted: the
+	// cloud's answers do not show it.
+	untagged, forgotten, unlisted bool
 }
 
 // Market sells the whole catalogue to everybody.

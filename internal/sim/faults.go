@@ -40,8 +40,7 @@ func (w Faults) NeverBoots(f func(offer.Instance) bool) { w.edit(func() { w.neve
 // function returns; empty means the right one. Nil ends it.
 func (w Faults) BootsAs(f func(offer.Instance) string) { w.edit(func() { w.bootsAs = f }) }
 
-// Named gives machines launched from now on the names that the function returns, as EC2 gives the
-// address of a machine that is gone to another; empty means a new name. Nil ends it.
+// Named names machines launched from now on; empty means a new name. Nil ends it.
 func (w Faults) Named(f func(offer.Instance) string) { w.edit(func() { w.named = f }) }
 
 // PluginsAfter makes the device plugins of machines that boot from now on register the
@@ -83,18 +82,10 @@ func (w Faults) TagAll() {
 	})
 }
 
-// Unlist keeps a machine out of the cloud's answers for a while, as EC2 does at times with a new one:
-// who asks to terminate it is told that it is gone.
-func (w Faults) Unlist(id string, d time.Duration) {
-	set := func(unlisted bool) {
-		w.edit(func() {
-			if m := w.machines[id]; m != nil {
-				m.unlisted = unlisted
-			}
-		})
-	}
-	set(true)
-	time.AfterFunc(d, func() { set(false) })
+// Unlist keeps a machine out of the cloud's answers, or shows it again: EC2 may not list a new one
+// for a while. An order to terminate it is answered as if it was gone.
+func (w Faults) Unlist(id string, unlisted bool) {
+	w.edit(func() { w.machines[id].unlisted = unlisted })
 }
 
 // StopKubelet silences a node's kubelet for a while: the node is not ready, and
