@@ -106,6 +106,6 @@ func (l *life) stepAgent(t *testing.T, what string) {
 		t.Errorf("%s: the apply after it: error %v:\n%s", title, err, out)
 	}
 	if err != nil {
-		says(t, out, "it is not up in time")
+		says(t, out, "it did not become ready in time")
 	}
 }

@@ -77,7 +77,7 @@ func TestCreateWaitsForTheOneThatLeaves(t *testing.T) {
 	if err == nil {
 		t.Fatal("an apply has ended well while the name is taken")
 	}
-	wantText(t, "the apply", out, "the one that has this name is being deleted: it is not gone in time, held by the finalizers "+foreignFinalizer)
+	wantText(t, "the apply", out, "the existing object of this name is being deleted: it was not deleted in time, held by the finalizers "+foreignFinalizer)
 	terraform.write(t, config("1m"))
 	soon := time.AfterFunc(2*time.Second, func() { letGo(context.Background(), kind, name) })
 	defer soon.Stop()

@@ -157,7 +157,7 @@ func TestDestroyNamesWhatHoldsItUp(t *testing.T) {
 					occupy(t, "stuck-1")
 				},
 				Config: config, Destroy: true,
-				ExpectError: words(`provisioner stuck: it is not gone in time its finalizers: foregroundDeletion node stuck-1; instance aws:///eu-west-1a/i-0123456789abcdef0;`),
+				ExpectError: words(`provisioner stuck: it was not deleted in time its finalizers: foregroundDeletion node stuck-1; instance aws:///eu-west-1a/i-0123456789abcdef0;`),
 			},
 			{
 				// The second attempt tells the rest, which Terraform wraps.

@@ -24,7 +24,7 @@ func TestDestroyWithManyNodes(t *testing.T) {
 	s.apply("apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: closed}\nspec: {minAvailable: 1, selector: {matchLabels: {app: first}}}\n")
 	s.terraform("apply", "-auto-approve", "-no-color", "-var", "timeout=30s", "-var", "keep_crds=false")
 	said = s.fails("destroy", "-auto-approve", "-no-color", "-target", "packhorse_agent.main", "-var", "keep_crds=false")
-	if !strings.Contains(said, "it is not gone in time") || !strings.Contains(said, "held by PodDisruptionBudgets default/closed") {
+	if !strings.Contains(said, "it was not deleted in time") || !strings.Contains(said, "held by PodDisruptionBudgets default/closed") {
 		t.Errorf("the destroy that is held up says %s", said)
 	}
 	if err := s.Kube.PolicyV1().PodDisruptionBudgets(metav1.NamespaceDefault).Delete(t.Context(), "closed", metav1.DeleteOptions{}); err != nil {

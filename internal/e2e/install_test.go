@@ -24,7 +24,7 @@ func TestInstallUpgradeDestroy(t *testing.T) {
 	s := newInstalled(t, "testdata/agent")
 
 	// Nobody could run the pods: the apply ends in time and says what is missing.
-	if said := s.fails("apply", "-auto-approve", "-no-color", "-var", "timeout=5s"); !strings.Contains(said, "it is not up in time: 0 of 2 replicas are available") ||
+	if said := s.fails("apply", "-auto-approve", "-no-color", "-var", "timeout=5s"); !strings.Contains(said, "it did not become ready in time: 0 of 2 replicas are available") ||
 		!strings.Contains(said, "Unschedulable: no nodes available to schedule pods") {
 		t.Errorf("terraform apply without a node says %s", said)
 	}
@@ -128,7 +128,7 @@ func TestDestroyOrphans(t *testing.T) {
 	s.guideAll()
 	s.terraform("apply", "-auto-approve", "-no-color", "-var", "on_destroy=orphan", "-var", "keep_crds=false") // which changes nothing in the cluster
 	said = flat(s.terraform("destroy", "-auto-approve", "-no-color", "-var", "on_destroy=orphan", "-var", "keep_crds=false"))
-	if !strings.Contains(said, fmt.Sprintf("%d nodes and their machines go on running, and nobody looks after them", live)) {
+	if !strings.Contains(said, fmt.Sprintf("%d nodes and their machines continue to run without an agent", live)) {
 		t.Errorf("the destroy says %s", said)
 	}
 	if s.live("") != live {

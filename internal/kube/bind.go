@@ -62,7 +62,7 @@ func explainRefusal(ctx context.Context, client kubernetes.Interface, key cluste
 	case err != nil:
 		return err
 	case string(pod.UID) != key.UID:
-		return fmt.Errorf("another pod has the name: %w", cluster.ErrStale)
+		return fmt.Errorf("another pod has its name: %w", cluster.ErrStale)
 	case pod.Spec.NodeName == node:
 		return nil
 	case pod.Spec.NodeName != "":
@@ -70,7 +70,7 @@ func explainRefusal(ctx context.Context, client kubernetes.Interface, key cluste
 	case pod.DeletionTimestamp != nil:
 		return fmt.Errorf("it is being deleted: %w", cluster.ErrStale)
 	case len(pod.Spec.SchedulingGates) > 0:
-		return fmt.Errorf("it is gated: %w", cluster.ErrStale)
+		return fmt.Errorf("it has scheduling gates: %w", cluster.ErrStale)
 	}
 	return refusal
 }

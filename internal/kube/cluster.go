@@ -79,17 +79,17 @@ func New(cfg *rest.Config, o Options) (*Cluster, error) {
 	cfg.QPS, cfg.Burst = cmp.Or(o.QPS, 500), cmp.Or(o.Burst, 1000)
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return &fenced{next, o.Fence} })
 	if o.Requested != nil {
-		cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return &teller{next, o.Requested} })
+		cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return &observer{next, o.Requested} })
 	}
 	custom, err := dynamic.NewForConfig(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("make a client for custom resources: %w", err)
+		return nil, fmt.Errorf("create a client for custom resources: %w", err)
 	}
 	cfg.ContentType = runtime.ContentTypeProtobuf
 	cfg.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	client, err := kubernetes.NewForConfig(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("make a client: %w", err)
+		return nil, fmt.Errorf("create a client: %w", err)
 	}
 	caches, err := newCaches(client, custom, o)
 	if err != nil {

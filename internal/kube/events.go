@@ -68,10 +68,7 @@ func (e *events) add(event *corev1.Event) {
 	e.stamp = max(event.FirstTimestamp.UnixNano(), e.stamp+1) // names must be unique
 	event.Name = eventName(event.InvolvedObject.Name, e.stamp)
 	e.queue = append(e.queue, event)
-	select {
-	case e.wake <- struct{}{}:
-	default:
-	}
+	offer(e.wake)
 }
 
 // take returns the queued events, and the number of those that were dropped.
@@ -94,7 +91,7 @@ func (e *events) run(ctx context.Context, client kubernetes.Interface) {
 		waiting, lost := e.take()
 		var last error
 		if lost > 0 {
-			last = fmt.Errorf("%d events were waiting already", queuedEvents)
+			last = fmt.Errorf("the queue was full with %d events", queuedEvents)
 		}
 		for _, event := range waiting {
 			if err := e.write(ctx, client, event); err != nil {

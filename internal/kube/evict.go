@@ -51,9 +51,7 @@ func (c *Cluster) blocked(key cluster.PodKey, err error) error {
 	if p, ok := get[*pod](c.caches.pods, key.Namespace, key.Name); ok {
 		budgets = c.view.budgetsOver(&p.converted)
 	}
-	switch {
-	case apierrors.HasStatusCause(err, policyv1.DisruptionBudgetCause),
-		apierrors.IsInternalError(err) && len(budgets) > 1:
+	if apierrors.HasStatusCause(err, policyv1.DisruptionBudgetCause) || apierrors.IsInternalError(err) && len(budgets) > 1 {
 		return &cluster.BlockedError{Budget: strings.Join(budgets, ", ")}
 	}
 	return err

@@ -81,8 +81,7 @@ func (c Claims) releaseNodeClaim(ctx context.Context, claim cluster.NodeClaim) e
 	if err != nil || string(u.GetUID()) != claim.UID {
 		return err // a NodeClaim of the same name with another UID stays
 	}
-	held := slices.Contains(u.GetFinalizers(), api.Finalizer)
-	if held {
+	if slices.Contains(u.GetFinalizers(), api.Finalizer) {
 		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 			"resourceVersion": u.GetResourceVersion(),
 			"finalizers":      slices.DeleteFunc(u.GetFinalizers(), func(f string) bool { return f == api.Finalizer }),
@@ -119,7 +118,7 @@ func (c Claims) MakeNodeClaim(ctx context.Context, object, status map[string]any
 			there, err = resource.Get(ctx, want.GetName(), metav1.GetOptions{})
 		}
 		if err != nil {
-			return fmt.Errorf("make NodeClaim %s: %w", want.GetName(), err)
+			return fmt.Errorf("create NodeClaim %s: %w", want.GetName(), err)
 		}
 		uid = string(there.GetUID())
 		has, _, _ := unstructured.NestedString(there.Object, "status", "providerID")
@@ -127,7 +126,7 @@ func (c Claims) MakeNodeClaim(ctx context.Context, object, status map[string]any
 			return nil
 		}
 		if has != "" {
-			return fmt.Errorf("make NodeClaim %s: it exists for %s", want.GetName(), has)
+			return fmt.Errorf("create NodeClaim %s: it exists for %s", want.GetName(), has)
 		}
 		there.Object["status"] = status
 		if _, err := resource.UpdateStatus(ctx, there, metav1.UpdateOptions{FieldManager: manager}); err != nil {

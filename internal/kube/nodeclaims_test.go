@@ -24,7 +24,7 @@ func TestNodeClaimsAreReleased(t *testing.T) {
 	}
 	c := ClaimsOf(made)
 	look := func() {
-		if err := c.pools.karpenter.Look(t.Context()); err != nil {
+		if err := c.pools.karpenter.Poll(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}

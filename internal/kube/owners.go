@@ -54,7 +54,7 @@ func (c *Cluster) wanted(ctx context.Context, namespace string, owner cluster.Ow
 		o, err := c.client.BatchV1().Jobs(namespace).Get(ctx, owner.Name, metav1.GetOptions{})
 		return o, wantedByJob(o), err
 	}
-	return nil, cluster.Wanted{}, fmt.Errorf("kind %s is not known to make pods", owner.Kind)
+	return nil, cluster.Wanted{}, fmt.Errorf("it is not known how many pods an owner of kind %s creates", owner.Kind)
 }
 
 func wantedByReplicaSet(r *appsv1.ReplicaSet) cluster.Wanted {

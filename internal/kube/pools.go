@@ -161,21 +161,21 @@ func (p *pools) Standby() string {
 	holder, known := p.karpenter.Leads(time.Now())
 	switch {
 	case !known:
-		return "the Leases " + KarpenterLease + " could not be read yet, so that Karpenter may be running"
+		return "Karpenter may be running: its Leases " + KarpenterLease + " could not be read"
 	case holder != "":
 		return "Karpenter is running: " + holder
 	}
 	return ""
 }
 
-// lookPeriod is how often Karpenter's Leases are looked at.
-const lookPeriod = 2 * time.Second
+// karpenterPoll is how often Karpenter's Leases are read.
+const karpenterPoll = 2 * time.Second
 
 // watchKarpenter polls Karpenter's Leases until ctx ends, and reports each change of Standby.
 func watchKarpenter(ctx context.Context, c *Cluster, report func(string)) {
 	last := "unknown"
-	_ = wait.PollUntilContextCancel(ctx, lookPeriod, true, func(ctx context.Context) (bool, error) {
-		_ = c.pools.karpenter.Look(ctx) // it is known how long ago that has succeeded
+	_ = wait.PollUntilContextCancel(ctx, karpenterPoll, true, func(ctx context.Context) (bool, error) {
+		_ = c.pools.karpenter.Poll(ctx) // Leads considers when the last poll succeeded
 		if now := c.pools.Standby(); now != last {
 			last = now
 			c.caches.dirty()
@@ -231,9 +231,9 @@ func (p *pools) reference(ref cluster.ObjectRef) cluster.ObjectRef {
 	return ref
 }
 
-// sayTaken tells of NodePools that have the name of a Provisioner, by which nodes know
-// their owner: such a NodePool is not served.
-func sayTaken(c *Cluster, p *api.Provisioner) {
+// reportTaken writes an event on a NodePool that is not served because a Provisioner has its name:
+// nodes refer to their owner by that name.
+func reportTaken(c *Cluster, p *api.Provisioner) {
 	ref := cluster.ObjectRef{Kind: kinds.NodePoolKind, Name: p.Name, UID: string(p.UID), APIVersion: c.pools.nodePools.versions.now().GroupVersion().String()}
-	c.Event(ref, corev1.EventTypeWarning, "DoubtfulSpec", "is not served, because a Provisioner has the same name: rename one of the two")
+	c.Event(ref, corev1.EventTypeWarning, "DoubtfulSpec", "The NodePool is not served, because a Provisioner has the same name: rename one of the two")
 }

@@ -5,20 +5,20 @@ import (
 	"strings"
 )
 
-// teller tells of each request that passes through.
-type teller struct {
-	next http.RoundTripper
-	tell func(verb, resource string, code int)
+// observer calls observe after each request.
+type observer struct {
+	next    http.RoundTripper
+	observe func(verb, resource string, code int)
 }
 
-func (t *teller) RoundTrip(r *http.Request) (*http.Response, error) {
+func (o *observer) RoundTrip(r *http.Request) (*http.Response, error) {
 	verb, resource := describe(r)
-	resp, err := t.next.RoundTrip(r)
+	resp, err := o.next.RoundTrip(r)
 	code := 0
 	if resp != nil {
 		code = resp.StatusCode
 	}
-	t.tell(verb, resource, code)
+	o.observe(verb, resource, code)
 	return resp, err
 }
 

@@ -19,7 +19,7 @@ func (c *Cluster) Provisioners() []*api.Provisioner {
 	own := len(out)
 	for _, p := range c.pools.take().provisioners {
 		if slices.ContainsFunc(out[:own], func(o *api.Provisioner) bool { return o.Name == p.Name }) {
-			sayTaken(c, p)
+			reportTaken(c, p)
 			continue
 		}
 		out = append(out, p)

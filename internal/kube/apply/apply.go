@@ -112,11 +112,11 @@ func (s *Store) settle(ctx context.Context, name string, unanswered error) error
 	case err == nil && s.declares(live):
 		return nil
 	case err == nil:
-		return fmt.Errorf("%w\nMeanwhile somebody else has created it", unanswered)
+		return fmt.Errorf("%w\nAnother client has created it in the meantime", unanswered)
 	case apierrors.IsNotFound(err):
-		return fmt.Errorf("%w\nIt is not there yet. The request may still be under way: if it is there at the next apply, import it or delete it", unanswered)
+		return fmt.Errorf("%w\nIt does not exist yet, but the request may still take effect: if it exists at the next apply, import it or delete it", unanswered)
 	}
-	return fmt.Errorf("%w\nWhether it was created could not be found out: %w\nIf it is there at the next apply, import it or delete it", unanswered, err)
+	return fmt.Errorf("%w\nIt is not known whether it was created: %w\nIf it exists at the next apply, import it or delete it", unanswered, err)
 }
 
 // declares reports whether the manager has declared the object.
@@ -134,7 +134,7 @@ func (s *Store) declares(live *unstructured.Unstructured) bool {
 func (s *Store) Update(ctx context.Context, name string, before, spec map[string]any) error {
 	live, err := s.apply(ctx, name, spec)
 	if err != nil {
-		return unsettled(err)
+		return withOutcome(err)
 	}
 	liveSpec, _, err := unstructured.NestedMap(live.Object, "spec")
 	if err != nil {
@@ -147,18 +147,18 @@ func (s *Store) Update(ctx context.Context, name string, before, spec map[string
 	if !s.manager.Force {
 		return fmt.Errorf("update %s %q: %w", s.kind.Name, name, heldByOthers(live, left))
 	}
-	return unsettled(s.remove(ctx, name, left))
+	return withOutcome(s.remove(ctx, name, left))
 }
 
 // refused reports whether an error means that a request had no effect.
 func refused(err error) bool { return call.Refused(err) || meta.IsNoMatchError(err) }
 
-// unsettled adds to an error that leaves open whether a change was made that it does.
-func unsettled(err error) error {
+// withOutcome adds to the error of a change that it may have taken effect, if that is so.
+func withOutcome(err error) error {
 	if err == nil || refused(err) {
 		return err
 	}
-	return fmt.Errorf("%w\nWhether it was changed is open; the next plan reads it again", err)
+	return fmt.Errorf("%w\nIt is not known whether the change took effect; the next plan will read the object", err)
 }
 
 // Delete requests the deletion of the object with the UID. With foreground propagation, the
@@ -170,7 +170,7 @@ func (s *Store) Delete(ctx context.Context, name string, uid types.UID, propagat
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
-	return unsettled(s.explain(err, "delete", name))
+	return withOutcome(s.explain(err, "delete", name))
 }
 
 func (s *Store) apply(ctx context.Context, name string, spec map[string]any) (*unstructured.Unstructured, error) {

@@ -36,9 +36,9 @@ func TestACreateThatNobodyHasAnsweredSaysWhatIsThere(t *testing.T) {
 		want    string                     // in the error, empty for success
 	}{
 		"it was made":            {applied: unanswered, made: declaredBy("m")},
-		"it was not":             {applied: unanswered, want: "It is not there yet. The request may still be under way"},
-		"by somebody else":       {applied: unanswered, made: declaredBy("kubectl"), want: "Meanwhile somebody else has created it"},
-		"nobody can tell":        {applied: unanswered, unread: unread, want: "Whether it was created could not be found out"},
+		"it was not":             {applied: unanswered, want: "It does not exist yet, but the request may still take effect"},
+		"by somebody else":       {applied: unanswered, made: declaredBy("kubectl"), want: "Another client has created it in the meantime"},
+		"nobody can tell":        {applied: unanswered, unread: unread, want: "It is not known whether it was created"},
 		"it was cancelled":       {applied: context.Canceled, want: `interrupted: apply Thing "new"`},
 		"the API server refuses": {applied: apierrors.NewBadRequest("no"), want: `apply Thing "new": no`},
 	} {
@@ -81,7 +81,7 @@ func TestAChangeThatNobodyHasAnsweredIsAnError(t *testing.T) {
 			"update": store.Update(t.Context(), "a", nil, map[string]any{"a": int64(1)}),
 			"delete": store.Delete(t.Context(), "a", "", metav1.DeletePropagationBackground),
 		} {
-			if err == nil || !strings.Contains(err.Error(), "the next plan reads it again") {
+			if err == nil || !strings.Contains(err.Error(), "the next plan will read the object") {
 				t.Errorf("%s: error = %v, want one that says that the outcome is open", what, err)
 			}
 		}

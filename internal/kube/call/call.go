@@ -21,8 +21,8 @@ const Timeout = 30 * time.Second
 // server that is being replaced, and short enough for a person who waits.
 var backoff = wait.Backoff{Steps: 5, Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.1}
 
-// ErrNoAnswer says that an attempt has taken longer than Timeout.
-var ErrNoAnswer = errors.New("the API server has not answered in time")
+// ErrNoAnswer means that an attempt took longer than Timeout.
+var ErrNoAnswer = errors.New("the API server did not respond in time")
 
 // Do makes a request that is safe to repeat, until it succeeds, fails with an error for which
 // Passing is false, or has been attempted five times.

@@ -41,7 +41,7 @@ func keeper(live []*unstructured.Unstructured, typed ...runtime.Object) *Keeper 
 	for gvk, resource := range resources {
 		kinds[gvk.GroupVersion().WithResource(resource)] = gvk.Kind + "List"
 	}
-	for _, resource := range inhabited {
+	for _, resource := range namespacedKinds {
 		if kinds[resource] == "" {
 			kinds[resource] = "ObjectList"
 		}
@@ -74,7 +74,7 @@ func TestStoredVersions(t *testing.T) {
 	}
 	k := keeper([]*unstructured.Unstructured{crd})
 	err := k.Apply(t.Context(), declared, false)
-	if err == nil || !strings.Contains(err.Error(), "provisioners.karpenter.sh: objects may be stored in the version v1, which this release does not know (it knows [v1alpha5])") {
+	if err == nil || !strings.Contains(err.Error(), "provisioners.karpenter.sh: objects may be stored in the version v1, which this release does not know (it knows v1alpha5)") {
 		t.Errorf("error %v", err)
 	}
 	declared = slices.Delete(declared, 1, 2)
@@ -131,13 +131,13 @@ func TestDrainLeavesOthersAlone(t *testing.T) {
 	node := func(name, provisioner string) corev1.Node {
 		return corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{api.LabelProvisioner: provisioner}}}
 	}
-	got := leavingOf(
+	got := removalOf(
 		[]unstructured.Unstructured{object("named", false), object("foreign", false), object("deleting", true)},
 		[]corev1.Node{node("a", "foreign"), node("b", "named"), node("c", "deleting"), node("d", "gone")},
 		[]string{"named"},
 	)
-	want := departure{names: []string{"deleting", "gone", "named"}, nodes: 3, ownerless: []string{"d"}}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(departure{})); diff != "" {
+	want := removal{names: []string{"deleting", "gone", "named"}, nodes: 3, ownerless: []string{"d"}}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(removal{})); diff != "" {
 		t.Errorf("what leaves (-want +got):\n%s", diff)
 	}
 }
@@ -191,15 +191,15 @@ func TestStatus(t *testing.T) {
 		"the leader is dead": {[]runtime.Object{deployment(up), pod, lease("one_7", -time.Hour)}, install.Status{Waiting: "no replica leads"}},
 		"another one leads":  {[]runtime.Object{deployment(up), pod, lease("old_1", -time.Second)}, install.Status{Waiting: "no replica leads"}},
 		"not looked at": {
-			[]runtime.Object{deployment(appsv1.DeploymentStatus{ObservedGeneration: 1})}, install.Status{Waiting: "the Deployment is yet to be looked at by its controller"},
+			[]runtime.Object{deployment(appsv1.DeploymentStatus{ObservedGeneration: 1})}, install.Status{Waiting: "the Deployment's controller has not seen the change yet"},
 		},
 		"an image that is not there": {
 			[]runtime.Object{deployment(appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 3, UpdatedReplicas: 1, AvailableReplicas: 2}), pod, stuck, lease("one_7", 0)},
-			install.Status{Leader: "one", ImageDigest: "sha256:12", Waiting: "1 of 2 replicas are new", Troubles: []string{"pod two: ImagePullBackOff: no such tag"}},
+			install.Status{Leader: "one", ImageDigest: "sha256:12", Waiting: "1 of 2 replicas are updated", Troubles: []string{"pod two: ImagePullBackOff: no such tag"}},
 		},
 		"a container that ends again and again": {
 			[]runtime.Object{deployment(appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 2, UpdatedReplicas: 1}), crashing},
-			install.Status{Waiting: "1 of 2 replicas are new", Troubles: []string{"pod three: restarted 334 times; CrashLoopBackOff: back-off 5m0s; " +
+			install.Status{Waiting: "1 of 2 replicas are updated", Troubles: []string{"pod three: restarted 334 times; CrashLoopBackOff: back-off 5m0s; " +
 				"ended with exit code 1, its last line: no region: set AWS_REGION"}},
 		},
 		"a container that has just ended": {
@@ -208,7 +208,7 @@ func TestStatus(t *testing.T) {
 		},
 		"an old replica": {
 			[]runtime.Object{deployment(appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 3, UpdatedReplicas: 2, AvailableReplicas: 3}), pod, lease("one_7", 0)},
-			install.Status{Leader: "one", ImageDigest: "sha256:12", Waiting: "1 old replicas are there still"},
+			install.Status{Leader: "one", ImageDigest: "sha256:12", Waiting: "1 old replicas still exist"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -232,8 +232,8 @@ func TestAwaitSaysHowItHasEnded(t *testing.T) {
 		Status:     appsv1.DeploymentStatus{ObservedGeneration: 1},
 	}
 	for want, end := range map[string]func(context.Context) (context.Context, context.CancelFunc){
-		"the wait was interrupted: 0 of 1 replicas are new": context.WithCancel,
-		"it is not up in time: 0 of 1 replicas are new": func(ctx context.Context) (context.Context, context.CancelFunc) {
+		"the wait was interrupted: 0 of 1 replicas are updated": context.WithCancel,
+		"it did not become ready in time: 0 of 1 replicas are updated": func(ctx context.Context) (context.Context, context.CancelFunc) {
 			return context.WithTimeout(ctx, time.Millisecond)
 		},
 	} {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -158,9 +159,9 @@ func (k *Keeper) checkStoredVersions(ctx context.Context, objects []*unstructure
 		stored, _, _ := unstructured.NestedStringSlice(live.Object, "status", "storedVersions")
 		for _, version := range stored {
 			if !slices.Contains(offered, version) {
-				return fmt.Errorf("%s: objects may be stored in the version %s, which this release does not know (it knows %v)\n"+
-					"Nothing has been changed. Use a release that knows it, or migrate the objects and remove it from status.storedVersions",
-					title(object), version, offered)
+				return fmt.Errorf("%s: objects may be stored in the version %s, which this release does not know (it knows %s)\n"+
+					"Nothing has been changed. Use a release that knows the version, or migrate the objects and remove the version from status.storedVersions",
+					title(object), version, strings.Join(offered, ", "))
 			}
 		}
 	}

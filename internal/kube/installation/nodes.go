@@ -36,7 +36,7 @@ func (k *Keeper) Drain(ctx context.Context, named []string, progress func(remain
 	if err != nil {
 		return err
 	}
-	leaving := leavingOf(provisioners, nodes, named)
+	leaving := removalOf(provisioners, nodes, named)
 	if len(leaving.names) == 0 {
 		return nil
 	}
@@ -77,30 +77,30 @@ func (k *Keeper) Drain(ctx context.Context, named []string, progress func(remain
 	return nil
 }
 
-// departure is what leaves with some Provisioners.
-type departure struct {
+// removal lists what Drain removes.
+type removal struct {
 	names     []string // of the Provisioners, sorted
 	nodes     int      // of all of them
 	ownerless []string // nodes whose Provisioner is gone
 }
 
-func leavingOf(provisioners []unstructured.Unstructured, nodes []corev1.Node, named []string) (out departure) {
-	goes := map[string]bool{} // by the name of a Provisioner that is there
+func removalOf(provisioners []unstructured.Unstructured, nodes []corev1.Node, named []string) (out removal) {
+	removed := map[string]bool{} // by the name of an existing Provisioner
 	for i := range provisioners {
 		p := &provisioners[i]
-		goes[p.GetName()] = p.GetDeletionTimestamp() != nil || slices.Contains(named, p.GetName())
-		if goes[p.GetName()] {
+		removed[p.GetName()] = p.GetDeletionTimestamp() != nil || slices.Contains(named, p.GetName())
+		if removed[p.GetName()] {
 			out.names = append(out.names, p.GetName())
 		}
 	}
 	for i := range nodes {
 		owner := nodes[i].Labels[api.LabelProvisioner]
-		switch leaves, exists := goes[owner]; {
+		switch ownerRemoved, exists := removed[owner]; {
 		case !exists:
 			out.ownerless = append(out.ownerless, nodes[i].Name)
 			out.names = append(out.names, owner)
 			out.nodes++
-		case leaves:
+		case ownerRemoved:
 			out.nodes++
 		}
 	}
@@ -152,7 +152,7 @@ func (k *Keeper) releaseNode(ctx context.Context, name string) error {
 		return err
 	})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("let go of node %s: %w", name, err)
+		return fmt.Errorf("remove the finalizer of node %s: %w", name, err)
 	}
 	return nil
 }
@@ -193,7 +193,7 @@ func (k *Keeper) unmarkPod(ctx context.Context, listed *corev1.Pod) error {
 		return err
 	})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("take the deletion cost off pod %s/%s: %w", listed.Namespace, listed.Name, err)
+		return fmt.Errorf("remove the deletion cost of pod %s/%s: %w", listed.Namespace, listed.Name, err)
 	}
 	return nil
 }
@@ -213,7 +213,7 @@ func (k *Keeper) releaseProvisioner(ctx context.Context, name string) error {
 		return err
 	})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("let go of Provisioner %s: %w", name, err)
+		return fmt.Errorf("remove the finalizer of Provisioner %s: %w", name, err)
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ import (
 func (k *Keeper) Remove(ctx context.Context, objects []*unstructured.Unstructured) (kept []string, err error) {
 	for _, object := range slices.Backward(objects) {
 		if object.GetKind() == "Namespace" {
-			if kept, err = k.inhabitants(ctx, object.GetName()); err != nil {
+			if kept, err = k.otherObjects(ctx, object.GetName()); err != nil {
 				return nil, err
 			}
 			if len(kept) > 0 {
@@ -53,9 +53,9 @@ func (k *Keeper) remove(ctx context.Context, object *unstructured.Unstructured) 
 	})
 	if err != nil && live != nil {
 		if errors.Is(ctx.Err(), context.Canceled) {
-			return fmt.Errorf("the wait for %s to go was interrupted", title(object))
+			return fmt.Errorf("the wait for the deletion of %s was interrupted", title(object))
 		}
-		return fmt.Errorf("%s is not gone in time\n  its finalizers: %s%s", title(object), strings.Join(live.GetFinalizers(), ", "), reasons(live))
+		return fmt.Errorf("%s was not deleted in time\n  its finalizers: %s%s", title(object), strings.Join(live.GetFinalizers(), ", "), reasons(live))
 	}
 	if err != nil {
 		return fmt.Errorf("wait until %s is gone: %w", title(object), cmp.Or(unread, err))
@@ -76,8 +76,8 @@ func reasons(object *unstructured.Unstructured) string {
 	return out.String()
 }
 
-// inhabited are the kinds by which somebody else's use of a namespace is seen.
-var inhabited = []schema.GroupVersionResource{
+// namespacedKinds are the kinds whose objects show that a namespace is in use.
+var namespacedKinds = []schema.GroupVersionResource{
 	{Version: "v1", Resource: "pods"}, {Version: "v1", Resource: "services"}, {Version: "v1", Resource: "secrets"},
 	{Version: "v1", Resource: "configmaps"}, {Version: "v1", Resource: "persistentvolumeclaims"},
 	{Version: "v1", Resource: "serviceaccounts"}, {Group: "apps", Version: "v1", Resource: "deployments"},
@@ -85,21 +85,21 @@ var inhabited = []schema.GroupVersionResource{
 	{Group: "batch", Version: "v1", Resource: "jobs"}, {Group: "batch", Version: "v1", Resource: "cronjobs"},
 }
 
-// bornWith are objects that every namespace has.
-var bornWith = []string{"configmaps/kube-root-ca.crt", "serviceaccounts/default"}
+// defaultObjects are in every namespace.
+var defaultObjects = []string{"configmaps/kube-root-ca.crt", "serviceaccounts/default"}
 
-func (k *Keeper) inhabitants(ctx context.Context, namespace string) (out []string, err error) {
-	for _, resource := range inhabited {
+func (k *Keeper) otherObjects(ctx context.Context, namespace string) (out []string, err error) {
+	for _, resource := range namespacedKinds {
 		list, err := call.Get(ctx, func(ctx context.Context) (*unstructured.UnstructuredList, error) {
 			return k.objects.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{})
 		})
 		if err != nil {
-			return nil, fmt.Errorf("look who else uses the namespace %s: %w", namespace, err)
+			return nil, fmt.Errorf("list the %s in namespace %s: %w", resource.Resource, namespace, err)
 		}
 		for _, object := range list.Items {
 			name := resource.Resource + "/" + object.GetName()
-			helm := strings.HasPrefix(name, "secrets/sh.helm.release.v1.") // the records of a release that was taken over
-			if !slices.Contains(bornWith, name) && !helm && object.GetDeletionTimestamp() == nil {
+			helm := strings.HasPrefix(name, "secrets/sh.helm.release.v1.") // left by a Helm release that was taken over
+			if !slices.Contains(defaultObjects, name) && !helm && object.GetDeletionTimestamp() == nil {
 				out = append(out, name)
 			}
 		}

@@ -24,7 +24,7 @@ func ending(ctx context.Context) string {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return "the wait was interrupted"
 	}
-	return "it is not up in time"
+	return "it did not become ready in time"
 }
 
 // errNone means that there is no Deployment.
@@ -38,10 +38,10 @@ func (k *Keeper) Status(ctx context.Context, namespace, name string, now time.Ti
 		return k.typed.AppsV1().Deployments(namespace).Get(ctx, name, metav1.GetOptions{})
 	})
 	if apierrors.IsNotFound(err) {
-		return s, fmt.Errorf("look at Deployment %s/%s: %w", namespace, name, errNone)
+		err = errNone
 	}
 	if err != nil {
-		return s, fmt.Errorf("look at Deployment %s/%s: %w", namespace, name, err)
+		return s, fmt.Errorf("read Deployment %s/%s: %w", namespace, name, err)
 	}
 	pods, err := call.Get(ctx, func(ctx context.Context) (*corev1.PodList, error) {
 		return k.typed.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(d.Spec.Selector)})
@@ -100,13 +100,13 @@ func waiting(d *appsv1.Deployment, leader string) string {
 	s := d.Status
 	switch {
 	case s.ObservedGeneration < d.Generation:
-		return "the Deployment is yet to be looked at by its controller"
+		return "the Deployment's controller has not seen the change yet"
 	case s.UpdatedReplicas < wanted:
-		return fmt.Sprintf("%d of %d replicas are new", s.UpdatedReplicas, wanted)
+		return fmt.Sprintf("%d of %d replicas are updated", s.UpdatedReplicas, wanted)
 	case s.AvailableReplicas < wanted:
 		return fmt.Sprintf("%d of %d replicas are available", s.AvailableReplicas, wanted)
 	case s.Replicas > s.UpdatedReplicas:
-		return fmt.Sprintf("%d old replicas are there still", s.Replicas-s.UpdatedReplicas)
+		return fmt.Sprintf("%d old replicas still exist", s.Replicas-s.UpdatedReplicas)
 	case leader == "":
 		return "no replica leads"
 	}

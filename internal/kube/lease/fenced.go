@@ -41,7 +41,7 @@ func (l *fencedLock) Update(ctx context.Context, record resourcelock.LeaderElect
 
 func (l *fencedLock) write(ctx context.Context, record resourcelock.LeaderElectionRecord, write func(context.Context, resourcelock.LeaderElectionRecord) error) error {
 	if record.HolderIdentity != l.Identity() {
-		l.fence.Close("it gives the lease back")
+		l.fence.Close("it releases the lease")
 	}
 	asked := l.fence.Now()
 	if err := write(ctx, record); err != nil {

@@ -91,7 +91,7 @@ func (e *election) refuseRivals(ctx context.Context) error {
 		return err
 	}
 	rival, err := w.await(ctx)
-	if err != nil || rival == (sighting{}) {
+	if err != nil || rival == (heldLease{}) {
 		return err
 	}
 	return fmt.Errorf("%w: %s holds the lease %s. Both would act on the same Provisioners and nodes: remove one of the installations",
@@ -103,7 +103,7 @@ func (e *election) refuseRivals(ctx context.Context) error {
 func (e *election) reach(ctx context.Context, w *Watch) error {
 	backoff := wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.2, Steps: 10, Cap: 30 * time.Second}
 	for {
-		err := w.Look(ctx)
+		err := w.Poll(ctx)
 		var answer apierrors.APIStatus
 		if err == nil || errors.As(err, &answer) && !call.Passing(err) {
 			return err

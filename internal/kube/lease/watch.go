@@ -29,12 +29,12 @@ type Watch struct {
 	own    string // namespace whose Lease is ignored
 
 	mu     sync.Mutex
-	looked time.Time
-	seen   map[string]sighting // by namespace
+	polled time.Time
+	seen   map[string]heldLease // by namespace
 }
 
-// sighting is a Lease that is held, and since when it has been as it is.
-type sighting struct {
+// heldLease is a Lease that has a holder.
+type heldLease struct {
 	holder, lease string
 	renewed       time.Time
 	lasts         time.Duration // without a renewal
@@ -42,17 +42,17 @@ type sighting struct {
 	lives         bool          // it was taken or renewed after the first poll
 }
 
-// String says who holds the Lease.
-func (s sighting) String() string { return fmt.Sprintf("%s renews the Lease %s", s.holder, s.lease) }
+// String says who renews the Lease.
+func (s heldLease) String() string { return fmt.Sprintf("%s renews the Lease %s", s.holder, s.lease) }
 
 // NewWatch returns a Watch of the Leases of a name. It makes no request.
 func NewWatch(client kubernetes.Interface, name string) *Watch {
 	return &Watch{client: client, name: name}
 }
 
-// Look sees the Leases as they are now.
-func (w *Watch) Look(ctx context.Context) error {
-	// The role allows to list leases of this name only.
+// Poll reads the Leases.
+func (w *Watch) Poll(ctx context.Context) error {
+	// The agent's role allows it to list only Leases of this name.
 	leases, err := call.Get(ctx, func(ctx context.Context) (*coordinationv1.LeaseList, error) {
 		return w.client.CoordinationV1().Leases(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + w.name})
 	})
@@ -66,35 +66,35 @@ func (w *Watch) Look(ctx context.Context) error {
 func (w *Watch) see(leases []coordinationv1.Lease, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	seen := map[string]sighting{}
+	seen := map[string]heldLease{}
 	for _, l := range leases {
 		holder := ptr.Deref(l.Spec.HolderIdentity, "")
 		if holder == "" || l.Namespace == w.own {
 			continue
 		}
-		s := sighting{
+		s := heldLease{
 			holder: holder, lease: l.Namespace + "/" + w.name, renewed: ptr.Deref(l.Spec.RenewTime, metav1.MicroTime{}).Time,
 			lasts: time.Duration(ptr.Deref(l.Spec.LeaseDurationSeconds, int32(leaseDuration/time.Second))) * time.Second,
-			since: now, lives: !w.looked.IsZero(),
+			since: now, lives: !w.polled.IsZero(),
 		}
 		if was := w.seen[l.Namespace]; was.holder == s.holder && was.renewed.Equal(s.renewed) {
 			s.since, s.lives = was.since, was.lives
 		}
 		seen[l.Namespace] = s
 	}
-	w.seen, w.looked = seen, now
+	w.seen, w.polled = seen, now
 }
 
-// blindAfter is for how long the last look at the Leases is believed.
-const blindAfter = 4 * leaseDuration
+// outdatedAfter is how long the result of a poll is used.
+const outdatedAfter = 4 * leaseDuration
 
 // Leads says who may be leading, as in "karpenter-1 renews the Lease
-// kube-system/karpenter-leader-election"; nothing if nobody does. It reports false where
-// nobody has looked for a minute.
-func (w *Watch) Leads(now time.Time) (string, bool) {
+// kube-system/karpenter-leader-election", and nothing if nobody is. It is not known if no poll has
+// succeeded for a minute.
+func (w *Watch) Leads(now time.Time) (holder string, known bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if now.Sub(w.looked) > blindAfter {
+	if now.Sub(w.polled) > outdatedAfter {
 		return "", false
 	}
 	for _, namespace := range slices.Sorted(maps.Keys(w.seen)) {
@@ -105,27 +105,27 @@ func (w *Watch) Leads(now time.Time) (string, bool) {
 	return "", true
 }
 
-// await looks until a holder is known to live, which is returned, or none does. A Lease
-// that is held costs the time after which it would run out. Each of the two ends in time
-// only if somebody has looked before.
-func (w *Watch) await(ctx context.Context) (sighting, error) {
+// await polls until it knows a live holder, which it returns, or that there is none. For a Lease
+// with a dead holder, it waits until the Lease expires. Somebody must have polled before.
+func (w *Watch) await(ctx context.Context) (heldLease, error) {
 	for {
 		if s, known := w.living(time.Now()); known {
 			return s, nil
 		}
 		select {
 		case <-ctx.Done():
-			return sighting{}, ctx.Err()
+			return heldLease{}, ctx.Err()
 		case <-time.After(retryPeriod / 4):
 		}
-		if err := w.Look(ctx); err != nil {
-			return sighting{}, err
+		if err := w.Poll(ctx); err != nil {
+			return heldLease{}, err
 		}
 	}
 }
 
-// living returns a holder that lives, or none, once that is known.
-func (w *Watch) living(now time.Time) (s sighting, known bool) {
+// living returns a Lease with a live holder, or an empty one if there is none, and whether that is
+// known yet.
+func (w *Watch) living(now time.Time) (s heldLease, known bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	known = true
@@ -136,7 +136,7 @@ func (w *Watch) living(now time.Time) (s sighting, known bool) {
 		}
 		known = known && now.Sub(s.since) > s.lasts+retryPeriod
 	}
-	return sighting{}, known
+	return heldLease{}, known
 }
 
 // Holder says who renews a Lease of the name in any namespace, as in "karpenter-1 renews the Lease
@@ -145,19 +145,19 @@ func (w *Watch) living(now time.Time) (s sighting, known bool) {
 func Holder(ctx context.Context, access *rest.Config, name string) (string, error) {
 	client, err := kubernetes.NewForConfig(access)
 	if err != nil {
-		return "", fmt.Errorf("make a client: %w", err)
+		return "", fmt.Errorf("create a client: %w", err)
 	}
 	w := NewWatch(client, name)
-	err = w.Look(ctx)
+	err = w.Poll(ctx)
 	var answer apierrors.APIStatus
 	if err != nil && !errors.As(err, &answer) {
-		return "", fmt.Errorf("the cluster at %s does not answer; --kubeconfig and --kube-context choose another one: %w", access.Host, err)
+		return "", fmt.Errorf("the cluster at %s does not answer; choose another with --kubeconfig and --kube-context: %w", access.Host, err)
 	}
 	if err != nil {
 		return "", err
 	}
 	s, err := w.await(ctx)
-	if err != nil || s == (sighting{}) {
+	if err != nil || s == (heldLease{}) {
 		return "", err
 	}
 	return s.String(), nil

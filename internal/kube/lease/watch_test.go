@@ -86,7 +86,7 @@ func TestWatch(t *testing.T) {
 // Somebody who names a cluster that is gone is told which flag names another.
 func TestHolderNamesTheFlag(t *testing.T) {
 	gone := &rest.Config{Host: "https://127.0.0.1:1"}
-	if _, err := Holder(t.Context(), gone, "karpenter"); err == nil || !strings.Contains(err.Error(), "https://127.0.0.1:1 does not answer; --kubeconfig") {
+	if _, err := Holder(t.Context(), gone, "karpenter"); err == nil || !strings.Contains(err.Error(), "https://127.0.0.1:1 does not answer; choose another with --kubeconfig") {
 		t.Errorf("of a cluster that is gone: %v", err)
 	}
 }

@@ -33,7 +33,7 @@ func each[L runtime.Object, T any](ctx context.Context, o metav1.ListOptions, li
 	err := pages.EachListItem(ctx, o, func(object runtime.Object) error {
 		item, ok := object.(any).(*T)
 		if !ok {
-			return fmt.Errorf("the list holds %T", object)
+			return fmt.Errorf("the list contains an object of type %T", object)
 		}
 		use(item)
 		return nil
@@ -77,7 +77,7 @@ func readNodePools(ctx context.Context, client kubernetes.Interface, custom dyna
 		if apierrors.IsForbidden(err) {
 			// The API server also returns Forbidden for kinds that it does not serve.
 			if isServed(client, kind) {
-				out.Hidden = append(out.Hidden, fmt.Sprintf("%s are not seen: %v", kind, err))
+				out.Hidden = append(out.Hidden, fmt.Sprintf("%s could not be read: %v", kind, err))
 			}
 			continue
 		}

@@ -150,7 +150,7 @@ func TestTakeWithoutRights(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(got.Hidden) != test.hidden || test.hidden > 0 && !strings.HasPrefix(got.Hidden[0], "nodepools.karpenter.sh are not seen: ") {
+			if len(got.Hidden) != test.hidden || test.hidden > 0 && !strings.HasPrefix(got.Hidden[0], "nodepools.karpenter.sh could not be read: ") {
 				t.Errorf("hidden: %v", got.Hidden)
 			}
 		})

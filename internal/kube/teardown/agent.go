@@ -14,20 +14,16 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
 )
 
-// LeaseName is the name of the agent's leader election Lease, in whatever
-// namespace the agent is installed.
-const LeaseName = install.LeaseName
-
-// clockSkew is how far this machine's clock may be behind or ahead.
+// clockSkew is by how much the clocks of this machine and of the agent may differ.
 const clockSkew = 15 * time.Second
 
 // AgentAlive reports whether an agent in any namespace holds its Lease at the given time.
 func (w *Watch) AgentAlive(ctx context.Context, now time.Time) (bool, error) {
 	leases, err := call.Get(ctx, func(ctx context.Context) (*coordinationv1.LeaseList, error) {
-		return w.client.CoordinationV1().Leases(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + LeaseName})
+		return w.client.CoordinationV1().Leases(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + install.LeaseName})
 	})
 	if err != nil {
-		return false, fmt.Errorf("list the leases named %s: %w", LeaseName, err)
+		return false, fmt.Errorf("list the leases named %s: %w", install.LeaseName, err)
 	}
 	for i := range leases.Items {
 		if Held(&leases.Items[i], now) {

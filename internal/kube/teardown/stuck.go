@@ -31,7 +31,7 @@ func (w *Watch) stuck(ctx context.Context, provisioner string) error {
 	}
 	nodes, err := w.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: labels.Set{api.LabelProvisioner: provisioner}.String()})
 	if err != nil {
-		return fmt.Errorf("wait for provisioner %q to go: %w: list its nodes: %w", provisioner, interrupted, err)
+		return fmt.Errorf("wait for the deletion of provisioner %q: %w: list its nodes: %w", provisioner, interrupted, err)
 	}
 	budgets := w.closedBudgets(ctx)
 	for i := range nodes.Items {

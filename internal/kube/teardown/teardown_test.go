@@ -19,6 +19,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/teardown"
 )
 
@@ -26,7 +27,7 @@ func TestAgentAlive(t *testing.T) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	lease := func(holder string, renewed time.Duration) *coordinationv1.Lease {
 		return &coordinationv1.Lease{
-			ObjectMeta: metav1.ObjectMeta{Name: teardown.LeaseName, Namespace: "packhorse"},
+			ObjectMeta: metav1.ObjectMeta{Name: install.LeaseName, Namespace: "packhorse"},
 			Spec: coordinationv1.LeaseSpec{
 				HolderIdentity: ptr.To(holder), LeaseDurationSeconds: ptr.To[int32](15), RenewTime: &metav1.MicroTime{Time: now.Add(renewed)},
 			},
@@ -39,7 +40,7 @@ func TestAgentAlive(t *testing.T) {
 		"renewed a moment ago": {lease("agent-0", -2*time.Second), true},
 		"renewed long ago":     {lease("agent-0", -time.Minute), false},
 		"given back":           {lease("", -2*time.Second), false},
-		"never held":           {&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: teardown.LeaseName, Namespace: "packhorse"}}, false},
+		"never held":           {&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: install.LeaseName, Namespace: "packhorse"}}, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -131,14 +132,14 @@ func TestWait(t *testing.T) {
 		"gone after a while": {fake.NewClientset(), none, gone{after: 3}, "", [][]string{nil}},
 		"its nodes stay": {
 			fake.NewClientset(node), one, gone{after: 3},
-			"it is not gone in time\n  node n; not marked for deletion", [][]string{{"n"}},
+			"it was not deleted in time\n  node n; not marked for deletion", [][]string{{"n"}},
 		},
 		"the object stays": {
 			fake.NewClientset(), none, gone{after: 1000},
-			"it is not gone in time\n  its finalizers: karpenter.sh/termination", [][]string{nil},
+			"it was not deleted in time\n  its finalizers: karpenter.sh/termination", [][]string{nil},
 		},
 		"the API server stays away": {
-			fake.NewClientset(), none, gone{err: errors.New("refused")}, `wait for provisioner "p" to go: refused`, nil,
+			fake.NewClientset(), none, gone{err: errors.New("refused")}, `wait for the deletion of provisioner "p": refused`, nil,
 		},
 	}
 	for name, tt := range tests {

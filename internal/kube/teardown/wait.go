@@ -53,7 +53,7 @@ func (w *Watch) Wait(ctx context.Context, provisioner string, progress func(rema
 	var reported []string
 	failures := 0
 	for first := true; ; first = false {
-		gone, remaining, err := w.look(ctx, provisioner)
+		gone, remaining, err := w.poll(ctx, provisioner)
 		switch {
 		case err == nil && gone && len(remaining) == 0:
 			return nil
@@ -65,7 +65,7 @@ func (w *Watch) Wait(ctx context.Context, provisioner string, progress func(rema
 			}
 		case ctx.Err() == nil:
 			if failures++; failures == maxFailures {
-				return fmt.Errorf("wait for provisioner %q to go: %w", provisioner, err)
+				return fmt.Errorf("wait for the deletion of provisioner %q: %w", provisioner, err)
 			}
 		}
 		select {
@@ -76,8 +76,8 @@ func (w *Watch) Wait(ctx context.Context, provisioner string, progress func(rema
 	}
 }
 
-// look reports whether the object is gone, and the names of the nodes that are not.
-func (w *Watch) look(ctx context.Context, provisioner string) (gone bool, remaining []string, err error) {
+// poll returns whether the Provisioner is gone, and the names of its remaining nodes.
+func (w *Watch) poll(ctx context.Context, provisioner string) (gone bool, remaining []string, err error) {
 	_, err = w.reader.Get(ctx, provisioner)
 	if err != nil && !isGone(err) {
 		return false, nil, err
@@ -114,9 +114,9 @@ type StuckNode struct {
 
 // Error lists everything that remains, with a line for each node.
 func (e *StuckError) Error() string {
-	lines := []string{"it is not gone in time"}
+	lines := []string{"it was not deleted in time"}
 	if e.Interrupted {
-		lines[0] = "the wait was interrupted; its removal goes on in the cluster"
+		lines[0] = "the wait was interrupted; the deletion continues in the cluster"
 	}
 	if len(e.Finalizers) > 0 {
 		lines = append(lines, "  its finalizers: "+strings.Join(e.Finalizers, ", "))

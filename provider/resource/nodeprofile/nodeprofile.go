@@ -99,7 +99,7 @@ func (Kind) AwaitGone(ctx context.Context, r customresource.Removal) error {
 	})
 	// The time limit may have passed during a request.
 	if err != nil && ctx.Err() != nil && seen != nil {
-		return fmt.Errorf("it is not gone in time, held by the finalizers %s: %w", strings.Join(seen.GetFinalizers(), ", "), err)
+		return fmt.Errorf("it was not deleted in time, held by the finalizers %s: %w", strings.Join(seen.GetFinalizers(), ", "), err)
 	}
 	return err
 }

@@ -38,7 +38,7 @@ func TestAwaitGoneNamesTheFinalizers(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		err := nodeprofile.Kind{}.AwaitGone(ctx, customresource.Removal{Name: "a", Objects: &held{}})
-		if err == nil || !strings.Contains(err.Error(), "not gone in time, held by the finalizers example.com/hold") {
+		if err == nil || !strings.Contains(err.Error(), "not deleted in time, held by the finalizers example.com/hold") {
 			t.Errorf("AwaitGone() = %v, want what holds it", err)
 		}
 	})
