@@ -211,7 +211,8 @@ func TestDeletePod(t *testing.T) {
 // A pod that has changed since it was seen stays: a kubelet may have started it.
 func TestRemovePod(t *testing.T) {
 	c := connect(t)
-	pod := newPod(t, namespace(t), "web", nil)
+	// The default scheduler would change the pod's conditions.
+	pod := newPod(t, namespace(t), "web", func(p *corev1.Pod) { p.Spec.SchedulerName = "none" })
 	seen := cluster.Pod{PodKey: keyOf(pod), Version: pod.ResourceVersion}
 	pod.Status.Phase = corev1.PodRunning
 	pod, err := admin.CoreV1().Pods(pod.Namespace).UpdateStatus(t.Context(), pod, metav1.UpdateOptions{})
