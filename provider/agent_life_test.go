@@ -89,27 +89,27 @@ func TestAgentReplacedAfterAFailedCreationDeletesNothingOfOthers(t *testing.T) {
 	if err == nil {
 		t.Fatalf("the apply succeeds without a node: %s", said)
 	}
-	says(t, said, "it is not up in time", "agent agent-tainted/agent-tainted is installed in part", "The next apply goes on from here")
+	says(t, said, "it did not become ready in time", "agent agent-tainted/agent-tainted is only partly installed", "The next apply completes the installation")
 	namespace, err := kube.CoreV1().Namespaces().Get(t.Context(), "agent-tainted", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	says(t, c.run(t, "plan"), "is tainted, so", "1 to add, 0 to change, 1 to destroy", "its Deployment is created again")
+	says(t, c.run(t, "plan"), "is tainted, so", "1 to add, 0 to change, 1 to destroy", "the apply creates its Deployment again")
 	said, err = c.try(t, "apply", "-auto-approve")
 	if err == nil {
 		t.Fatalf("the second apply succeeds without a node: %s", said)
 	}
-	says(t, said, "it is not up in time")
+	says(t, said, "it did not become ready in time")
 	untouched()
 	if now, err := kube.CoreV1().Namespaces().Get(t.Context(), "agent-tainted", metav1.GetOptions{}); err != nil || now.UID != namespace.UID {
 		t.Errorf("the namespace was made anew: %v", err)
 	}
 
 	// The same goes for a destroy, which names what stays.
-	says(t, c.run(t, "plan", "-destroy"), "1 of the kind Provisioner, 1 of the kind AWSNodeTemplate and 0 nodes are there now",
-		"Provisioner survivor", "AWSNodeTemplate survivor", "stay, and the definitions with them")
-	says(t, c.run(t, "destroy", "-auto-approve"), "1 of the kind Provisioner, 1 of the kind AWSNodeTemplate stay", "Provisioner survivor")
+	says(t, c.run(t, "plan", "-destroy"), "there are 1 of the kind Provisioner, 1 of the kind AWSNodeTemplate and 0 nodes, and on_destroy is",
+		"Provisioner survivor", "AWSNodeTemplate survivor", "are kept, and so are the definitions")
+	says(t, c.run(t, "destroy", "-auto-approve"), "1 of the kind Provisioner, 1 of the kind AWSNodeTemplate are kept", "Provisioner survivor")
 	untouched()
 	if _, err := kube.AppsV1().Deployments("agent-tainted").Get(t.Context(), "agent-tainted", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the destroy has left the Deployment: %v", err)
@@ -149,7 +149,7 @@ func TestAgentIsNotDestroyedUnderNodesOfOthers(t *testing.T) {
 		t.Fatalf("the apply succeeds without a node: %s", said)
 	}
 	addNode(t, "occupied", "occupied-1")
-	says(t, c.run(t, "plan", "-destroy"), "while such a provisioner has nodes, the destroy is refused", "node occupied-1; provisioner occupied")
+	says(t, c.run(t, "plan", "-destroy"), "while such a provisioner has nodes, the destroy fails", "node occupied-1; provisioner occupied")
 	said, err := c.try(t, "destroy", "-auto-approve")
 	if err == nil {
 		t.Fatalf("the destroy succeeds: %s", said)
@@ -187,7 +187,7 @@ func TestAgentThatIsScaledToNothing(t *testing.T) {
 	scale()
 	says(t, c.run(t, "plan"), "~ replicas = 0 -> 2")
 	said, err := c.try(t, "apply", "-auto-approve")
-	if err == nil || !strings.Contains(said, "it is not up in time") {
+	if err == nil || !strings.Contains(said, "it did not become ready in time") {
 		t.Errorf("the apply: %v\n%s", err, said)
 	}
 	live, err := kube.AppsV1().Deployments("agent-scaled").Get(t.Context(), "agent-scaled", metav1.GetOptions{})

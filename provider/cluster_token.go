@@ -48,7 +48,7 @@ func (t *clusterToken) Configure(_ context.Context, req ephemeral.ConfigureReque
 func (t *clusterToken) Open(ctx context.Context, _ ephemeral.OpenRequest, resp *ephemeral.OpenResponse) {
 	token, err := t.session.Token(t.session.Mask(ctx))
 	if err != nil {
-		resp.Diagnostics.AddError("no token: "+err.Error(), "Tokens are minted for the EKS cluster that the provider block's `cluster_name` names.")
+		resp.Diagnostics.AddError("no token: "+err.Error(), "The provider mints tokens for the EKS cluster that `cluster_name` in the provider block names.")
 		return
 	}
 	resp.Diagnostics.Append(resp.Result.Set(ctx, clusterTokenModel{

@@ -56,7 +56,7 @@ func TestPlanFindsNamesThatAreTakenInAWS(t *testing.T) {
 		{"a node role", inAWS(node, "a", theirs, ""), "IAM role theirs-in-aws exists already"},
 		{"an IRSA role", inAWS(irsa, "a", theirs, ""), `id = "theirs-in-aws"`},
 		{"a queue", inAWS(queue, "a", theirs, ""), "queue theirs-in-aws exists already"},
-		{"a profile of another role", inAWS(node, "a", "new", `instance_profile = "theirs-in-aws"`), "instance_profile: instance profile theirs-in-aws exists already and gives machines the role theirs-in-aws"},
+		{"a profile of another role", inAWS(node, "a", "new", `instance_profile = "theirs-in-aws"`), "instance_profile: instance profile theirs-in-aws exists already and has the role theirs-in-aws"},
 		{"two roles of different kinds", inAWS(node, "a", "twice", "") + inAWS(irsa, "b", "twice", ""), `two resources declare the IAM role "twice"`},
 		{"two profiles", inAWS(node, "a", "new", "") + inAWS(node, "b", "newer", `instance_profile = "new"`), `two resources declare the instance profile "new"`},
 		{"two queues", inAWS(queue, "a", "twice", "") + inAWS(queue, "b", "twice", ""), `two resources declare the queue "twice"`},

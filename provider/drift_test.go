@@ -41,15 +41,15 @@ func TestDriftIsAnOrdinaryDiff(t *testing.T) {
 	const name = "drifting"
 	for title, c := range map[string]struct{ arguments, patch, plan, warning, field string }{
 		"a number": {
-			"weight = 10", `{"spec":{"weight":20}}`, "weight = 20 -> 10", `weight: "kubectl-patch" has set it to 20; apply makes it 10`, "weight",
+			"weight = 10", `{"spec":{"weight":20}}`, "weight = 20 -> 10", `weight: field manager "kubectl-patch" has set it to 20; an apply sets it to 10`, "weight",
 		},
 		"an entry": {
 			"limits = { cpu = \"100\" }", `{"spec":{"limits":{"resources":{"cpu":"7"}}}}`, `"cpu" = "7" -> "100"`,
-			`limits["cpu"]: "kubectl-patch" has set it to "7"; apply makes it "100"`, "limits",
+			`limits["cpu"]: field manager "kubectl-patch" has set it to "7"; an apply sets it to "100"`, "limits",
 		},
 		"a list": {
 			"instance_types = [\"m5.large\", \"m5.xlarge\"]", `{"spec":{"instanceTypes":["m5.large"]}}`, `"m5.xlarge"`,
-			`instance_types: "kubectl-patch" has set it to ["m5.large"]; apply makes it ["m5.large","m5.xlarge"]`, "instance_types",
+			`instance_types: field manager "kubectl-patch" has set it to ["m5.large"]; an apply sets it to ["m5.large","m5.xlarge"]`, "instance_types",
 		},
 	} {
 		t.Run(title, func(t *testing.T) {

@@ -33,7 +33,7 @@ func TestIAMIsCheckedAtPlan(t *testing.T) {
 		"a policy's name":               {account(`policy_arns = ["ReadOnlyAccess"]`), `policy_arns: "ReadOnlyAccess" must be the ARN of a managed policy`},
 		"a boundary's name":             {account(`permissions_boundary = "boundary"`), `permissions_boundary: "boundary" must be the ARN`},
 		"a reserved tag":                {account(`tags = { "aws:team" = "a" }`), `tags["aws:team"]: the prefix aws: is reserved by AWS`},
-		"a tag's letters":               {account(`tags = { team = "a!" }`), `tags["team"]: the value "a!" may hold`},
+		"a tag's letters":               {account(`tags = { team = "a!" }`), `tags["team"]: the value "a!" may only contain`},
 		"a default tag":                 {lookingAhead(`default_tags = { "AWS:team" = "a" }`) + declared, `default_tags["AWS:team"]: the prefix aws: is reserved`},
 		"a cluster":                     {account(`cluster_name = "*"`), `cluster_name: "*" must be the name of an EKS cluster`},
 		"a policy without an effect":    {account(`policies = { a = jsonencode({ Statement = [{ Action = "s3:*", Resource = "*" }] }) }`), `policies["a"]: statement 1: its Effect "" must be Allow or Deny`},

@@ -92,14 +92,14 @@ func TestFunctions(t *testing.T) {
 
 func TestFunctionsSayWhatIsWrong(t *testing.T) {
 	tests := map[string]struct{ expression, want string }{
-		"no quantity":      {`provider::packhorse::parse_quantity("2 cores")`, `"2 cores" is no quantity`},
-		"no instance type": {`provider::packhorse::instance_type_parts("large")`, `"large" is no instance type`},
+		"no quantity":      {`provider::packhorse::parse_quantity("2 cores")`, `"2 cores" is not a quantity`},
+		"no instance type": {`provider::packhorse::instance_type_parts("large")`, `"large" is not an instance type`},
 		"a contradiction": {
 			`provider::packhorse::requirements_intersect([{ key = "a", operator = "In", values = ["b"] }], [{ key = "a", operator = "DoesNotExist" }])`,
 			`a DoesNotExist contradicts In [b]: no value meets both`,
 		},
-		"no ARN":            {`provider::packhorse::trust_policy("issuer", "a/b")`, `is no ARN of an IAM OIDC provider`},
-		"a pattern":         {`provider::packhorse::trust_policy("arn:aws:iam::123456789012:oidc-provider/i", "a/*")`, `"a/*" is no ServiceAccount`},
+		"no ARN":            {`provider::packhorse::trust_policy("issuer", "a/b")`, `is not the ARN of an IAM OIDC provider`},
+		"a pattern":         {`provider::packhorse::trust_policy("arn:aws:iam::123456789012:oidc-provider/i", "a/*")`, `"a/*" is not a ServiceAccount`},
 		"no ServiceAccount": {`provider::packhorse::trust_policy("arn:aws:iam::123456789012:oidc-provider/i")`, `name at least one ServiceAccount`},
 		"no name":           {`provider::packhorse::from_karpenter_yaml("apiVersion: karpenter.sh/v1\nkind: NodePool")`, `a document of kind "NodePool" has no metadata.name`},
 	}

@@ -153,7 +153,7 @@ func TestInterruptionQueueRefuses(t *testing.T) {
 	}()
 	tests := map[string]struct{ config, want string }{
 		"a queue that exists": {queueConfig("theirs", ""), "queue theirs exists already"},
-		"a name":              {queueConfig("no spaces", ""), "may hold 1 to 80 letters, digits, hyphens and underscores"},
+		"a name":              {queueConfig("no spaces", ""), "must consist of 1 to 80 letters, digits, hyphens and underscores"},
 		"a long name":         {queueConfig(strings.Repeat("q", 50), ""), "is too long: the rule"},
 		"a long prefix":       {queueConfig("q", "rule_prefix = \""+strings.Repeat("p", 44)+"\""), "Set a `rule_prefix` of at most 43 characters"},
 		"a retention":         {queueConfig("q", "message_retention_seconds = 30"), "value must be between 60 and 1209600"},

@@ -271,14 +271,14 @@ func TestIRSARoleFollowsTheClustersIssuer(t *testing.T) {
 
 func TestIRSARoleInvalid(t *testing.T) {
 	tests := map[string]struct{ arguments, want string }{
-		"no node roles": {agentAccount + "\n preset = \"agent\"", `node_roles: needed by preset = "agent"`},
+		"no node roles": {agentAccount + "\n preset = \"agent\"", `node_roles: required by preset = "agent"`},
 		"node roles without the preset": {
 			agentAccount + "\n node_roles = [\"node\"]", `node_roles: has no effect without preset = "agent"`,
 		},
 		"a wildcard":        {`service_accounts = [{ namespace = "*", name = "a" }]`, `without wildcards`},
 		"no accounts":       {`service_accounts = []`, `at least 1`},
 		"a plain issuer":    {agentAccount + "\n oidc_issuer_url = \"http://example.com\"", `must begin with https://`},
-		"a reserved policy": {agentAccount + "\n policies = { packhorse-launch = \"{}\" }", `the name "packhorse-launch" is taken by the preset`},
+		"a reserved policy": {agentAccount + "\n policies = { packhorse-launch = \"{}\" }", `the name "packhorse-launch" is reserved for the preset`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -94,7 +94,7 @@ func TestMoveRefusesOtherKinds(t *testing.T) {
 	c.run(t, "init")
 	c.run(t, "apply", "-auto-approve")
 	c.write(t, map[string]string{"main.tf": head + "moved {\n from = kubectl_manifest.test\n to = packhorse_provisioner.test\n}\nresource \"packhorse_provisioner\" \"test\" {\n name = \"a\"\n}\n"})
-	if out, err := c.try(t, "plan"); err == nil || !words("move to provisioner: the manifest holds v1 ConfigMap, not karpenter.sh/v1alpha5 Provisioner").MatchString(out) {
+	if out, err := c.try(t, "plan"); err == nil || !words("move to provisioner: the manifest is of v1 ConfigMap, not of karpenter.sh/v1alpha5 Provisioner").MatchString(out) {
 		t.Errorf("plan: %v\n%s", err, out)
 	}
 }

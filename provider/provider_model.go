@@ -64,7 +64,7 @@ func (m providerModel) role(diags *diag.Diagnostics) *session.AssumedRole {
 	if given["duration"] != "" {
 		length, err := time.ParseDuration(given["duration"])
 		if err != nil {
-			diags.AddAttributeError(path.Root("assume_role"), "assume_role.duration: "+err.Error(), `A duration such as "30m" or "1h".`)
+			diags.AddAttributeError(path.Root("assume_role"), "assume_role.duration: "+err.Error(), `Set a duration such as "30m" or "1h".`)
 		}
 		role.Duration = length
 	}

@@ -15,7 +15,7 @@ import (
 const defaultFieldManager = "packhorse-terraform"
 
 const providerDescription = "Declares node provisioning for EKS: provisioners and node profiles, and the roles and the queue that they need in AWS.\n\n" +
-	"The cluster is reached in exactly one way: by `cluster_name`, by `kubernetes`, or, if neither is set, by the kubeconfig that " +
+	"Set `cluster_name` or `kubernetes` to name the cluster. If you set neither, the provider uses the kubeconfig that " +
 	"`KUBE_CONFIG_PATH` names. All values may be known only after apply."
 
 // services are the AWS services whose endpoints can be set.
@@ -39,7 +39,7 @@ func providerSchema() schema.Schema {
 					"role_arn":     schema.StringAttribute{Required: true, MarkdownDescription: "ARN of the role.", Validators: []validator.String{attribute.Form(policy.RoleARN)}},
 					"session_name": optionalText("Name of the session. `terraform-provider-packhorse` by default."),
 					"external_id":  optionalText("External id that the role's trust policy requires."),
-					"duration":     optionalText("How long the session's credentials are valid, such as `30m`. One hour by default."),
+					"duration":     optionalText("How long the session's credentials are valid, such as `30m`. 15 minutes by default. The provider renews them before they expire."),
 				},
 			},
 			"default_tags": schema.MapAttribute{
@@ -68,9 +68,9 @@ func providerSchema() schema.Schema {
 			"plan_checks": schema.StringAttribute{
 				Optional:   true,
 				Validators: []validator.String{stringvalidator.OneOf(session.ChecksError, session.ChecksWarn, session.ChecksOff)},
-				MarkdownDescription: "How plans use the catalogue and the cluster to check a change. `warn`, the default: what " +
-					"cannot work is an error, and what is doubtful is a warning. `error`: both are errors. `off`: neither is " +
-					"checked.",
+				MarkdownDescription: "How plans use the catalogue and the cluster to check a change. With `warn`, the default, " +
+					"what cannot work is an error, and what is doubtful is a warning. With `error`, both are errors. With `off`, " +
+					"plans check neither.",
 			},
 			"catalogue_file": optionalText("Path of a saved catalogue of instance types and prices (CSV or JSON). Plans use it " +
 				"instead of AWS, for example in CI."),

@@ -39,20 +39,20 @@ func (d *clusterData) Schema(_ context.Context, _ datasource.SchemaRequest, resp
 		MarkdownDescription: "Returns what EKS knows about the cluster of the provider block's `cluster_name`: its endpoint, " +
 			"OIDC issuer, network and tags.",
 		Attributes: map[string]schema.Attribute{
-			"name":                  found("Name of the cluster."),
-			"arn":                   found("ARN of the cluster."),
-			"endpoint":              found("URL of its API server."),
-			"certificate_authority": found("Certificate authority of the API server, as PEM."),
-			"version":               found("Minor version of Kubernetes, such as `1.33`."),
-			"status":                found("Status of the cluster, such as `ACTIVE`."),
-			"oidc_issuer_url":       found("URL of its OIDC issuer."),
-			"oidc_provider_arn":     found("ARN of the issuer's IAM OIDC provider, whether or not it exists."),
-			"vpc_id":                found("Id of its VPC."),
-			"subnet_ids":            foundTexts("Ids of the subnets with which it was created, sorted."),
-			"security_group_ids":    foundTexts("Ids of its security groups, including the one that EKS created, sorted."),
-			"service_cidr":          found("CIDR range of its Services."),
-			"tags":                  foundMap("Tags of the cluster."),
-			"discovery_tags": foundMap("Selector for resources with the cluster's tag, which node profiles use by default: `{ " +
+			"name":                  computedText("Name of the cluster."),
+			"arn":                   computedText("ARN of the cluster."),
+			"endpoint":              computedText("URL of its API server."),
+			"certificate_authority": computedText("Certificate authority of the API server, as PEM."),
+			"version":               computedText("Minor version of Kubernetes, such as `1.33`."),
+			"status":                computedText("Status of the cluster, such as `ACTIVE`."),
+			"oidc_issuer_url":       computedText("URL of its OIDC issuer."),
+			"oidc_provider_arn":     computedText("ARN of the issuer's IAM OIDC provider, whether or not it exists."),
+			"vpc_id":                computedText("Id of its VPC."),
+			"subnet_ids":            computedTexts("Ids of the subnets with which it was created, sorted."),
+			"security_group_ids":    computedTexts("Ids of its security groups, including the one that EKS created, sorted."),
+			"service_cidr":          computedText("CIDR range of its Services."),
+			"tags":                  computedMap("Tags of the cluster."),
+			"discovery_tags": computedMap("Selector for resources with the cluster's tag, which node profiles use by default: `{ " +
 				"\"kubernetes.io/cluster/<name>\" = \"*\" }`."),
 		},
 	}
@@ -61,7 +61,7 @@ func (d *clusterData) Schema(_ context.Context, _ datasource.SchemaRequest, resp
 func (d *clusterData) Read(ctx context.Context, _ datasource.ReadRequest, resp *datasource.ReadResponse) {
 	facts, err := d.session.Facts(d.session.Mask(ctx))
 	if err != nil {
-		resp.Diagnostics.AddError("no facts about the cluster: "+err.Error(), "They are asked of EKS by the provider block's `cluster_name`.")
+		resp.Diagnostics.AddError("no facts about the cluster: "+err.Error(), "The provider asks EKS for the cluster that `cluster_name` in the provider block names.")
 		return
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, modelOfCluster(facts))...)

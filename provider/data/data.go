@@ -28,36 +28,39 @@ func (r *reader) Configure(_ context.Context, req datasource.ConfigureRequest, r
 	r.session = lifecycle.SharedSession(req.ProviderData, &resp.Diagnostics)
 }
 
-// The attribute forms of data sources. All but those named asked are computed.
+// noCatalogue is the advice if the catalogue cannot be read.
+const noCatalogue = "Instance types come from AWS, from the provider block's `catalogue_file`, or from the embedded table."
 
-func asked(description string) schema.StringAttribute {
+// Constructors of attributes.
+
+func optionalText(description string) schema.StringAttribute {
 	return schema.StringAttribute{Optional: true, MarkdownDescription: description}
 }
 
-func found(description string) schema.StringAttribute {
+func computedText(description string) schema.StringAttribute {
 	return schema.StringAttribute{Computed: true, MarkdownDescription: description}
 }
 
-func foundNumber(description string) schema.Int64Attribute {
+func computedNumber(description string) schema.Int64Attribute {
 	return schema.Int64Attribute{Computed: true, MarkdownDescription: description}
 }
 
-func foundPrice(description string) schema.Float64Attribute {
+func computedPrice(description string) schema.Float64Attribute {
 	return schema.Float64Attribute{Computed: true, MarkdownDescription: description}
 }
 
-func foundFlag(description string) schema.BoolAttribute {
+func computedFlag(description string) schema.BoolAttribute {
 	return schema.BoolAttribute{Computed: true, MarkdownDescription: description}
 }
 
-func foundTexts(description string) schema.ListAttribute {
+func computedTexts(description string) schema.ListAttribute {
 	return schema.ListAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: description}
 }
 
-func foundMap(description string) schema.MapAttribute {
+func computedMap(description string) schema.MapAttribute {
 	return schema.MapAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: description}
 }
 
-func foundObjects(description string, inner map[string]schema.Attribute) schema.ListNestedAttribute {
+func computedObjects(description string, inner map[string]schema.Attribute) schema.ListNestedAttribute {
 	return schema.ListNestedAttribute{Computed: true, MarkdownDescription: description, NestedObject: schema.NestedAttributeObject{Attributes: inner}}
 }

@@ -38,15 +38,15 @@ func (d *discoveryData) Schema(_ context.Context, _ datasource.SchemaRequest, re
 			"groups, groups of the Cluster Autoscaler, IAM roles of ServiceAccounts and of nodes, and interruption queues.\n\n" +
 			"It is what `packhorse-agent import` writes into files.",
 		Attributes: map[string]schema.Attribute{
-			"items": foundObjects("What was found.", map[string]schema.Attribute{
-				"kind": found("Current kind: `Provisioner`, `AWSNodeTemplate`, `NodePool`, `EC2NodeClass`, `IRSA " +
+			"items": computedObjects("What was found.", map[string]schema.Attribute{
+				"kind": computedText("Current kind: `Provisioner`, `AWSNodeTemplate`, `NodePool`, `EC2NodeClass`, `IRSA " +
 					"role`, `node role`, `interruption queue`, `managed node group` or `Cluster Autoscaler group`."),
-				"name":          found("Its name."),
-				"resource_type": found("Resource type that it has or would become."),
-				"import_id":     found("Import id. Null if the object cannot be imported; its configuration is then a suggestion."),
-				"notes": foundTexts("Fields that have no counterpart, with path and reason, and why the object cannot " +
+				"name":          computedText("Its name."),
+				"resource_type": computedText("Resource type that it has or would become."),
+				"import_id":     computedText("Import id. Null if the object cannot be imported; its configuration is then a suggestion."),
+				"notes": computedTexts("Fields that have no counterpart, with path and reason, and why the object cannot " +
 					"be imported."),
-				"configuration": found("Configuration of the resource, as HCL."),
+				"configuration": computedText("Configuration of the resource, as HCL."),
 			}),
 			"import_ids": schema.MapAttribute{
 				Computed: true, ElementType: types.ListType{ElemType: types.StringType},
@@ -59,7 +59,7 @@ func (d *discoveryData) Schema(_ context.Context, _ datasource.SchemaRequest, re
 func (d *discoveryData) Read(ctx context.Context, _ datasource.ReadRequest, resp *datasource.ReadResponse) {
 	items, err := d.session.Discover(d.session.Mask(ctx))
 	if err != nil {
-		resp.Diagnostics.AddError("nothing was discovered: "+err.Error(), "The cluster that the provider block's `cluster_name` names is read, and its AWS account.")
+		resp.Diagnostics.AddError("nothing was discovered: "+err.Error(), "The provider reads the cluster that `cluster_name` in the provider block names, and its AWS account.")
 		return
 	}
 	m := discoveryModel{Items: []discoveredModel{}}

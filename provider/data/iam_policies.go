@@ -57,7 +57,7 @@ func (d *iamPoliciesData) Schema(_ context.Context, _ datasource.SchemaRequest, 
 			"interruption_queue_arn": schema.StringAttribute{
 				Optional: true, MarkdownDescription: "ARN of the SQS queue with interruption events.", Validators: []validator.String{attribute.Form(policy.QueueARN)},
 			},
-			"policies": foundMap("Policies by name, as JSON."),
+			"policies": computedMap("Policies by name, as JSON."),
 			"sizes": schema.MapAttribute{
 				Computed: true, ElementType: types.Int64Type, MarkdownDescription: "Sizes of the policies by name, in characters as " +
 					"IAM counts them.",
@@ -74,7 +74,7 @@ func (d *iamPoliciesData) Read(ctx context.Context, req datasource.ReadRequest, 
 		return
 	}
 	if err := d.complete(ctx, &m); err != nil {
-		resp.Diagnostics.AddError("no policies: "+err.Error(), "Set `cluster_name`, `partition`, `region` and `account_id`, and give roles by ARN, to need no access to AWS.")
+		resp.Diagnostics.AddError("no policies: "+err.Error(), "No access to AWS is needed if you set `cluster_name`, `partition`, `region` and `account_id`, and give roles by ARN.")
 		return
 	}
 	roles, err := d.nodeRoles(ctx, &m)
@@ -114,7 +114,7 @@ func (d *iamPoliciesData) nodeRoles(ctx context.Context, m *iamPoliciesModel) ([
 	}
 	account, err := d.session.Account(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("node_roles: %s is a name, which is looked up in IAM (an ARN needs no lookup): %w", names[0], err)
+		return nil, fmt.Errorf("node_roles: %s is a name, which the provider looks up in IAM (an ARN needs no lookup): %w", names[0], err)
 	}
 	if account.ID != m.AccountID.ValueString() {
 		return nil, fmt.Errorf("node_roles: %s is a name, and the credentials are for the account %s: give the ARN of a role in %s", names[0], account.ID, m.AccountID.ValueString())

@@ -78,14 +78,14 @@ func (d *instanceTypesData) Schema(_ context.Context, _ datasource.SchemaRequest
 					"values":   schema.ListAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: "Values of the label."},
 				}},
 			},
-			"names": foundTexts("Names of the instance types, sorted."),
-			"instance_types": foundObjects("The instance types, sorted by name.", map[string]schema.Attribute{
-				"name":         found("Name of the instance type."),
-				"labels":       foundMap("Labels of its nodes, without those that depend on the offering."),
-				"capacity":     foundMap("Capacity that the kubelet reports with default settings, by resource."),
-				"allocatable":  foundMap("Capacity that is available to pods, by resource."),
-				"hourly_price": foundPrice("Price of the cheapest offering in dollars per hour."),
-				"offerings":    foundObjects("Ways to buy it, sorted by zone.", offeringAttributes()),
+			"names": computedTexts("Names of the instance types, sorted."),
+			"instance_types": computedObjects("The instance types, sorted by name.", map[string]schema.Attribute{
+				"name":         computedText("Name of the instance type."),
+				"labels":       computedMap("Labels of its nodes, without those that depend on the offering."),
+				"capacity":     computedMap("Capacity that the kubelet reports with default settings, by resource."),
+				"allocatable":  computedMap("Capacity that is available to pods, by resource."),
+				"hourly_price": computedPrice("Price of the cheapest offering in dollars per hour."),
+				"offerings":    computedObjects("Ways to buy it, sorted by zone.", offeringAttributes()),
 			}),
 			"catalogue": catalogueAttribute(),
 		},
@@ -94,9 +94,9 @@ func (d *instanceTypesData) Schema(_ context.Context, _ datasource.SchemaRequest
 
 func offeringAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"zone":          found("Zone."),
-		"capacity_type": found("`spot` or `on-demand`."),
-		"hourly_price":  foundPrice("Price in dollars per hour."),
+		"zone":          computedText("Zone."),
+		"capacity_type": computedText("`spot` or `on-demand`."),
+		"hourly_price":  computedPrice("Price in dollars per hour."),
 	}
 }
 
@@ -104,10 +104,10 @@ func catalogueAttribute() schema.SingleNestedAttribute {
 	return schema.SingleNestedAttribute{
 		Computed: true, MarkdownDescription: "Source of instance types and prices.",
 		Attributes: map[string]schema.Attribute{
-			"source":  found("`EC2`, `file` or `embedded`."),
-			"region":  found("Region of the types and prices."),
-			"read_at": found("When they were read, in RFC 3339 format. Null if unknown."),
-			"note":    found("Why AWS was not asked. Null if it was, or if a file is used."),
+			"source":  computedText("`EC2`, `file` or `embedded`."),
+			"region":  computedText("Region of the types and prices."),
+			"read_at": computedText("When they were read, in RFC 3339 format. Null if unknown."),
+			"note":    computedText("Why AWS was not asked. Null if it was, or if a file is used."),
 		},
 	}
 }
@@ -121,7 +121,7 @@ func (d *instanceTypesData) Read(ctx context.Context, req datasource.ReadRequest
 	}
 	stock, err := d.session.Stock(ctx)
 	if err != nil {
-		resp.Diagnostics.AddError("no catalogue: "+err.Error(), "Instance types come from AWS, from the provider block's `catalogue_file`, or from the embedded table.")
+		resp.Diagnostics.AddError("no catalogue: "+err.Error(), noCatalogue)
 		return
 	}
 	claims, err := claimsOf(ctx, m.Requirements)

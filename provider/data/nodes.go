@@ -12,6 +12,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
 )
 
@@ -47,23 +48,23 @@ func (d *nodesData) Schema(_ context.Context, _ datasource.SchemaRequest, resp *
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Returns the nodes in the cluster that Packhorse has bought, or taken over from Karpenter.",
 		Attributes: map[string]schema.Attribute{
-			"provisioner_name": asked("Name of the provisioner whose nodes are returned. By default the nodes of all provisioners."),
-			"hourly_price":     foundPrice("Total price of the nodes in dollars per hour, as far as their prices are known."),
-			"nodes": foundObjects("The nodes, sorted by name.", map[string]schema.Attribute{
-				"name":          found("Name of the node."),
-				"provisioner":   found("Name of its provisioner, or of its NodePool."),
-				"provider_id":   found("Provider id, such as `aws:///eu-west-1a/i-0123456789abcdef0`."),
-				"instance_type": found("Instance type."),
-				"zone":          found("Zone."),
-				"capacity_type": found("`spot` or `on-demand`."),
-				"hourly_price":  foundPrice("Price in dollars per hour at which it was bought. Null if unknown."),
-				"ready":         foundFlag("Whether the node is ready."),
-				"initialized":   foundFlag("Whether the node has been ready and its startup taints are gone."),
-				"deleting":      foundFlag("Whether the node is being deleted."),
-				"created_at":    found("When the node was created, in RFC 3339 format."),
-				"labels":        foundMap("Labels."),
-				"allocatable":   foundMap("Capacity that is available to pods, by resource."),
-				"pods":          foundNumber("Number of workload pods on the node, without those of DaemonSets."),
+			"provisioner_name": optionalText("Name of the provisioner whose nodes are returned. By default the nodes of all provisioners."),
+			"hourly_price":     computedPrice("Total price of the nodes in dollars per hour, as far as their prices are known."),
+			"nodes": computedObjects("The nodes, sorted by name.", map[string]schema.Attribute{
+				"name":          computedText("Name of the node."),
+				"provisioner":   computedText("Name of its provisioner, or of its NodePool."),
+				"provider_id":   computedText("Provider id, such as `aws:///eu-west-1a/i-0123456789abcdef0`."),
+				"instance_type": computedText("Instance type."),
+				"zone":          computedText("Zone."),
+				"capacity_type": computedText("`spot` or `on-demand`."),
+				"hourly_price":  computedPrice("Price in dollars per hour at which it was bought. Null if unknown."),
+				"ready":         computedFlag("Whether the node is ready."),
+				"initialized":   computedFlag("Whether the node has been ready, its startup taints are gone and it has its extended resources."),
+				"deleting":      computedFlag("Whether the node is being deleted."),
+				"created_at":    computedText("When the node was created, in RFC 3339 format."),
+				"labels":        computedMap("Labels."),
+				"allocatable":   computedMap("Capacity that is available to pods, by resource."),
+				"pods":          computedNumber("Number of workload pods on the node, without those of DaemonSets."),
 			}),
 		},
 	}
@@ -78,7 +79,7 @@ func (d *nodesData) Read(ctx context.Context, req datasource.ReadRequest, resp *
 	}
 	live, err := d.survey(ctx)
 	if err != nil {
-		resp.Diagnostics.AddError("no access to the cluster: "+err.Error(), "Nodes are read from its API server.")
+		resp.Diagnostics.AddError(lifecycle.NoCluster+": "+err.Error(), "The provider reads nodes from its API server.")
 		return
 	}
 	pods := map[string]int64{}

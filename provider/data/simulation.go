@@ -17,6 +17,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/manifest"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/simulate"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/customresource"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/resource/nodeprofile"
@@ -46,17 +47,17 @@ func (d *simulationData) Read(ctx context.Context, req datasource.ReadRequest, r
 	}
 	stock, err := d.session.Stock(ctx)
 	if err != nil {
-		resp.Diagnostics.AddError("no catalogue: "+err.Error(), "Instance types come from AWS, from the provider block's `catalogue_file`, or from the embedded table.")
+		resp.Diagnostics.AddError("no catalogue: "+err.Error(), noCatalogue)
 		return
 	}
 	whole, warnings, err := d.whole(ctx, &m, set)
 	if err != nil {
-		resp.Diagnostics.AddError("no access to the cluster: "+err.Error(), "Set `live` to false to simulate with the manifests alone.")
+		resp.Diagnostics.AddError(lifecycle.NoCluster+": "+err.Error(), "Set `live` to false to simulate with the manifests alone.")
 		return
 	}
 	plan, report, err := runSimulation(ctx, whole, stock)
 	if err != nil {
-		resp.Diagnostics.AddError(err.Error(), "This is a mistake in the provider, please report it.")
+		resp.Diagnostics.AddError(err.Error(), lifecycle.Bug)
 		return
 	}
 	m.Plan = types.StringValue(plan)

@@ -34,41 +34,41 @@ func simulationSchema() schema.Schema {
 				MarkdownDescription: "Whether to include the live cluster: its pending pods, its nodes with their free " +
 					"capacity, its provisioners and node profiles, and its NodePools and EC2NodeClasses as if the agent served them. By default it is included unless there are `manifests`.",
 			},
-			"machines": foundObjects("Machines that would be bought.", map[string]schema.Attribute{
-				"name":          found("Name within the plan. The name of the node is not known yet."),
-				"provisioner":   found("Name of its provisioner."),
-				"instance_type": found("Instance type."),
-				"zone":          found("Zone."),
-				"capacity_type": found("`spot` or `on-demand`."),
-				"hourly_price":  foundPrice("Price in dollars per hour."),
-				"pods":          foundTexts("Pods that are placed on it, as `namespace/name`."),
-				"moving":        foundTexts("Pods of removed nodes for which it has room."),
-				"used":          foundMap("What its pods and DaemonSets use, by resource."),
-				"allocatable":   foundMap("Capacity that is available to pods, by resource."),
-				"alternatives":  foundNumber("Number of alternative offerings."),
-				"why":           found("Why this type was chosen."),
+			"machines": computedObjects("Machines that would be bought.", map[string]schema.Attribute{
+				"name":          computedText("Name within the plan. The name of the node is not known yet."),
+				"provisioner":   computedText("Name of its provisioner."),
+				"instance_type": computedText("Instance type."),
+				"zone":          computedText("Zone."),
+				"capacity_type": computedText("`spot` or `on-demand`."),
+				"hourly_price":  computedPrice("Price in dollars per hour."),
+				"pods":          computedTexts("Pods that are placed on it, as `namespace/name`."),
+				"moving":        computedTexts("Pods of removed nodes for which it has room."),
+				"used":          computedMap("What its pods and DaemonSets request, by resource."),
+				"allocatable":   computedMap("Capacity that is available to pods, by resource."),
+				"alternatives":  computedNumber("Number of alternative offerings."),
+				"why":           computedText("Why this type was chosen."),
 			}),
-			"bindings": foundObjects("Pods that fit on existing nodes.", map[string]schema.Attribute{
-				"pod":  found("The pod, as `namespace/name`."),
-				"node": found("The node."),
+			"bindings": computedObjects("Pods that fit on existing nodes.", map[string]schema.Attribute{
+				"pod":  computedText("The pod, as `namespace/name`."),
+				"node": computedText("The node."),
 			}),
-			"unplaced": foundObjects("Pods that cannot be placed.", map[string]schema.Attribute{
-				"pod":    found("The pod, as `namespace/name`."),
-				"reason": found("Which constraint prevents it, and what comes closest."),
+			"unplaced": computedObjects("Pods that cannot be placed.", map[string]schema.Attribute{
+				"pod":    computedText("The pod, as `namespace/name`."),
+				"reason": computedText("Which constraint prevents it, and what comes closest."),
 			}),
-			"removals": foundObjects("Nodes that would be removed.", map[string]schema.Attribute{
-				"node":   found("Name of the node."),
-				"reason": found("Why the node would be removed."),
+			"removals": computedObjects("Nodes that would be removed.", map[string]schema.Attribute{
+				"node":   computedText("Name of the node."),
+				"reason": computedText("Why the node would be removed."),
 			}),
-			"hourly_price":  foundPrice("Total price of the machines in dollars per hour."),
-			"monthly_price": foundPrice("The same for a month of 730 hours."),
-			"lower_bound": foundPrice("Lower bound in dollars per hour: no plan for the same pods that meets the same " +
+			"hourly_price":  computedPrice("Total price of the machines in dollars per hour."),
+			"monthly_price": computedPrice("The same for a month of 730 hours."),
+			"lower_bound": computedPrice("Lower bound in dollars per hour: no plan for the same pods that meets the same " +
 				"constraints can cost less. Null if none is known."),
-			"gap_percent": foundPrice("How far the price can be above the best possible price, in percent. Null if there is " +
+			"gap_percent": computedPrice("How far the price can be above the best possible price, in percent. Null if there is " +
 				"no lower bound."),
-			"summary":   found("The whole result as text, as `packhorse-agent simulate` prints it."),
-			"plan":      found("The decision itself, as JSON."),
-			"warnings":  foundTexts("What was assumed or ignored."),
+			"summary":   computedText("The whole result as text, as `packhorse-agent simulate` prints it."),
+			"plan":      computedText("The decision itself, as JSON."),
+			"warnings":  computedTexts("What was assumed or ignored."),
 			"catalogue": catalogueAttribute(),
 		},
 	}

@@ -30,7 +30,7 @@ func (fromKarpenterYAML) Metadata(_ context.Context, _ function.MetadataRequest,
 
 func (f fromKarpenterYAML) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
 	resp.Definition = function.Definition{
-		Summary: "Converts Karpenter's manifests into arguments",
+		Summary: "Converts Karpenter manifests to arguments",
 		MarkdownDescription: "Converts Karpenter manifests to the arguments of `packhorse_provisioner` and `packhorse_node_profile`. " +
 			"It accepts Provisioner, AWSNodeTemplate, and NodePool and EC2NodeClass of `v1beta1` and `v1`.\n\n" +
 			"`provisioners` and `node_profiles` map names to arguments; arguments that are not set are null. `losses` lists every field that " +
@@ -85,7 +85,7 @@ func (a Arguments) value(ctx context.Context, spec map[string]any) (attr.Value, 
 	typ := types.ObjectType{AttrTypes: a.Types}
 	root, ok := typ.TerraformType(ctx).(tftypes.Object)
 	if !ok {
-		return nil, fmt.Errorf("the arguments are a %s", typ)
+		return nil, fmt.Errorf("the type of the arguments is %s and not an object", typ)
 	}
 	raw, err := a.Codec.Decode(spec, root)
 	if err != nil {

@@ -67,8 +67,8 @@ func TestParseQuantity(t *testing.T) {
 		"10k":              {want: "10000"},
 		"-1":               {want: "-1"},
 		"9007199254740993": {want: "9007199254740993"}, // 2^53 + 1
-		"2 cores":          {problem: `"2 cores" is no quantity: write a number with an optional suffix, such as 500m, 2, 1.5Gi or 10k`},
-		"":                 {problem: `"" is no quantity`},
+		"2 cores":          {problem: `"2 cores" is not a quantity: write a number with an optional suffix, such as 500m, 2, 1.5Gi or 10k`},
+		"":                 {problem: `"" is not a quantity`},
 	}
 	for quantity, tt := range tests {
 		t.Run(quantity, func(t *testing.T) {
@@ -115,7 +115,7 @@ func TestInstanceTypeParts(t *testing.T) {
 	}
 	for _, name := range []string{"", "large", "m7g", "m7g.", ".large"} {
 		_, problem := run(t, "instance_type_parts", text(name))
-		wantError(t, problem, 0, "is no instance type: write family and size, such as m7g.large")
+		wantError(t, problem, 0, "is not an instance type: write family and size, such as m7g.large")
 	}
 }
 
@@ -147,12 +147,12 @@ func TestTrustPolicy(t *testing.T) {
 		argument int64
 		want     string
 	}{
-		"no ARN":            {"issuer", tuple(text("a/b")), 0, `"issuer" is no ARN of an IAM OIDC provider`},
-		"another ARN":       {"arn:aws:iam::123456789012:role/a", tuple(text("a/b")), 0, "is no ARN of an IAM OIDC provider"},
+		"no ARN":            {"issuer", tuple(text("a/b")), 0, `"issuer" is not the ARN of an IAM OIDC provider`},
+		"another ARN":       {"arn:aws:iam::123456789012:role/a", tuple(text("a/b")), 0, "is not the ARN of an IAM OIDC provider"},
 		"no ServiceAccount": {providerARN, tuple(), 1, "name at least one ServiceAccount"},
-		"no namespace":      {providerARN, tuple(text("a/b"), text("c")), 2, `"c" is no ServiceAccount`},
-		"an empty name":     {providerARN, tuple(text("a/")), 1, `"a/" is no ServiceAccount`},
-		"a pattern":         {providerARN, tuple(text("a/b"), text("a/b"), text("c/*")), 3, `"c/*" is no ServiceAccount`},
+		"no namespace":      {providerARN, tuple(text("a/b"), text("c")), 2, `"c" is not a ServiceAccount`},
+		"an empty name":     {providerARN, tuple(text("a/")), 1, `"a/" is not a ServiceAccount`},
+		"a pattern":         {providerARN, tuple(text("a/b"), text("a/b"), text("c/*")), 3, `"c/*" is not a ServiceAccount`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

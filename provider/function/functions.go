@@ -36,8 +36,8 @@ func (parseQuantity) Metadata(_ context.Context, _ function.MetadataRequest, res
 
 func (parseQuantity) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
 	resp.Definition = function.Definition{
-		Summary:             "Reads a Kubernetes quantity",
-		MarkdownDescription: "Returns a quantity such as `500m`, `1.5Gi` or `2k` as a number in its base unit: cores, bytes or pieces.",
+		Summary:             "Converts a Kubernetes quantity to a number",
+		MarkdownDescription: "Returns a quantity such as `500m`, `1.5Gi` or `2k` as a number in its base unit: cores, bytes or a count.",
 		Parameters:          []function.Parameter{function.StringParameter{Name: "quantity", MarkdownDescription: "The quantity."}},
 		Return:              function.NumberReturn{},
 	}
@@ -54,7 +54,7 @@ func (parseQuantity) Run(ctx context.Context, req function.RunRequest, resp *fun
 		return
 	}
 	if err != nil {
-		resp.Error = function.NewArgumentFuncError(0, fmt.Sprintf("%q is no quantity: write a number with an optional suffix, such as 500m, 2, 1.5Gi or 10k", text))
+		resp.Error = function.NewArgumentFuncError(0, fmt.Sprintf("%q is not a quantity: write a number with an optional suffix, such as 500m, 2, 1.5Gi or 10k", text))
 		return
 	}
 	// A float64 would round the decimal.

@@ -25,7 +25,7 @@ func (instanceTypeParts) Metadata(_ context.Context, _ function.MetadataRequest,
 
 func (instanceTypeParts) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
 	resp.Definition = function.Definition{
-		Summary: "Takes the name of an instance type apart",
+		Summary: "Splits the name of an instance type",
 		MarkdownDescription: "Returns the parts of a name such as `m7g.large`: its `category` (`m`), `family` (`m7g`), `generation` (`7`) and " +
 			"`size` (`large`), as in the labels `karpenter.k8s.aws/instance-*`. The type need not exist.",
 		Parameters: []function.Parameter{function.StringParameter{Name: "instance_type", MarkdownDescription: "Name of the instance type."}},
@@ -40,7 +40,7 @@ func (instanceTypeParts) Run(ctx context.Context, req function.RunRequest, resp 
 	}
 	family, category, generation, size := offer.SplitName(name)
 	if !strings.HasPrefix(name, family+".") || category == "" || size == "" {
-		resp.Error = function.NewArgumentFuncError(0, fmt.Sprintf("%q is no instance type: write family and size, such as m7g.large", name))
+		resp.Error = function.NewArgumentFuncError(0, fmt.Sprintf("%q is not an instance type: write family and size, such as m7g.large", name))
 		return
 	}
 	resp.Error = resp.Result.Set(ctx, types.ObjectValueMust(instanceTypeAttributes, map[string]attr.Value{

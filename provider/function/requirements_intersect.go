@@ -58,7 +58,7 @@ func (requirementsIntersect) Run(ctx context.Context, req function.RunRequest, r
 			return
 		}
 	}
-	resp.Error = resp.Result.Set(ctx, types.ListValueMust(requirementType, spell(together)))
+	resp.Error = resp.Result.Set(ctx, types.ListValueMust(requirementType, valuesOf(together)))
 }
 
 // readRequirements converts the user's list.
@@ -126,14 +126,9 @@ func intersect(together map[string]match.Set, requirements []api.Requirement) er
 	return nil
 }
 
-func spell(together map[string]match.Set) []attr.Value {
+func valuesOf(together map[string]match.Set) []attr.Value {
 	out := []attr.Value{}
-	var keys []string
-	for key := range together {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	for _, key := range keys {
+	for _, key := range slices.Sorted(maps.Keys(together)) {
 		for _, r := range together[key].Spell(key) {
 			out = append(out, types.ObjectValueMust(requirementType.AttrTypes, map[string]attr.Value{
 				"key": types.StringValue(r.Key), "operator": types.StringValue(string(r.Operator)), "values": value.List(r.Values),

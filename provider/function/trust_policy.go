@@ -19,7 +19,7 @@ func (trustPolicy) Metadata(_ context.Context, _ function.MetadataRequest, resp 
 
 func (trustPolicy) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
 	resp.Definition = function.Definition{
-		Summary: "Writes the trust policy of an IAM role for ServiceAccounts",
+		Summary: "Returns the trust policy of an IAM role for ServiceAccounts",
 		MarkdownDescription: "Returns a trust policy, as JSON, that lets exactly the given ServiceAccounts of one cluster " +
 			"assume a role. It checks the subject and the audience of their tokens.",
 		Parameters: []function.Parameter{
@@ -42,14 +42,14 @@ func (trustPolicy) Run(ctx context.Context, req function.RunRequest, resp *funct
 	}
 	_, issuer, found := strings.Cut(provider, ":oidc-provider/")
 	if !found || !policy.ProviderForm.Fits(provider) {
-		resp.Error = function.NewArgumentFuncError(0, fmt.Sprintf("%q is no ARN of an IAM OIDC provider, which reads arn:aws:iam::ACCOUNT:oidc-provider/ISSUER", provider))
+		resp.Error = function.NewArgumentFuncError(0, fmt.Sprintf("%q is not the ARN of an IAM OIDC provider, such as arn:aws:iam::ACCOUNT:oidc-provider/ISSUER", provider))
 		return
 	}
 	trust := policy.Trust{Provider: provider, Issuer: issuer}
 	for i, account := range accounts {
 		namespace, name, ok := strings.Cut(account, "/")
 		if !ok || namespace == "" || name == "" || strings.ContainsAny(account, "*?") {
-			resp.Error = function.NewArgumentFuncError(int64(i+1), fmt.Sprintf("%q is no ServiceAccount: write namespace/name", account))
+			resp.Error = function.NewArgumentFuncError(int64(i+1), fmt.Sprintf("%q is not a ServiceAccount: write namespace/name", account))
 			return
 		}
 		trust.Accounts = append(trust.Accounts, policy.ServiceAccount{Namespace: namespace, Name: name})

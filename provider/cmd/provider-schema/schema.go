@@ -114,11 +114,11 @@ func convertParameter(in *tfprotov6.FunctionParameter) *tfjson.FunctionParameter
 func typeOf(t tftypes.Type) cty.Type {
 	raw, err := json.Marshal(t)
 	if err != nil {
-		panic("a type that JSON cannot say: " + err.Error())
+		panic("encode a type: " + err.Error())
 	}
 	out, err := ctyjson.UnmarshalType(raw)
 	if err != nil {
-		panic("read " + string(raw) + ": " + err.Error())
+		panic("decode the type " + string(raw) + ": " + err.Error())
 	}
 	return out
 }

@@ -27,7 +27,7 @@ func main() {
 		debug.SetGCPercent(gcPercent)
 	}
 	if !*attach {
-		quieten()
+		disableTrace()
 	}
 	var opts []tf6server.ServeOpt
 	if *attach {
@@ -38,10 +38,10 @@ func main() {
 	}
 }
 
-// quieten turns off the log of the plugin framework where Terraform would throw it
-// away: it is written at trace level whatever Terraform shows, and formatting it here
-// and parsing it there took more than a third of a plan's processor time.
-func quieten() {
+// disableTrace turns off the plugin framework's log unless Terraform shows logs. The framework
+// writes it at trace level in any case, and formatting it here and parsing it in Terraform took
+// more than a third of a plan's CPU time.
+func disableTrace() {
 	for _, wanted := range []string{"TF_LOG", "TF_LOG_PROVIDER", "TF_LOG_SDK"} {
 		if os.Getenv(wanted) != "" {
 			return

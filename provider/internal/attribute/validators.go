@@ -75,9 +75,9 @@ var descriptionForm = regexp.MustCompile(`^[\t\n\r\x20-\x7e\xa1-\xff]{0,1000}$`)
 
 // Description accepts descriptions that IAM accepts.
 func Description() validator.String {
-	return checked{"a description that IAM takes", func(value string) error {
+	return checked{"a description that IAM accepts", func(value string) error {
 		if !descriptionForm.MatchString(value) {
-			return errors.New("must have at most 1000 characters, of Latin-1 only")
+			return errors.New("must have at most 1000 characters, all of them in Latin-1")
 		}
 		return nil
 	}}
@@ -96,7 +96,7 @@ var tagForm = regexp.MustCompile(`^[\p{L}\p{Z}\p{N}_.:/=+\-@]*$`)
 type ValidTags struct{}
 
 // Description implements [validator.Map].
-func (ValidTags) Description(context.Context) string { return "tags that AWS takes" }
+func (ValidTags) Description(context.Context) string { return "tags that AWS accepts" }
 
 // MarkdownDescription implements [validator.Map].
 func (v ValidTags) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
@@ -106,7 +106,7 @@ func (ValidTags) ValidateMap(_ context.Context, req validator.MapRequest, resp *
 	elements := req.ConfigValue.Elements()
 	root := req.Path.Steps()[0].String()
 	if len(elements) > maxTags {
-		resp.Diagnostics.AddAttributeError(req.Path, fmt.Sprintf("%s: %d tags, AWS takes at most %d", root, len(elements), maxTags), "")
+		resp.Diagnostics.AddAttributeError(req.Path, fmt.Sprintf("%s: %d tags, but AWS accepts at most %d", root, len(elements), maxTags), "")
 	}
 	for _, key := range slices.Sorted(maps.Keys(elements)) {
 		if err := checkTag(key, value.TextOf(elements[key])); err != nil {
@@ -116,7 +116,7 @@ func (ValidTags) ValidateMap(_ context.Context, req validator.MapRequest, resp *
 }
 
 func checkTag(key, value string) error {
-	const letters = "may hold letters, digits, spaces and _.:/=+-@ only"
+	const letters = "may only contain letters, digits, spaces and _.:/=+-@"
 	switch {
 	case key == "":
 		return errors.New("a tag needs a key")

@@ -22,7 +22,7 @@ func (r *Named) MoveState(context.Context) []resource.StateMover {
 			Name string `json:"name"`
 		}
 		if req.SourceRawState == nil || json.Unmarshal(req.SourceRawState.JSON, &source) != nil || source.Name == "" {
-			resp.Diagnostics.AddError("move from "+r.Origin+": its state has no name", "Nothing has been changed.")
+			resp.Diagnostics.AddError("move from "+r.Origin+": its state has no name", lifecycle.NothingChanged)
 			return
 		}
 		resp.Diagnostics.Append(resp.TargetState.SetAttribute(ctx, path.Root("name"), source.Name)...)

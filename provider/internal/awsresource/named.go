@@ -49,7 +49,7 @@ func (r *Named) IdentitySchema(_ context.Context, _ resource.IdentitySchemaReque
 
 // Configure sets the session.
 func (r *Named) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
-	r.Session = lifecycle.SessionOf(req, resp)
+	r.Session = lifecycle.SharedSession(req.ProviderData, &resp.Diagnostics)
 }
 
 // ImportState imports by name or identity.

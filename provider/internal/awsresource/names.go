@@ -43,10 +43,10 @@ func (r *Named) lookUp(ctx context.Context, n lifecycle.Naming, name string, pla
 	}
 	ctx, cancel := context.WithTimeout(ctx, PlanLookup)
 	defer cancel()
-	return n.Look(ctx, account, name, plan)
+	return n.LookUp(ctx, account, name, plan)
 }
 
-// Existing turns the result of a read into that of a Naming.Look: a diagnostic if something exists,
+// Existing turns the result of a read into that of a Naming.LookUp: a diagnostic if something exists,
 // and nil if err is fs.ErrNotExist.
 func Existing(what, id string, err error) (diag.Diagnostic, error) {
 	switch {
@@ -60,7 +60,7 @@ func Existing(what, id string, err error) (diag.Diagnostic, error) {
 
 // RoleName returns the naming of an IAM role by the attribute name.
 func RoleName() lifecycle.Naming {
-	return lifecycle.Naming{Attribute: "name", Title: RoleTitle, Look: func(ctx context.Context, account *session.Account, name string, _ tfsdk.Plan) (diag.Diagnostic, error) {
+	return lifecycle.Naming{Attribute: "name", Title: RoleTitle, LookUp: func(ctx context.Context, account *session.Account, name string, _ tfsdk.Plan) (diag.Diagnostic, error) {
 		_, _, err := account.Roles.Read(ctx, name)
 		return Existing(RoleTitle+" "+name, name, err)
 	}}

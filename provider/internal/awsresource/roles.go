@@ -84,7 +84,7 @@ func RoleAttributes(pathOf string) attribute.Level {
 
 // CheckInline reports inline policies that IAM would refuse.
 func CheckInline(policies types.Map) diag.Diagnostics {
-	const larger = "The inline policies of a role may have 10,240 characters in all. Attach managed policies with `policy_arns` instead."
+	const larger = "All inline policies of a role together may have 10,240 characters. Attach managed policies with `policy_arns` instead."
 	var diags diag.Diagnostics
 	total := 0
 	refuse := func(name, problem, advice string) {
@@ -103,11 +103,11 @@ func CheckInline(policies types.Map) diag.Diagnostics {
 		err := policy.CheckDocument(document)
 		switch {
 		case policy.Size(document) > policy.MaxInline:
-			refuse(name, "larger than IAM takes", larger)
+			refuse(name, "larger than IAM accepts", larger)
 		case err != nil:
 			refuse(name, err.Error(), "")
 		case total > policy.MaxInline:
-			refuse(name, "larger than IAM takes, together with those before it", larger)
+			refuse(name, "larger than IAM accepts, together with the policies before it", larger)
 		}
 	}
 	return diags

@@ -32,7 +32,7 @@ func (f *PlanCheck) reportDrift(conflicts []lifecycle.Conflict) {
 		was, _ := c.Value(f.Before)
 		now, _ := c.Value(f.Spec)
 		at := f.translator.place(strings.TrimPrefix(c.Field, "."))
-		f.Diags.Append(lifecycle.AttributeWarning(at.Root, fmt.Sprintf("%s %s: %s: %q has set it to %s; apply makes it %s", f.Title, f.Name, at.Path, c.Manager, lifecycle.Spelt(was), lifecycle.Spelt(now)),
-			"Somebody has changed it in the cluster since it was declared here. To keep their value, write it here, or list the attribute in `lifecycle.ignore_changes`."))
+		f.Diags.Append(lifecycle.AttributeWarning(at.Root, fmt.Sprintf("%s %s: %s: field manager %q has set it to %s; an apply sets it to %s", f.Title, f.Name, at.Path, c.Manager, lifecycle.AsJSON(was), lifecycle.AsJSON(now)),
+			"It was changed in the cluster after this resource declared it. To keep the value, set it here, or list the attribute in `lifecycle.ignore_changes`."))
 	}
 }

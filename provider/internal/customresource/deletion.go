@@ -78,7 +78,7 @@ func deletion(ctx context.Context, cluster session.Cluster, live *unstructured.U
 func (r *Resource) reportDeletion(ctx context.Context, cluster session.Cluster, live *unstructured.Unstructured, diags *diag.Diagnostics) {
 	if err := deletion(ctx, cluster, live); err != nil {
 		summary, detail := lifecycle.Summarise(fmt.Sprintf("%s %s: %s", r.kind.Title(), live.GetName(), err))
-		diags.AddWarning(summary, strings.TrimSpace(detail+"\nAn apply waits until it is gone, and fails if it is not in time; `timeouts` says how long."))
+		diags.AddWarning(summary, strings.TrimSpace(detail+"\nAn apply waits until it is deleted, for as long as `timeouts` allows."))
 	}
 }
 
@@ -97,7 +97,7 @@ func (r *Resource) create(ctx context.Context, cluster session.Cluster, objects 
 		return err
 	}
 	if err := r.kind.AwaitGone(ctx, Removal{Name: name, Objects: objects, Cluster: cluster}); err != nil {
-		return fmt.Errorf("the one that has this name is being deleted: %w", err)
+		return fmt.Errorf("the existing object of this name is being deleted: %w", err)
 	}
 	return objects.Create(ctx, name, spec)
 }

@@ -37,7 +37,7 @@ func (l *objectList) ListResourceConfigSchema(_ context.Context, _ list.ListReso
 func (l *objectList) List(ctx context.Context, req list.ListRequest, stream *list.ListResultsStream) {
 	ctx = l.of.session.Mask(ctx)
 	var diags diag.Diagnostics
-	cluster := l.of.connect(ctx, &diags)
+	cluster := lifecycle.Connect(ctx, l.of.session, &diags)
 	if diags.HasError() {
 		stream.Results = list.ListResultsStreamDiagnostics(diags)
 		return

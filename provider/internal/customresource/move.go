@@ -31,7 +31,7 @@ func (r *Resource) moveManifest(ctx context.Context, req resource.MoveStateReque
 	}
 	declared, err := readManifest(read, req.SourceRawState, r.kind)
 	if err != nil {
-		resp.Diagnostics.AddError(fmt.Sprintf("move to %s: %s", r.kind.Title(), err), "Nothing has been changed.")
+		resp.Diagnostics.AddError(fmt.Sprintf("move to %s: %s", r.kind.Title(), err), lifecycle.NothingChanged)
 		return
 	}
 	spec, _, err := unstructured.NestedMap(declared.Object, "spec")
@@ -111,7 +111,7 @@ func readManifest(read func(json.RawMessage) (map[string]any, error), state *tfp
 	declared := &unstructured.Unstructured{Object: fields}
 	want := k.Object()
 	if gvk := declared.GroupVersionKind(); gvk.Kind != want.Name || gvk.GroupVersion() != want.Resource.GroupVersion() {
-		return nil, fmt.Errorf("the manifest holds %s %s, not %s %s", declared.GetAPIVersion(), declared.GetKind(), want.Resource.GroupVersion(), want.Name)
+		return nil, fmt.Errorf("the manifest is of %s %s, not of %s %s", declared.GetAPIVersion(), declared.GetKind(), want.Resource.GroupVersion(), want.Name)
 	}
 	return declared, nil
 }

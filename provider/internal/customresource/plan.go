@@ -34,7 +34,7 @@ func (r *Resource) ValidateConfig(ctx context.Context, req resource.ValidateConf
 func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if r.session != nil && r.session.Known() == nil {
 		if _, err := r.session.Config.Source(); err != nil {
-			resp.Diagnostics.AddError(err.Error(), "The provider never guesses: it uses neither localhost nor a kubeconfig that nobody has named.")
+			resp.Diagnostics.AddError(err.Error(), "The provider does not guess: it uses neither localhost nor a kubeconfig that you have not named.")
 			return
 		}
 	}
@@ -57,7 +57,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	if doc != nil && len(doc.Unknown) == 0 {
 		m = r.withComputed(ctx, m, doc, &resp.Diagnostics)
 		if !resp.Diagnostics.HasError() {
-			m = r.lookAhead(ctx, change{state, m, doc, created}, &resp.Diagnostics)
+			m = r.checkChange(ctx, change{state, m, doc, created}, &resp.Diagnostics)
 		}
 	} else {
 		r.reportUnknown(m, &resp.Diagnostics, doc)

@@ -53,9 +53,9 @@ type change struct {
 	created bool           // no resource has the name in its state
 }
 
-// lookAhead judges a planned object with the catalogue and the cluster, if there
-// is something to change. It returns the plan with what that settles.
-func (r *Resource) lookAhead(ctx context.Context, c change, diags *diag.Diagnostics) *wire.Model {
+// checkChange checks a planned object with the catalogue and the cluster, unless nothing changes. It
+// returns the plan with the computed attributes that follow from the check.
+func (r *Resource) checkChange(ctx context.Context, c change, diags *diag.Diagnostics) *wire.Model {
 	name := c.planned.Name()
 	if r.session == nil || name == "" {
 		return c.planned
@@ -84,7 +84,7 @@ func (r *Resource) lookAhead(ctx context.Context, c change, diags *diag.Diagnost
 	if err := r.session.Known(); err != nil {
 		f.Skip("the catalogue and the cluster", err)
 	} else {
-		r.tryOut(ctx, f, planned)
+		r.dryRun(ctx, f, planned)
 		planned = planned.With(ctx, r.kind.CheckChange(ctx, f))
 	}
 	f.Report()
@@ -142,8 +142,8 @@ func (r *Resource) taken(ctx context.Context, f *PlanCheck, planned *wire.Model)
 	return true
 }
 
-// tryOut lets the API server judge the object.
-func (r *Resource) tryOut(ctx context.Context, f *PlanCheck, planned *wire.Model) {
+// dryRun lets the API server validate the object.
+func (r *Resource) dryRun(ctx context.Context, f *PlanCheck, planned *wire.Model) {
 	const check = "the rules of the cluster"
 	cluster, err := f.Session.Cluster(ctx)
 	if err != nil {

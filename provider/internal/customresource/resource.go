@@ -49,7 +49,7 @@ func (r *Resource) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRe
 
 // Configure sets the session.
 func (r *Resource) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
-	r.session = lifecycle.SessionOf(req, resp)
+	r.session = lifecycle.SharedSession(req.ProviderData, &resp.Diagnostics)
 }
 
 // ImportState imports by name or identity.
@@ -66,7 +66,7 @@ func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp 
 	ctx, cancel := lifecycle.WithLimit(ctx, lifecycle.Timeouts(ctx, req.Plan.GetAttribute, &resp.Diagnostics).Create, callLimit, &resp.Diagnostics)
 	defer cancel()
 	doc := r.encode(m, &resp.Diagnostics)
-	cluster := r.connect(ctx, &resp.Diagnostics)
+	cluster := lifecycle.Connect(ctx, r.session, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -98,8 +98,8 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	record := lifecycle.LoadCluster(ctx, req.Private, &resp.Diagnostics)
 	if record.Elsewhere(cluster.UID()) {
 		resp.Diagnostics.AddWarning(fmt.Sprintf("%s %s belongs to another cluster", r.kind.Title(), name),
-			"The provider now reaches another cluster than the one in which the object was made, so that it counts as gone. "+
-				"If that is not meant, correct the provider block; the object itself has not been touched.")
+			"The provider block now names another cluster than the one in which the object was created, so that the object counts as deleted. "+
+				"If you did not intend this, correct the provider block. The object itself has not been changed.")
 		resp.State.RemoveResource(ctx)
 		return
 	}
@@ -128,7 +128,7 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 	defer cancel()
 	before := r.encode(state, &resp.Diagnostics)
 	doc := r.encode(m, &resp.Diagnostics)
-	cluster := r.connect(ctx, &resp.Diagnostics)
+	cluster := lifecycle.Connect(ctx, r.session, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -160,7 +160,7 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	name := m.Name()
 	ctx, cancel := lifecycle.WithLimit(ctx, lifecycle.Timeouts(ctx, req.State.GetAttribute, &resp.Diagnostics).Delete, r.kind.DeleteLimit(), &resp.Diagnostics)
 	defer cancel()
-	cluster := r.connect(ctx, &resp.Diagnostics)
+	cluster := lifecycle.Connect(ctx, r.session, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -180,14 +180,6 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	}
 }
 
-func (r *Resource) connect(ctx context.Context, diags *diag.Diagnostics) session.Cluster {
-	cluster, err := r.session.Cluster(ctx)
-	if err != nil {
-		diags.AddError(lifecycle.NoCluster+": "+err.Error(), lifecycle.NothingChanged)
-	}
-	return cluster
-}
-
 func (r *Resource) encode(m *wire.Model, diags *diag.Diagnostics) *wire.Document {
 	doc, err := r.kind.Codec().EncodeModel(m)
 	if err != nil {
@@ -203,7 +195,7 @@ func (r *Resource) refresh(ctx context.Context, state *wire.Model, live *unstruc
 	now, err := r.read(ctx, state, live, imported)
 	if err != nil {
 		diags.AddWarning(fmt.Sprintf("%s %s: %s", r.kind.Title(), live.GetName(), err),
-			"The object in the cluster cannot be read as one of this kind. The state stays as it was recorded.")
+			"The object in the cluster cannot be decoded. The state stays as it was recorded.")
 		return state
 	}
 	return now
@@ -233,7 +225,7 @@ func (r *Resource) read(ctx context.Context, state *wire.Model, live *unstructur
 func (r *Resource) save(ctx context.Context, state *tfsdk.State, m *wire.Model, diags *diag.Diagnostics) {
 	settled, err := r.settled(m)
 	if err != nil {
-		diags.AddError(fmt.Sprintf("%s %s: %s", r.kind.Title(), m.Name(), err), "This is a mistake in the provider, please report it.")
+		diags.AddError(fmt.Sprintf("%s %s: %s", r.kind.Title(), m.Name(), err), lifecycle.Bug)
 		return
 	}
 	diags.Append(state.Set(ctx, settled)...)

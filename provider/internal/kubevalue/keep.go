@@ -20,7 +20,7 @@ var (
 
 // Description says what the modifier does.
 func (KeepSpelling) Description(context.Context) string {
-	return "A value that means the same as before is no change."
+	return "A value that means the same as before is not a change."
 }
 
 // MarkdownDescription says what the modifier does.

@@ -16,9 +16,9 @@ import (
 // Naming is an attribute with which a resource names something that can exist only once.
 type Naming struct {
 	Attribute, Title string
-	// Look returns an error for what has the planned name in AWS already, nil if
-	// nothing has. Naming of objects in the cluster have none: foresight looks them up.
-	Look func(ctx context.Context, account *session.Account, name string, plan tfsdk.Plan) (diag.Diagnostic, error)
+	// LookUp returns a diagnostic if the planned name is taken in AWS. It is nil for objects in
+	// the cluster, which the plan check looks up.
+	LookUp func(ctx context.Context, account *session.Account, name string, plan tfsdk.Plan) (diag.Diagnostic, error)
 }
 
 // Claimant is a resource that names things.

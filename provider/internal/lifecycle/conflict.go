@@ -77,8 +77,8 @@ func InPlan(conflicts []Conflict, before, live map[string]any) bool {
 	})
 }
 
-// Spelt is a value as JSON.
-func Spelt(value any) string {
+// AsJSON returns a value as JSON for messages.
+func AsJSON(value any) string {
 	if value == nil {
 		return "nothing"
 	}

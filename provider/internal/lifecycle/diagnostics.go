@@ -29,12 +29,12 @@ func ExplainError(err error, title, name string) diag.Diagnostic {
 			held = append(held, c.String())
 		}
 		return diag.NewErrorDiagnostic(fmt.Sprintf("%s %s: %s", title, name, strings.Join(held, ", ")),
-			"Either leave these fields to the other managers by removing them here, or set `force_conflicts = true`, here or in the provider block, to take them over.")
+			"Either remove these fields here to leave them to the other field managers, or set `force_conflicts = true` here or in the provider block to take them over.")
 	case apierrors.IsAlreadyExists(err):
 		return ExistsAlready(title+" "+name, name)
 	case meta.IsNoMatchError(err):
 		return diag.NewErrorDiagnostic(fmt.Sprintf("%s %s: the cluster does not know this kind", title, name),
-			"Its CustomResourceDefinition is not installed. Install the agent, which brings it, or apply the definitions, and apply again.")
+			"Its CustomResourceDefinition is not installed. Install the agent or apply the definitions, and then apply again.")
 	}
 	return diag.NewErrorDiagnostic(Summarise(fmt.Sprintf("%s %s: %s", title, name, err)))
 }
@@ -65,6 +65,7 @@ const (
 	NoCluster      = "no access to the cluster"
 	NoAWS          = "no access to AWS"
 	NothingChanged = "Nothing has been changed."
+	Bug            = "This is a bug in the provider. Please report it."
 )
 
 // ReportOnce reports that a refresh or a plan has no access to the cluster or to AWS. It does so for the
@@ -75,7 +76,7 @@ func ReportOnce(s *session.Session, what string, err error, diags *diag.Diagnost
 	}
 	detail := NothingChanged
 	if errors.Is(err, session.ErrWrongAccess) {
-		detail += " If the same apply makes the cluster or the credentials, take their values from the resources that make them, so that they are known only after apply."
+		detail += " If the same apply creates the cluster or the credentials, refer to the resources that create them, so that their values are known only after apply."
 	}
 	diags.AddError(what+": "+err.Error(), detail)
 }
@@ -84,7 +85,7 @@ func ReportOnce(s *session.Session, what string, err error, diags *diag.Diagnost
 // effect.
 func Unanswered(err error) string {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return "Whether AWS has carried out the last call is open. The next plan reads what is there; if it then says that it exists already, import it."
+		return "It is not known whether AWS has carried out the last request. The next plan reads what exists; if it reports that something exists already, import it."
 	}
 	return ""
 }

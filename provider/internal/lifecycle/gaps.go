@@ -18,8 +18,8 @@ type Gaps struct {
 	Name    string
 	Diags   *diag.Diagnostics
 
-	unchecked []gap
-	blind     bool // the access is wrong, which says more than what was not checked
+	unchecked   []gap
+	wrongAccess bool // has been reported, so that Report need not
 }
 
 // gap is what was not checked, and why.
@@ -32,7 +32,7 @@ func (g *Gaps) Miss(what, why string) { g.unchecked = append(g.unchecked, gap{wh
 // instead, once for all resources.
 func (g *Gaps) Skip(what string, err error) {
 	if errors.Is(err, session.ErrWrongAccess) {
-		g.blind = true
+		g.wrongAccess = true
 		ReportOnce(g.Session, NoCluster, err, g.Diags)
 		return
 	}
@@ -41,7 +41,7 @@ func (g *Gaps) Skip(what string, err error) {
 
 // Report adds one warning with everything that was not checked, grouped by reason.
 func (g *Gaps) Report() {
-	if len(g.unchecked) == 0 || g.blind {
+	if len(g.unchecked) == 0 || g.wrongAccess {
 		return
 	}
 	var lines []string
@@ -57,5 +57,5 @@ func (g *Gaps) Report() {
 		lines = append(lines, fmt.Sprintf("Not checked: %s: %s.", strings.Join(same, ", "), why))
 	}
 	g.Diags.AddWarning(fmt.Sprintf("%s %s was not checked in full", g.Title, g.Name),
-		strings.Join(lines, "\n")+"\n`plan_checks = \"off\"` in the provider block leaves these checks out.")
+		strings.Join(lines, "\n")+"\n`plan_checks = \"off\"` in the provider block turns these checks off.")
 }

@@ -55,10 +55,9 @@ func (r *ClusterRecord) Elsewhere(uid types.UID) bool { return r != nil && r.UID
 // HasMoved reports whether the fields still belong to another field manager.
 func (r *ClusterRecord) HasMoved() bool { return r != nil && r.Moved }
 
-// DeclaredKey is where the private state holds that a resource was declared. One
-// of which nothing is recorded has just been imported.
-const DeclaredKey = "declared"
-
-// IssuerKey is where the private state holds the issuerRecord. A role of which
-// nothing is recorded has just been imported.
-const IssuerKey = "issuer"
+// Keys of private state that are set once a resource has been declared. A resource without them has just
+// been imported. IssuerKey has the issuerRecord of a packhorse_irsa_role.
+const (
+	DeclaredKey = "declared"
+	IssuerKey   = "issuer"
+)

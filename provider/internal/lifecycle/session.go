@@ -3,30 +3,35 @@
 package lifecycle
 
 import (
+	"context"
+	"fmt"
+
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
-// SessionOf returns the session that Configure of the provider has made. There
-// is none while a configuration is only being validated.
-func SessionOf(req resource.ConfigureRequest, resp *resource.ConfigureResponse) *session.Session {
-	return SharedSession(req.ProviderData, &resp.Diagnostics)
-}
-
-// SharedSession is the session in what the provider hands to its parts.
+// SharedSession returns the session from the data that the provider passes to its resources. It is nil
+// while Terraform only validates the configuration.
 func SharedSession(data any, diags *diag.Diagnostics) *session.Session {
 	if data == nil {
 		return nil
 	}
 	shared, ok := data.(*session.Session)
 	if !ok {
-		diags.AddError("the provider has handed over something else than its session", "This is a mistake in the provider, please report it.")
+		diags.AddError(fmt.Sprintf("the provider has passed a %T instead of its session", data), Bug)
 	}
 	return shared
 }
 
-// Unnamed stands for a name that is known only after apply, so that all else
-// can be checked.
+// Connect returns the cluster. If it cannot be reached, Connect adds an error and returns nil.
+func Connect(ctx context.Context, s *session.Session, diags *diag.Diagnostics) session.Cluster {
+	cluster, err := s.Cluster(ctx)
+	if err != nil {
+		diags.AddError(NoCluster+": "+err.Error(), NothingChanged)
+	}
+	return cluster
+}
+
+// Unnamed stands for a name that is known only after apply, so that everything else can be checked.
 const Unnamed = "known-after-apply"

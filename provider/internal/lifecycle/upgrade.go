@@ -20,7 +20,7 @@ func StateUpgraders() map[int64]resource.StateUpgrader {
 	upgrader := resource.StateUpgrader{StateUpgrader: func(ctx context.Context, req resource.UpgradeStateRequest, resp *resource.UpgradeStateResponse) {
 		state, err := upgraded(req.RawState.JSON, resp.State.Schema.Type().TerraformType(ctx))
 		if err != nil {
-			resp.Diagnostics.AddError("upgrade the state from an older version: "+err.Error(), "The state is left as it is.")
+			resp.Diagnostics.AddError("upgrade the state from an older version: "+err.Error(), "The state has not been changed.")
 			return
 		}
 		resp.State.Raw = state

@@ -31,8 +31,8 @@ func (c *Claims) Create(title, name string) (twice, known bool) {
 	return before.kept || before.created, before.read
 }
 
-// note returns what was known before.
-func (c *Claims) note(title, name string, news claim) claim {
+// note adds to the claims of an object, and returns those before.
+func (c *Claims) note(title, name string, added claim) claim {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.claims == nil {
@@ -40,6 +40,6 @@ func (c *Claims) note(title, name string, news claim) claim {
 	}
 	key := claimed{title, name}
 	before := c.claims[key]
-	c.claims[key] = claim{before.read || news.read, before.kept || news.kept, before.created || news.created}
+	c.claims[key] = claim{before.read || added.read, before.kept || added.kept, before.created || added.created}
 	return before
 }

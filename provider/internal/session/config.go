@@ -98,7 +98,7 @@ func (c Config) NamesAWS() bool {
 func (c Config) Source() (string, error) {
 	switch {
 	case c.ClusterName != "" && c.Kubernetes != nil:
-		return "", errors.New("both `cluster_name` and `kubernetes` are set: keep one, there is one way to reach the cluster")
+		return "", errors.New("both `cluster_name` and `kubernetes` are set: keep one of them")
 	case c.ClusterName != "":
 		return fmt.Sprintf("EKS cluster %q", c.ClusterName), nil
 	case c.Kubernetes != nil:
@@ -112,7 +112,7 @@ func (c Config) Source() (string, error) {
 func (k *Kubernetes) check() error {
 	switch {
 	case k.ConfigPath != "" && k.Host != "":
-		return errors.New("both `kubernetes.config_path` and `kubernetes.host` are set: keep one")
+		return errors.New("both `kubernetes.config_path` and `kubernetes.host` are set: keep one of them")
 	case k.ConfigPath == "" && k.Host == "":
 		return errors.New("`kubernetes` needs either `config_path` or `host`")
 	case k.ConfigContext != "" && k.ConfigPath == "":
@@ -133,7 +133,7 @@ func (k *Kubernetes) check() error {
 	case len(ways) > 1:
 		return fmt.Errorf("`kubernetes` has %s: keep one way to authenticate", strings.Join(ways, " and "))
 	case (k.ClientCertificate == "") != (k.ClientKey == ""):
-		return errors.New("`kubernetes.client_certificate` and `kubernetes.client_key` need each other")
+		return errors.New("`kubernetes.client_certificate` and `kubernetes.client_key` must be set together")
 	}
 	return nil
 }

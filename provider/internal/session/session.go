@@ -65,10 +65,10 @@ func (s *Session) Cluster(ctx context.Context) (Cluster, error) {
 // does not exist, credentials are refused, or another authority has signed the certificate.
 var ErrWrongAccess = errors.New("wrong access")
 
-// First reports whether something is reported for the first time in this session. One
-// error is enough to fail a plan; the same for each resource hides the others.
-func (s *Session) First(text string) bool {
-	_, before := s.reported.LoadOrStore(text, true)
+// First reports whether it is called with the key for the first time in this session. It prevents that the
+// same error for each resource hides other errors.
+func (s *Session) First(key string) bool {
+	_, before := s.reported.LoadOrStore(key, true)
 	return !before
 }
 
@@ -129,7 +129,7 @@ func (s *Session) named() error {
 		return err
 	}
 	if s.Config.ClusterName == "" {
-		return errors.New("the provider block has no `cluster_name`: EKS is asked by it")
+		return errors.New("the provider block has no `cluster_name`, which names the EKS cluster")
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ func TestSource(t *testing.T) {
 		"a host and a kubeconfig":  {Config{Kubernetes: &Kubernetes{Host: "h", ConfigPath: "p"}}, "", "keep one"},
 		"a block without a host":   {Config{Kubernetes: &Kubernetes{Token: "t"}}, "", "needs either"},
 		"a context of nothing":     {Config{Kubernetes: &Kubernetes{Host: "h", ConfigContext: "c"}}, "", "needs `config_path`"},
-		"a certificate and no key": {Config{Kubernetes: &Kubernetes{Host: "h", ClientCertificate: "c"}}, "", "need each other"},
+		"a certificate and no key": {Config{Kubernetes: &Kubernetes{Host: "h", ClientCertificate: "c"}}, "", "must be set together"},
 		"two ways to authenticate": {Config{Kubernetes: &Kubernetes{Host: "h", Token: "t", Exec: &Exec{}}}, "", "`token` and `exec`"},
 	}
 	for name, tt := range tests {

@@ -56,7 +56,7 @@ func (s *Session) readStock(ctx context.Context) (*Stock, error) {
 		return offline(catalogue, region, "")
 	}
 	if s.Config.ClusterName == "" {
-		return offline(offer.Embedded(), region, "AWS was not asked, since the provider block has no `cluster_name`")
+		return offline(offer.Embedded(), region, "AWS was not asked, because the provider block has no `cluster_name`")
 	}
 	live, err := s.platform.Stock(ctx)
 	if err == nil {

@@ -70,15 +70,7 @@ func FullyKnown(ctx context.Context, v attr.Value) bool {
 	return err == nil && raw.IsFullyKnown()
 }
 
-// Optional returns nil for an empty string.
-func Optional(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
-
-// Collect gathers the diagnostics of a conversion and returns its value.
+// Collect returns a function that appends the diagnostics of a conversion and returns its value.
 func Collect[T any](value T, found diag.Diagnostics) func(*diag.Diagnostics) T {
 	return func(diags *diag.Diagnostics) T {
 		diags.Append(found...)

@@ -119,7 +119,7 @@ func decodeScalar(in any, typ tftypes.Type, at string) (tftypes.Value, error) {
 }
 
 func mismatch(in any, typ tftypes.Type, at string) (tftypes.Value, error) {
-	return tftypes.Value{}, fmt.Errorf("read %s: %v is no %s", at, in, typ)
+	return tftypes.Value{}, fmt.Errorf("read %s: %v is not of the type %s", at, in, typ)
 }
 
 func get(fields map[string]any, path []string) any {

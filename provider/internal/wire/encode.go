@@ -141,11 +141,11 @@ func scalar(v tftypes.Value, at string) (any, error) {
 		}
 		n, accuracy := f.Int64()
 		if accuracy != big.Exact {
-			return nil, fmt.Errorf("read %q: %s is no whole number that fits in 64 bits", at, f.String())
+			return nil, fmt.Errorf("read %q: %s is not a whole number of 64 bits", at, f.String())
 		}
 		return n, nil
 	}
-	return nil, fmt.Errorf("read %q: no JSON for the type %s", at, v.Type())
+	return nil, fmt.Errorf("read %q: the type %s cannot be encoded as JSON", at, v.Type())
 }
 
 // put sets the field at a path, and creates the objects on the way.

@@ -96,7 +96,7 @@ func empty(v tftypes.Value) bool {
 func Attributes(v tftypes.Value) map[string]tftypes.Value {
 	var out map[string]tftypes.Value
 	if err := v.As(&out); err != nil {
-		panic("a known object or map that cannot be read: " + err.Error())
+		panic("read a known object or map: " + err.Error())
 	}
 	return out
 }
@@ -105,7 +105,7 @@ func Attributes(v tftypes.Value) map[string]tftypes.Value {
 func Elements(v tftypes.Value) []tftypes.Value {
 	var out []tftypes.Value
 	if err := v.As(&out); err != nil {
-		panic("a known list that cannot be read: " + err.Error())
+		panic("read a known list: " + err.Error())
 	}
 	return out
 }

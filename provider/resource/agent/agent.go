@@ -61,7 +61,7 @@ func (r *agentResource) IdentitySchema(_ context.Context, _ resource.IdentitySch
 
 // Configure sets the session.
 func (r *agentResource) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
-	r.session = lifecycle.SessionOf(req, resp)
+	r.session = lifecycle.SharedSession(req.ProviderData, &resp.Diagnostics)
 }
 
 // ImportState imports by NAMESPACE/NAME or identity.
@@ -75,7 +75,7 @@ func (r *agentResource) ImportState(ctx context.Context, req resource.ImportStat
 	}
 	if !ok || namespace == "" || name == "" {
 		resp.Diagnostics.AddError(fmt.Sprintf("import id %q: must be NAMESPACE/NAME", req.ID),
-			fmt.Sprintf("The namespace and the name of the agent's Deployment, such as %s/%s.", install.DefaultNamespace, install.DefaultName))
+			fmt.Sprintf("Use the namespace and the name of the agent's Deployment, such as %s/%s.", install.DefaultNamespace, install.DefaultName))
 		return
 	}
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("namespace"), namespace)...)
@@ -91,7 +91,7 @@ func (r *agentResource) Create(ctx context.Context, req resource.CreateRequest, 
 	ctx, cancel := lifecycle.WithLimit(ctx, m.Timeouts.Create, agentTimeout, &resp.Diagnostics)
 	defer cancel()
 	objects := r.objects(ctx, &m, &resp.Diagnostics)
-	cluster := r.connect(ctx, &resp.Diagnostics)
+	cluster := lifecycle.Connect(ctx, r.session, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -117,8 +117,8 @@ func (r *agentResource) Create(ctx context.Context, req resource.CreateRequest, 
 		r.await(ctx, &m, cluster.Installation(), &resp.Diagnostics)
 	}
 	if resp.Diagnostics.HasError() {
-		resp.Diagnostics.AddWarning(m.title()+" is installed in part", "Terraform marks it as tainted. The next apply goes on from here: "+
-			"it creates the Deployment again and leaves definitions, provisioners, node profiles and nodes alone.")
+		resp.Diagnostics.AddWarning(m.title()+" is only partly installed", "Terraform marks it as tainted. The next apply completes the installation: "+
+			"it creates the Deployment again, and keeps definitions, provisioners, node profiles and nodes.")
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }
@@ -138,7 +138,7 @@ func (r *agentResource) Update(ctx context.Context, req resource.UpdateRequest, 
 		resp.Diagnostics.Append(agentError(&m, err))
 	}
 	objects := r.objects(ctx, &m, &resp.Diagnostics)
-	cluster := r.connect(ctx, &resp.Diagnostics)
+	cluster := lifecycle.Connect(ctx, r.session, &resp.Diagnostics)
 	record := lifecycle.LoadCluster(ctx, req.Private, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
@@ -213,22 +213,14 @@ func (r *agentResource) await(ctx context.Context, m *model, keeper session.Inst
 	}
 }
 
-func (r *agentResource) connect(ctx context.Context, diags *diag.Diagnostics) session.Cluster {
-	cluster, err := r.session.Cluster(ctx)
-	if err != nil {
-		diags.AddError("no access to the cluster: "+err.Error(), "Nothing has been changed.")
-	}
-	return cluster
-}
-
 func agentError(m *model, err error) diag.Diagnostic {
 	if len(lifecycle.ConflictsOf(err)) == 0 {
 		return lifecycle.ExplainError(err, "agent", m.id())
 	}
 	summary, fields := lifecycle.Summarise(fmt.Sprintf("%s: %s", m.title(), err))
-	return diag.NewErrorDiagnostic(summary, "Others have declared an object of the installation: Helm, kubectl or another configuration, as the managers say. "+
-		"Either leave it to them, definitions with `install_crds = false` and the namespace with `create_namespace = false`; or set `force_conflicts = true` "+
-		"to take the fields over, and then remove the object from where it was declared; or import the whole installation if the agent is theirs.\n\n"+
+	return diag.NewErrorDiagnostic(summary, "Helm, kubectl or another configuration has declared an object of the installation, as the names of the field managers show. "+
+		"You can leave definitions to it with `install_crds = false`, and the namespace with `create_namespace = false`. Or set `force_conflicts = true` "+
+		"to take the fields over, and remove the object where it was declared. Or import the whole installation if it has installed the agent.\n\n"+
 		lifecycle.ImportBlock(m.id())+"\n\n"+fields)
 }
 

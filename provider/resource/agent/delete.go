@@ -29,14 +29,14 @@ func (r *agentResource) Delete(ctx context.Context, req resource.DeleteRequest, 
 	if err != nil {
 		resp.Diagnostics.Append(agentError(&m, err))
 	}
-	next := loadSuccessor(ctx, req.Private, &resp.Diagnostics)
-	cluster := r.connect(ctx, &resp.Diagnostics)
+	next := loadReplacement(ctx, req.Private, &resp.Diagnostics)
+	cluster := lifecycle.Connect(ctx, r.session, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
 	keeper := cluster.Installation()
 	if next != nil {
-		err = makeRoom(ctx, &m, *next, objects, keeper)
+		err = removeReplaced(ctx, &m, *next, objects, keeper)
 	} else {
 		err = uninstall(ctx, &m, objects, keeper, &resp.Diagnostics)
 	}
@@ -67,7 +67,7 @@ func uninstall(ctx context.Context, m *model, objects []*unstructured.Unstructur
 		return err
 	}
 	if len(kept) > 0 {
-		diags.AddWarning(fmt.Sprintf("namespace %s is kept: others have %d objects in it", m.Namespace.ValueString(), len(kept)), strings.Join(kept, "\n"))
+		diags.AddWarning(fmt.Sprintf("namespace %s is kept: it contains %d other objects", m.Namespace.ValueString(), len(kept)), strings.Join(kept, "\n"))
 	}
 	return removeDefinitions(ctx, m, definitions, keeper, diags)
 }
@@ -87,9 +87,9 @@ func removeDefinitions(ctx context.Context, m *model, definitions []*unstructure
 	}
 	left := standing(held.Objects)
 	if len(left) > 0 && !m.deletesObjects() {
-		diags.AddWarning(fmt.Sprintf("%s: %s stay, since others have declared them", m.title(), countKinds(left)),
-			"The definitions stay with them. They do nothing until an agent is installed again. "+
-				"Delete them where they are declared; `keep_crds = false` would have deleted them too.\n\n"+listObjects(left))
+		diags.AddWarning(fmt.Sprintf("%s: %s are kept, because others have declared them", m.title(), countKinds(left)),
+			"Their definitions are kept too. They have no effect until an agent is installed again. "+
+				"Delete them where they are declared. `keep_crds = false` would have deleted them too.\n\n"+listObjects(left))
 		return nil
 	}
 	if m.KeepCRDs.ValueBool() {
@@ -99,9 +99,9 @@ func removeDefinitions(ctx context.Context, m *model, definitions []*unstructure
 	return err
 }
 
-// makeRoom ends the agent, and removes what its successor will not declare again.
-// Definitions, custom resources and nodes are left for the successor.
-func makeRoom(ctx context.Context, m *model, next location, objects []*unstructured.Unstructured, keeper session.Installation) error {
+// removeReplaced removes the Deployment, and the objects that the next installation will not declare again.
+// Definitions, custom resources and nodes stay.
+func removeReplaced(ctx context.Context, m *model, next location, objects []*unstructured.Unstructured, keeper session.Installation) error {
 	sameNamespace := next.Namespace == m.Namespace.ValueString()
 	_, objects = splitDefinitions(objects)
 	goes := slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool {
@@ -150,8 +150,8 @@ func drain(ctx context.Context, m *model, keeper session.Installation, held inst
 	needed := slices.DeleteFunc(slices.Clone(held.Nodes), func(n install.Node) bool { return !slices.Contains(staying, n.Provisioner) })
 	if len(needed) > 0 {
 		diags.AddError(fmt.Sprintf("%s: %d nodes belong to provisioners that this destroy does not delete", m.title(), len(needed)),
-			"Nothing has been deleted. Without an agent nobody would look after these nodes. Delete their provisioners where they are declared "+
-				"(those of the same configuration have to depend on the agent), or apply one of these and destroy again: `keep_crds = false` deletes all "+
+			"Nothing has been deleted. Without an agent, nothing would manage these nodes. Delete their provisioners where they are declared "+
+				"(those of the same configuration must depend on the agent), or apply one of these settings and destroy again: `keep_crds = false` deletes all "+
 				"provisioners and node profiles, after the agent has drained their nodes; `on_destroy = \"orphan\"` leaves the nodes and their machines running.\n\n"+listNodes(needed))
 		return
 	}
@@ -160,8 +160,8 @@ func drain(ctx context.Context, m *model, keeper session.Installation, held inst
 	})
 	switch {
 	case errors.Is(err, install.ErrNoAgent):
-		diags.AddError(m.title()+": "+err.Error(), "No agent has renewed its Lease in time. Nothing has been deleted: see why it is down (kubectl describe pods and logs in its namespace), "+
-			"or set `on_destroy = \"orphan\"` and apply, to give the nodes up and terminate their machines yourself.\n\n"+listNodes(held.Nodes))
+		diags.AddError(m.title()+": "+err.Error(), "No agent has renewed its Lease in time. Nothing has been deleted. Find out why the agent does not run (kubectl describe pods and kubectl logs in its namespace), "+
+			"or set `on_destroy = \"orphan\"`, apply, destroy again, and terminate the machines of the nodes yourself.\n\n"+listNodes(held.Nodes))
 	case err != nil:
 		diags.Append(agentError(m, err))
 	}
@@ -185,6 +185,6 @@ func orphan(ctx context.Context, m *model, keeper session.Installation, _ instal
 		return
 	}
 	if len(nodes) > 0 {
-		diags.AddWarning(fmt.Sprintf("%s: %d nodes and their machines go on running, and nobody looks after them", m.title(), len(nodes)), listNodes(nodes))
+		diags.AddWarning(fmt.Sprintf("%s: %d nodes and their machines continue to run without an agent", m.title(), len(nodes)), listNodes(nodes))
 	}
 }

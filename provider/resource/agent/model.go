@@ -117,10 +117,7 @@ func (m *model) unknown(ctx context.Context) bool {
 		m.Namespace, m.Name, m.ClusterName, m.Region, m.RoleARN, m.Queue, m.InstanceProfile, m.Endpoints, m.Options, m.NodePools, m.Image, m.PullSecrets, m.Replicas,
 		m.CPURequest, m.Memory, m.PriorityClassName, m.NodeSelector, m.Tolerations, m.Environment, m.CreateNamespace, m.InstallCRDs, m.NetworkPolicy,
 	}
-	return slices.ContainsFunc(values, func(v attr.Value) bool {
-		raw, err := v.ToTerraformValue(ctx)
-		return err != nil || !raw.IsFullyKnown()
-	})
+	return slices.ContainsFunc(values, func(v attr.Value) bool { return !value.FullyKnown(ctx, v) })
 }
 
 // refresh sets the attributes to the settings of the live installation.
@@ -131,7 +128,7 @@ func (m *model) refresh(live install.Settings, version string) {
 	}
 	live = live.InTermsOf(before)
 	m.Namespace, m.Name = types.StringValue(live.Namespace), types.StringValue(live.Name)
-	m.ClusterName, m.Region = types.StringValue(live.ClusterName), types.StringPointerValue(value.Optional(live.Region))
+	m.ClusterName, m.Region = types.StringValue(live.ClusterName), value.TextOrNull(live.Region)
 	m.RoleARN = value.Declared(m.RoleARN, live.RoleARN)
 	m.Queue = value.Declared(m.Queue, live.Queue)
 	m.InstanceProfile = value.Declared(m.InstanceProfile, live.InstanceProfile)
@@ -201,11 +198,7 @@ func stringList(values []string) types.List {
 	if len(values) == 0 {
 		return types.ListNull(types.StringType)
 	}
-	elements := make([]attr.Value, len(values))
-	for i, v := range values {
-		elements[i] = types.StringValue(v)
-	}
-	return types.ListValueMust(types.StringType, elements)
+	return value.List(values)
 }
 
 var tolerationType = types.ObjectType{AttrTypes: map[string]attr.Type{
@@ -219,8 +212,8 @@ func tolerationList(tolerations []corev1.Toleration) types.List {
 	elements := make([]attr.Value, len(tolerations))
 	for i, t := range tolerations {
 		elements[i] = types.ObjectValueMust(tolerationType.AttrTypes, map[string]attr.Value{
-			"key": types.StringPointerValue(value.Optional(t.Key)), "operator": types.StringPointerValue(value.Optional(string(t.Operator))),
-			"value": types.StringPointerValue(value.Optional(t.Value)), "effect": types.StringPointerValue(value.Optional(string(t.Effect))),
+			"key": value.TextOrNull(t.Key), "operator": value.TextOrNull(string(t.Operator)),
+			"value": value.TextOrNull(t.Value), "effect": value.TextOrNull(string(t.Effect)),
 		})
 	}
 	return types.ListValueMust(tolerationType, elements)

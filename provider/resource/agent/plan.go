@@ -27,7 +27,7 @@ func (r *agentResource) ValidateConfig(ctx context.Context, req resource.Validat
 	}
 	for name, value := range map[string]*types.Map{"endpoints": &m.Endpoints, "options": &m.Options, "environment": &m.Environment, "node_selector": &m.NodeSelector} {
 		if hasUnknown(ctx, *value) {
-			resp.Diagnostics.AddAttributeWarning(path.Root(name), name+" is not checked: a part of it is known only after apply", "It is checked before it is applied.")
+			resp.Diagnostics.AddAttributeWarning(path.Root(name), name+" is not checked: a part of it is known only after apply", "The apply checks it.")
 			*value = types.MapNull(types.StringType)
 		}
 	}
@@ -59,10 +59,10 @@ func settingsDiagnostics(s *install.Settings) (diags diag.Diagnostics) {
 // inherit sets the attributes that the configuration leaves to the provider block.
 func (r *agentResource) inherit(ctx context.Context, m *model) {
 	if m.ClusterName.IsUnknown() || m.ClusterName.IsNull() {
-		m.ClusterName = types.StringPointerValue(value.Optional(r.session.Config.ClusterName))
+		m.ClusterName = value.TextOrNull(r.session.Config.ClusterName)
 	}
 	if m.Region.IsUnknown() {
-		m.Region = types.StringPointerValue(value.Optional(r.session.Region(ctx)))
+		m.Region = value.TextOrNull(r.session.Region(ctx))
 	}
 	if m.Endpoints.IsUnknown() {
 		m.inheritEndpoints(r.session.Config.AWS.Endpoints)
@@ -109,7 +109,7 @@ func (r *agentResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanR
 		r.objects(ctx, &m, &resp.Diagnostics)
 	}
 	if req.State.Raw.IsNull() {
-		resp.Diagnostics.Append(saveSuccessor(ctx, m.location(), resp.Private)...)
+		resp.Diagnostics.Append(saveReplacement(ctx, m.location(), resp.Private)...)
 		r.checkInstallation(ctx, &m, &resp.Diagnostics)
 		m.Leader, m.ImageDigest, m.CRDVersions = types.StringUnknown(), types.StringUnknown(), types.MapUnknown(types.StringType)
 		resp.Diagnostics.Append(resp.Plan.Set(ctx, &m)...)

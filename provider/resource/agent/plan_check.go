@@ -15,9 +15,9 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
-// looking returns what a plan looks into, nil where it cannot or shall not: the
-// apply needs the cluster, and says what is wrong with it.
-func (r *agentResource) looking(ctx context.Context) session.Installation {
+// installation returns the installation for the checks of a plan. It is nil if the cluster cannot be
+// reached, which is left to the apply to report, or if checks are off.
+func (r *agentResource) installation(ctx context.Context) session.Installation {
 	if r.session.Known() != nil || r.session.Config.PlanChecks == session.ChecksOff {
 		return nil
 	}
@@ -33,7 +33,7 @@ func (r *agentResource) checkInstallation(ctx context.Context, m *model, diags *
 	if m.unknown(ctx) || diags.HasError() {
 		return
 	}
-	keeper := r.looking(ctx)
+	keeper := r.installation(ctx)
 	if keeper == nil {
 		return
 	}
@@ -43,9 +43,9 @@ func (r *agentResource) checkInstallation(ctx context.Context, m *model, diags *
 		return
 	}
 	if has(live, "Deployment") {
-		diags.AddWarning(m.title()+" is there already",
-			"If this plan replaces it (it is tainted, or `-replace` names it), its Deployment is created again; definitions, provisioners, node profiles "+
-				"and nodes stay as they are. If it is new here, the apply is going to refuse it: import it instead.\n\n"+lifecycle.ImportBlock(m.id()))
+		diags.AddWarning(m.title()+" exists already",
+			"If this plan replaces it, because it is tainted or `-replace` names it, the apply creates its Deployment again and keeps definitions, provisioners, "+
+				"node profiles and nodes. If it is new in this configuration, the apply will fail: import it instead.\n\n"+lifecycle.ImportBlock(m.id()))
 	}
 	if err := keeper.Check(ctx, objects, m.ForceConflicts.ValueBool()); apierrors.IsConflict(err) || apierrors.IsInvalid(err) {
 		diags.Append(agentError(m, err))
@@ -56,7 +56,7 @@ func (r *agentResource) checkInstallation(ctx context.Context, m *model, diags *
 func (r *agentResource) checkMove(ctx context.Context, before, after *model, diags *diag.Diagnostics) {
 	text := "The objects of the installation are deleted and created again under the new name. " +
 		"Definitions, provisioners, node profiles and nodes stay, and the new agent takes them over."
-	if keeper := r.looking(ctx); keeper != nil {
+	if keeper := r.installation(ctx); keeper != nil {
 		if held, err := keeper.Holdings(ctx); err == nil {
 			text += listHoldings(held)
 		}
@@ -71,7 +71,7 @@ func (r *agentResource) checkRemoval(ctx context.Context, req resource.ModifyPla
 	if diags.HasError() {
 		return
 	}
-	keeper := r.looking(ctx)
+	keeper := r.installation(ctx)
 	if keeper == nil {
 		return
 	}
@@ -79,27 +79,27 @@ func (r *agentResource) checkRemoval(ctx context.Context, req resource.ModifyPla
 	if err != nil || len(held.Nodes)+len(held.Objects) == 0 {
 		return
 	}
-	diags.AddWarning(fmt.Sprintf("%s: %s and %d nodes are there now, and on_destroy is %q", m.title(), countKinds(held.Objects), len(held.Nodes), m.onDestroy()),
+	diags.AddWarning(fmt.Sprintf("%s: there are %s and %d nodes, and on_destroy is %q", m.title(), countKinds(held.Objects), len(held.Nodes), m.onDestroy()),
 		m.fateOfNodes()+" "+m.fateOfObjects()+listHoldings(held))
 }
 
 func (m *model) fateOfNodes() string {
 	return map[string]string{
-		refuseNodes: "The destroy is refused while there are nodes.",
-		drainNodes:  "The agent drains the nodes of provisioners that are deleted and terminates their machines, and then goes.",
-		orphanNodes: "The nodes and their machines stay as they are, without an agent that looks after them.",
+		refuseNodes: "The destroy fails while there are nodes.",
+		drainNodes:  "The agent drains the nodes of provisioners that are deleted and terminates their machines before it is removed.",
+		orphanNodes: "The nodes and their machines continue to run without an agent.",
 	}[m.onDestroy()]
 }
 
 func (m *model) fateOfObjects() string {
 	switch {
 	case m.deletesObjects():
-		return "With `keep_crds = false`, all provisioners and node profiles are deleted with their definitions, whoever has declared them."
+		return "With `keep_crds = false`, all provisioners and node profiles are deleted with their definitions, no matter who has declared them."
 	case m.onDestroy() == drainNodes:
-		return "Provisioners and node profiles that this destroy does not delete by itself stay, and the definitions with them; " +
-			"while such a provisioner has nodes, the destroy is refused."
+		return "Provisioners and node profiles that are not in this configuration are kept, and so are the definitions; " +
+			"while such a provisioner has nodes, the destroy fails."
 	}
-	return "Provisioners and node profiles that this destroy does not delete by itself stay, and the definitions with them."
+	return "Provisioners and node profiles that are not in this configuration are kept, and so are the definitions."
 }
 
 // listHoldings lists objects and nodes, to be appended to a text.

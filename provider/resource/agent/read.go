@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,14 +31,14 @@ func (r *agentResource) Read(ctx context.Context, req resource.ReadRequest, resp
 		resp.Diagnostics.Append(lifecycle.NotRefreshed(m.title(), err))
 		return
 	}
-	cluster := r.connect(ctx, &resp.Diagnostics)
+	cluster := lifecycle.Connect(ctx, r.session, &resp.Diagnostics)
 	record := lifecycle.LoadCluster(ctx, req.Private, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
 	if record.Elsewhere(cluster.UID()) {
-		resp.Diagnostics.AddWarning(m.title()+" belongs to another cluster", "The provider now reaches another cluster than the one in which it was installed, "+
-			"so that it counts as gone. If that is not meant, correct the provider block; nothing has been touched.")
+		resp.Diagnostics.AddWarning(m.title()+" belongs to another cluster", "The provider block now names another cluster than the one in which the agent was installed, "+
+			"so that the agent counts as deleted. If you did not intend this, correct the provider block. The installation has not been changed.")
 		resp.State.RemoveResource(ctx)
 		return
 	}
@@ -92,18 +93,13 @@ func (r *agentResource) refresh(ctx context.Context, m *model, keeper session.In
 }
 
 func has(objects []*unstructured.Unstructured, kind string) bool {
-	for _, o := range objects {
-		if o != nil && o.GetKind() == kind {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(objects, func(o *unstructured.Unstructured) bool { return o != nil && o.GetKind() == kind })
 }
 
 func revisionOf(m *model, declared, live []*unstructured.Unstructured, diags *diag.Diagnostics) (types.String, error) {
 	if differences := install.Differences(declared, pick(declared, live)); len(differences) > 0 {
-		diags.AddWarning(fmt.Sprintf("%s: the cluster has something else than is declared, in %d places", m.title(), len(differences)),
-			strings.Join(differences, "\n")+"\n\nThe next apply declares it again.")
+		diags.AddWarning(fmt.Sprintf("%s: the cluster differs from the declaration in %d places", m.title(), len(differences)),
+			strings.Join(differences, "\n")+"\n\nThe next apply reverts these differences.")
 		return types.StringValue(drifted), nil
 	}
 	revision, err := install.Revision(declared)
@@ -118,7 +114,7 @@ func (r *agentResource) status(ctx context.Context, m *model, keeper session.Ins
 	}
 	m.report(status)
 	if status.Waiting != "" {
-		diags.AddWarning(m.title()+" is not well: "+status.Waiting, strings.Join(status.Troubles, "\n"))
+		diags.AddWarning(m.title()+" is not ready: "+status.Waiting, strings.Join(status.Troubles, "\n"))
 	}
 	return nil
 }

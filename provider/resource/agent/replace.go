@@ -9,9 +9,9 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
 )
 
-// successorKey is where the planned private state says where the
-// installation will be that replaces another one.
-const successorKey = "successor"
+// replacementKey is the key in the planned private state of the location of the new installation in a
+// replacement.
+const replacementKey = "successor"
 
 // location identifies an installation.
 type location struct {
@@ -23,21 +23,20 @@ func (m *model) location() location {
 	return location{m.Namespace.ValueString(), m.Name.ValueString()}
 }
 
-// saveSuccessor records a planned creation. Terraform replaces a resource, also one
-// that it has tainted because its creation went wrong, by a deletion and a creation
-// that share the private state of the plan: it is how the deletion knows that it is
-// not a destroy. A destroy is planned without a creation and has no such record.
-func saveSuccessor(ctx context.Context, next location, private lifecycle.PrivateState) diag.Diagnostics {
+// saveReplacement records a planned creation. Terraform replaces a resource, including a tainted one, with a
+// deletion and a creation that share the private state of the plan. So the deletion can tell a replacement
+// from a destroy, for which no creation is planned.
+func saveReplacement(ctx context.Context, next location, private lifecycle.PrivateState) diag.Diagnostics {
 	raw, err := json.Marshal(next)
 	if err != nil {
-		return diag.Diagnostics{diag.NewErrorDiagnostic("record the successor: "+err.Error(), "")}
+		return diag.Diagnostics{diag.NewErrorDiagnostic("record the replacement: "+err.Error(), "")}
 	}
-	return private.SetKey(ctx, successorKey, raw)
+	return private.SetKey(ctx, replacementKey, raw)
 }
 
-// loadSuccessor returns what replaces the installation, nil on a destroy.
-func loadSuccessor(ctx context.Context, private lifecycle.PrivateState, diags *diag.Diagnostics) *location {
-	raw, found := private.GetKey(ctx, successorKey)
+// loadReplacement returns the location of the installation that replaces this one, or nil on a destroy.
+func loadReplacement(ctx context.Context, private lifecycle.PrivateState, diags *diag.Diagnostics) *location {
+	raw, found := private.GetKey(ctx, replacementKey)
 	diags.Append(found...)
 	if len(raw) == 0 {
 		return nil

@@ -55,10 +55,11 @@ func resourceSchema(ctx context.Context) schema.Schema {
 		"default_instance_profile": attribute.Text("Name of the instance profile for node profiles that do not set one."),
 		"endpoints": schema.MapAttribute{
 			Optional: true, Computed: true, ElementType: types.StringType,
-			MarkdownDescription: "URLs of AWS services in place of the usual ones, such as `{ ec2 = \"https://vpce-1234.ec2.eu-west-1.vpce.amazonaws.com\" }`. The services that the " +
-				"agent calls are `" + strings.Join(install.EndpointServices(), "`, `") + "`. By default the `endpoints` of the provider block for these services; `{}` means none, for instance " +
-				"where those of the provider block can be reached from Terraform's machine only. `AWS_ENDPOINT_URL` and `AWS_ENDPOINT_URL_<SERVICE>` in Terraform's own " +
-				"environment are not passed on. In `environment`, `AWS_ENDPOINT_URL_<SERVICE>` takes precedence over `endpoints`, and `AWS_ENDPOINT_URL` over those that come from the provider block. The NetworkPolicy admits the ports 443 and 6443: set " +
+			MarkdownDescription: "URLs of AWS services, instead of the default ones, such as `{ ec2 = \"https://vpce-1234.ec2.eu-west-1.vpce.amazonaws.com\" }`. The agent " +
+				"calls the services `" + strings.Join(install.EndpointServices(), "`, `") + "`. By default, it uses the `endpoints` of the provider block for these services. " +
+				"Set `{}` for none, for example if only Terraform's machine can reach the endpoints of the provider block. `AWS_ENDPOINT_URL` and " +
+				"`AWS_ENDPOINT_URL_<SERVICE>` in Terraform's own environment are not passed on. In `environment`, `AWS_ENDPOINT_URL_<SERVICE>` takes precedence over " +
+				"`endpoints`, and `AWS_ENDPOINT_URL` over the endpoints of the provider block. The NetworkPolicy allows the ports 443 and 6443. Set " +
 				"`network_policy = false` for an endpoint on another port.",
 		},
 		"options": attribute.TextMap("Additional flags of `packhorse-agent run`, by name, such as `{ \"batch-idle\" = \"2s\" }`."),

@@ -145,7 +145,7 @@ func queueError(m model, err error) diag.Diagnostic {
 
 // queueName returns the naming of a queue by the attribute name.
 func queueName() lifecycle.Naming {
-	return lifecycle.Naming{Attribute: "name", Title: awsresource.QueueTitle, Look: func(ctx context.Context, account *session.Account, name string, _ tfsdk.Plan) (diag.Diagnostic, error) {
+	return lifecycle.Naming{Attribute: "name", Title: awsresource.QueueTitle, LookUp: func(ctx context.Context, account *session.Account, name string, _ tfsdk.Plan) (diag.Diagnostic, error) {
 		_, _, _, err := account.Queues.Read(ctx, name)
 		return awsresource.Existing(awsresource.QueueTitle+" "+name, name, err)
 	}}

@@ -26,7 +26,7 @@ func (r *interruptionQueue) ValidateConfig(ctx context.Context, req resource.Val
 	for _, event := range policy.InterruptionEvents() {
 		if rule := event.RuleName(prefix.ValueString()); len(rule) > maxRuleName {
 			resp.Diagnostics.AddAttributeError(path.Root(at),
-				fmt.Sprintf("%s: %q is too long: the rule %s would have %d characters, EventBridge takes %d", at, prefix.ValueString(), rule, len(rule), maxRuleName),
+				fmt.Sprintf("%s: %q is too long: the rule %s would have %d characters, and EventBridge accepts %d", at, prefix.ValueString(), rule, len(rule), maxRuleName),
 				fmt.Sprintf("Set a `rule_prefix` of at most %d characters.", maxRuleName-len(event.RuleName(""))))
 			return
 		}

@@ -61,7 +61,7 @@ func resourceSchema(ctx context.Context) schema.Schema {
 		"rule_prefix": schema.StringAttribute{
 			Optional: true, Computed: true,
 			MarkdownDescription: "Prefix of the names of the rules. By default the name of the queue.",
-			Validators:          []validator.String{stringvalidator.RegexMatches(regexp.MustCompile(`^[.\-_A-Za-z0-9]+$`), "may hold letters, digits and .-_ only")},
+			Validators:          []validator.String{stringvalidator.RegexMatches(regexp.MustCompile(`^[.\-_A-Za-z0-9]+$`), "may only contain letters, digits and .-_")},
 		},
 		"rules": schema.MapAttribute{
 			Computed: true, ElementType: types.StringType,
@@ -75,6 +75,6 @@ func resourceSchema(ctx context.Context) schema.Schema {
 func queueNameAttribute() schema.StringAttribute {
 	name := attribute.Name("Name of the queue.")
 	name.Validators = []validator.String{stringvalidator.RegexMatches(regexp.MustCompile(`^[A-Za-z0-9_-]{1,80}$`),
-		"may hold 1 to 80 letters, digits, hyphens and underscores")}
+		"must consist of 1 to 80 letters, digits, hyphens and underscores")}
 	return name
 }

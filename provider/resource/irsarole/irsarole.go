@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/awsresource"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
@@ -146,7 +147,7 @@ func (r *irsaRole) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 // complete looks up what the configuration does not set, and sets everything that follows from it.
 func (r *irsaRole) complete(ctx context.Context, m *model, account *session.Account) error {
 	if m.ClusterName.IsUnknown() {
-		m.ClusterName = types.StringPointerValue(value.Optional(r.Session.Config.ClusterName))
+		m.ClusterName = value.TextOrNull(r.Session.Config.ClusterName)
 	}
 	switch {
 	case !m.usesOIDC():
@@ -206,7 +207,7 @@ func (r *irsaRole) annotate(ctx context.Context, before, now model) error {
 	if err != nil {
 		return err
 	}
-	wanted := map[any]bool{}
+	wanted := map[policy.ServiceAccount]bool{}
 	if now.AnnotateServiceAccount.ValueBool() {
 		for _, account := range now.accounts() {
 			wanted[account] = true

@@ -38,7 +38,7 @@ func loadIssuerRecord(ctx context.Context, private lifecycle.PrivateState) (issu
 	var record issuerRecord
 	if len(raw) > 0 {
 		if err := json.Unmarshal(raw, &record); err != nil {
-			diags.AddError("read where the OIDC issuer came from: "+err.Error(), "")
+			diags.AddError("read the record of the OIDC issuer: "+err.Error(), "")
 		}
 	}
 	return record, diags

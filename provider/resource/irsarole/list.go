@@ -51,7 +51,7 @@ func (l *irsaList) List(ctx context.Context, req list.ListRequest, stream *list.
 	}
 	roles, err := l.trusting(ctx, account)
 	if err != nil {
-		diags.AddError("list IAM roles: "+err.Error(), "Roles are recognised by the OIDC issuer of the provider block's `cluster_name`.")
+		diags.AddError("list IAM roles: "+err.Error(), "The provider recognises roles by the OIDC issuer of the cluster that `cluster_name` in the provider block names.")
 		stream.Results = list.ListResultsStreamDiagnostics(diags)
 		return
 	}
@@ -98,7 +98,7 @@ func (l *irsaList) result(ctx context.Context, req list.ListRequest, account *se
 	}
 	live, arn, err := account.Roles.Read(ctx, name)
 	if errors.Is(err, fs.ErrNotExist) {
-		out.Diagnostics.AddWarning(fmt.Sprintf("IAM role %s has gone meanwhile", name), "")
+		out.Diagnostics.AddWarning(fmt.Sprintf("IAM role %s was deleted while roles were listed", name), "")
 		return out
 	}
 	if err != nil {

@@ -76,7 +76,7 @@ func (m *model) presetPolicies(p awsresource.Place, nodeRoles []string) (types.M
 		return types.MapValueMust(jsontypes.NormalizedType{}, map[string]attr.Value{}), nil
 	}
 	if m.ClusterName.ValueString() == "" {
-		return types.Map{}, fmt.Errorf("preset = %q: no cluster is named: set `cluster_name` here or in the provider block", presetAgent)
+		return types.Map{}, fmt.Errorf("preset = %q: no EKS cluster is named: set `cluster_name` here or in the provider block", presetAgent)
 	}
 	agent := policy.Agent{
 		Partition: p.Partition,

@@ -2,6 +2,7 @@ package irsarole
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -27,10 +28,10 @@ func (r *irsaRole) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		return
 	}
 	if config.ClusterName.IsNull() {
-		m.ClusterName = types.StringPointerValue(value.Optional(r.Session.Config.ClusterName))
+		m.ClusterName = value.TextOrNull(r.Session.Config.ClusterName)
 	}
 	if m.usesPodIdentity() && m.ClusterName.IsNull() {
-		resp.Diagnostics.AddAttributeError(path.Root("identity"), errNoPodCluster.Error(), "Pod identity is kept by EKS, cluster by cluster.")
+		resp.Diagnostics.AddAttributeError(path.Root("identity"), errNoPodCluster.Error(), "EKS has pod identity associations for each cluster.")
 		return
 	}
 	if !m.Identity.IsUnknown() && m.usesOIDC() && config.OIDCIssuerURL.IsNull() && m.ClusterName.IsNull() {
@@ -85,20 +86,7 @@ func (r *irsaRole) predict(ctx context.Context, config, state model, m *model, d
 		m.AssumeRolePolicy = state.AssumeRolePolicy
 	}
 	m.predictAssociations(&state)
-	if sameDocuments(m.PresetPolicies, state.PresetPolicies) {
+	if maps.EqualFunc(value.Strings(m.PresetPolicies), value.Strings(state.PresetPolicies), policy.SameJSON) {
 		m.PresetPolicies = state.PresetPolicies
 	}
-}
-
-func sameDocuments(a, b types.Map) bool {
-	x, y := value.Strings(a), value.Strings(b)
-	if len(x) != len(y) {
-		return false
-	}
-	for name := range x {
-		if !policy.SameJSON(x[name], y[name]) {
-			return false
-		}
-	}
-	return true
 }

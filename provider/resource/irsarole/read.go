@@ -83,12 +83,12 @@ func (m *model) adopt(live asset.Role, where awsresource.Place, defaults map[str
 	m.Tags, m.TagsAll = awsresource.AdoptTags(live.Tags, defaults)
 	trust, err := policy.ParseTrust(live.Trust)
 	if err != nil {
-		diags.AddWarning(fmt.Sprintf("IAM role %s does not trust ServiceAccounts alone", live.Name),
+		diags.AddWarning(fmt.Sprintf("IAM role %s does not only trust ServiceAccounts", live.Name),
 			fmt.Sprintf("The next apply replaces its trust policy: %s.", err))
 		return diags
 	}
-	m.OIDCIssuerURL = types.StringPointerValue(value.Optional(trust.Issuer))
-	m.OIDCProviderARN = types.StringPointerValue(value.Optional(trust.Provider))
+	m.OIDCIssuerURL = value.TextOrNull(trust.Issuer)
+	m.OIDCProviderARN = value.TextOrNull(trust.Provider)
 	if _, cluster, ok := strings.Cut(trust.Cluster, ":cluster/"); ok {
 		m.ClusterName = types.StringValue(cluster)
 	}
@@ -114,8 +114,8 @@ func (m *model) adoptPreset(preset map[string]string, where awsresource.Place) {
 	}
 	m.Preset = types.StringValue(presetAgent)
 	facts := policy.ParseAgent(preset)
-	m.ClusterName = types.StringPointerValue(value.Optional(facts.Cluster))
-	m.InterruptionQueueARN = types.StringPointerValue(value.Optional(facts.Queue))
+	m.ClusterName = value.TextOrNull(facts.Cluster)
+	m.InterruptionQueueARN = value.TextOrNull(facts.Queue)
 	for i, arn := range facts.NodeRoles {
 		facts.NodeRoles[i] = where.RoleName(arn)
 	}

@@ -39,7 +39,7 @@ func (r *irsaRole) ValidateConfig(ctx context.Context, req resource.ValidateConf
 	m.validateIdentity(resp)
 	for name := range m.Policies.Elements() {
 		if slices.Contains(policy.Names, name) {
-			resp.Diagnostics.AddAttributeError(path.Root("policies"), `policies: the name "`+name+`" is taken by the preset`, "Give the policy another name.")
+			resp.Diagnostics.AddAttributeError(path.Root("policies"), `policies: the name "`+name+`" is reserved for the preset`, "Give the policy another name.")
 		}
 	}
 	resp.Diagnostics.Append(awsresource.CheckInline(m.Policies)...)
@@ -48,8 +48,8 @@ func (r *irsaRole) ValidateConfig(ctx context.Context, req resource.ValidateConf
 func (m model) validatePreset(resp *resource.ValidateConfigResponse) {
 	agent := m.Preset.ValueString() == presetAgent
 	if agent && m.NodeRoles.IsNull() {
-		resp.Diagnostics.AddAttributeError(path.Root("node_roles"), `node_roles: needed by preset = "agent"`,
-			"Name the IAM role of the machines' instance profile: the agent may pass no other role to a machine.")
+		resp.Diagnostics.AddAttributeError(path.Root("node_roles"), `node_roles: required by preset = "agent"`,
+			"Set the IAM role of the machines' instance profile. The agent can pass no other role to a machine.")
 	}
 	if agent {
 		return

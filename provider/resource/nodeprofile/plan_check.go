@@ -59,7 +59,7 @@ func lookForInstanceProfile(ctx context.Context, f *customresource.PlanCheck) {
 	case errors.Is(err, fs.ErrNotExist):
 		f.ReportFindings(finding.List{{
 			Path: "spec.instanceProfile", Text: finding.Say("the account has no instance profile %q", name),
-			Advice: finding.Say("no machine starts without it. Refer to the resource that makes it, such as packhorse_node_role.example.instance_profile, or correct the name"),
+			Advice: finding.Say("no machine starts without it. Refer to the resource that creates it, such as packhorse_node_role.example.instance_profile, or correct the name"),
 		}}, "")
 	case err != nil:
 		f.Skip("the instance profile", err)

@@ -16,9 +16,9 @@ const nodeProfileDescription = "Declares how nodes are built on AWS: subnets, se
 	"refer to it by name. The provider only sets the fields that your configuration sets, and only a change of the name forces " +
 	"a replacement."
 
-// selectorSyntax is how selectors find resources.
-const selectorSyntax = "Tag keys to values; all keys must match. A value may be comma-separated alternatives and hold the " +
-	"wildcard `*`; `*` alone means that the tag is there. The key `aws::ids` takes ids instead of a tag."
+// selectorSyntax describes selectors.
+const selectorSyntax = "A map of tag keys to values, all of which must match. A value may list alternatives, separated by commas, and " +
+	"contain the wildcard `*`; `*` alone matches any value. The key `aws::ids` selects by id instead of by tag."
 
 // Schema returns the attributes of the resource.
 func (Kind) Schema(ctx context.Context) schema.Schema {
@@ -35,7 +35,7 @@ func (Kind) Schema(ctx context.Context) schema.Schema {
 func Attributes() attribute.Level {
 	return attribute.Level{
 		"subnet_selector":         attribute.TextMap("Subnets that machines are launched into. " + selectorSyntax),
-		"security_group_selector": attribute.TextMap("Security groups of the machines; all that match are attached. " + selectorSyntax),
+		"security_group_selector": attribute.TextMap("Security groups of the machines. All that match are attached. " + selectorSyntax),
 		"instance_profile": attribute.Text("Name of the IAM instance profile of the nodes. By default the agent's " +
 			"`default_instance_profile`."),
 		"launch_template": attribute.Text("Name of your own launch template. You cannot combine it with the arguments that a generated " +

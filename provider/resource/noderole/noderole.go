@@ -158,7 +158,7 @@ func changeEntry(ctx context.Context, entries session.Entries, was, is asset.Ent
 	}
 	err := entries.Create(ctx, is)
 	if errors.Is(err, fs.ErrExist) {
-		return takenError(fmt.Sprintf("cluster %s has an access entry for the role already: delete it, or set `access_entry = \"none\"` to leave it to whoever has made it", is.Cluster))
+		return takenError(fmt.Sprintf("cluster %s already has an access entry for the role: delete it, or set `access_entry = \"none\"` to keep it as it is", is.Cluster))
 	}
 	return err
 }
@@ -190,7 +190,7 @@ func (r *nodeRole) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 // complete sets everything that follows from the configuration and the account.
 func (r *nodeRole) complete(m *model, account *session.Account) error {
 	if m.ClusterName.IsUnknown() {
-		m.ClusterName = types.StringPointerValue(value.Optional(r.Session.Config.ClusterName))
+		m.ClusterName = value.TextOrNull(r.Session.Config.ClusterName)
 	}
 	if m.entry().Type != "" && m.ClusterName.ValueString() == "" {
 		return errNoEntryCluster
@@ -208,7 +208,7 @@ func nodeRoleError(m model, err error) diag.Diagnostic {
 
 // profileName returns the naming of the instance profile. A name is taken if the profile has another role.
 func profileName() lifecycle.Naming {
-	return lifecycle.Naming{Attribute: "instance_profile", Title: "instance profile", Look: func(ctx context.Context, account *session.Account, name string, plan tfsdk.Plan) (diag.Diagnostic, error) {
+	return lifecycle.Naming{Attribute: "instance_profile", Title: "instance profile", LookUp: func(ctx context.Context, account *session.Account, name string, plan tfsdk.Plan) (diag.Diagnostic, error) {
 		live, _, err := account.Profiles.Read(ctx, name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -224,7 +224,7 @@ func profileName() lifecycle.Naming {
 
 // profileTaken returns the takenError of a profile that has another role.
 func profileTaken(live asset.Profile) error {
-	return takenError(fmt.Sprintf("instance profile %s exists already and gives machines the role %s: name another one with `instance_profile`, or delete it", live.Name, live.Role))
+	return takenError(fmt.Sprintf("instance profile %s exists already and has the role %s: set another name in `instance_profile`, or delete it", live.Name, live.Role))
 }
 
 // takenError means that something of the name exists and is used by somebody else.

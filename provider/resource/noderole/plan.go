@@ -33,7 +33,7 @@ func (r *nodeRole) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		return
 	}
 	if config.ClusterName.IsNull() {
-		m.ClusterName = types.StringPointerValue(value.Optional(r.Session.Config.ClusterName))
+		m.ClusterName = value.TextOrNull(r.Session.Config.ClusterName)
 	}
 	if config.InstanceProfile.IsNull() {
 		m.InstanceProfile = m.Name

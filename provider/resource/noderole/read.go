@@ -67,7 +67,7 @@ func (r *nodeRole) adopt(ctx context.Context, m *model, live asset.Role, account
 	}
 	m.Policies = awsresource.Documents(live.Inline, false)
 	m.Tags, m.TagsAll = awsresource.AdoptTags(live.Tags, r.Session.Config.DefaultTags)
-	m.ClusterName = types.StringPointerValue(value.Optional(r.Session.Config.ClusterName))
+	m.ClusterName = value.TextOrNull(r.Session.Config.ClusterName)
 	m.AccessEntry = types.StringValue(linuxEntry)
 	if m.ClusterName.IsNull() {
 		m.AccessEntry = types.StringValue(noEntry)

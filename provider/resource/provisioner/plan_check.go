@@ -52,7 +52,7 @@ func (k Kind) CheckChange(ctx context.Context, f *customresource.PlanCheck) map[
 		f.Skip("the catalogue", err)
 		return nil
 	}
-	seen, sure := lookAtMarket(ctx, f, p, templates, stock)
+	seen, sure := checkMarket(ctx, f, p, templates, stock)
 	replacement := f.Replaced(ctx, live, stock)
 	f.ReportFindings(replacement.Finding(), "")
 	f.Session.Drafts.SetReplaced(f.Name, len(replacement.Nodes))
@@ -63,9 +63,9 @@ func (k Kind) CheckChange(ctx context.Context, f *customresource.PlanCheck) map[
 	return map[string]attr.Value{planPreview: value}
 }
 
-// lookAtMarket says what the provisioner may buy, and whether another look before
-// apply will say the same.
-func lookAtMarket(ctx context.Context, f *customresource.PlanCheck, p *api.Provisioner, templates []*api.AWSNodeTemplate, stock *session.Stock) (seen plancheck.Preview, sure bool) {
+// checkMarket returns what the provisioner could buy, and whether another check before the apply will certainly
+// have the same result.
+func checkMarket(ctx context.Context, f *customresource.PlanCheck, p *api.Provisioner, templates []*api.AWSNodeTemplate, stock *session.Stock) (seen plancheck.Preview, sure bool) {
 	if stock.Note != "" {
 		f.Miss("subnets, images and current prices", stock.Note)
 	}
@@ -88,7 +88,7 @@ func lookAtMarket(ctx context.Context, f *customresource.PlanCheck, p *api.Provi
 			findings[i].Severity = finding.Warning
 		}
 	}
-	f.ReportFindings(findings, "By the "+stock.Age(time.Now())+".")
+	f.ReportFindings(findings, "Source: "+stock.Age(time.Now())+".")
 	sure = market.Blocked == "" && missing == "" && (stock.Note == "" || f.Session.Config.ClusterName == "")
 	return seen, sure
 }

@@ -37,10 +37,11 @@ func (Kind) Schema(ctx context.Context) schema.Schema {
 			"pod_overrides": attribute.Texts("Well-known label keys for which a pod's own selector replaces the provisioner's values. By " +
 				"default the two are intersected."),
 			"kubelet_configuration": attribute.Object("Settings of the kubelets. By default they are derived from the instance type.", kubeletAttributes()),
-			"limits": attribute.MeasureMap("Maximum total of all nodes, by resource: `{ cpu = \"1000\", nodes = \"50\" }`. Each node counts as one of `nodes`. With `0` " +
+			"limits": attribute.MeasureMap("Maximum total of all nodes, by resource: `{ cpu = \"1000\", nodes = \"50\" }`. `nodes` is the number of nodes. With `0` " +
 				"the agent buys no more nodes."),
 			"consolidation": attribute.Object("Removing and replacing nodes to lower the cost. It excludes `ttl_seconds_after_empty`.", attribute.Level{
-				"enabled": attribute.RequiredFlag("Whether nodes are consolidated: removed once they have been empty for `disruption.consolidate_after`, and emptied or replaced where their pods fit on fewer or cheaper nodes and the moves pay."),
+				"enabled": attribute.RequiredFlag("Whether to consolidate nodes: to remove nodes that have been empty for `disruption.consolidate_after`, and to empty or replace nodes whose " +
+					"pods fit on fewer or cheaper nodes, if the saving exceeds the cost of moving the pods."),
 			}),
 			"ttl_seconds_after_empty": attribute.Number("Seconds after which a node without workload pods is removed. `0` means " +
 				"immediately. Pods of DaemonSets do not count. Off by default."),
@@ -86,8 +87,8 @@ func requirementAttributes() attribute.Level {
 		"key":      attribute.RequiredText("Key of a label, such as `karpenter.sh/capacity-type`."),
 		"operator": attribute.RequiredText("`In`, `NotIn`, `Exists`, `DoesNotExist`, `Gt`, `Lt`, `Gte` or `Lte`."),
 		"values":   attribute.Texts("Values of the label. One whole number for `Gt`, `Lt`, `Gte` and `Lte`; none for `Exists` and `DoesNotExist`."),
-		"min_values": attribute.Number("How many different values of the label the instance types of a launch request have at least, from 1 to 50. " +
-			"Pods for which there is less choice get no node. 1 by default."),
+		"min_values": attribute.Number("Minimum number of different values of the label among the instance types of a launch request, 1 to 50. " +
+			"If there are fewer values for a pod, the agent buys no node for it. 1 by default."),
 	}
 }
 
@@ -122,9 +123,10 @@ func disruptionAttributes() attribute.Level {
 			"duration": attribute.Measure("How long the budget applies from each match of the schedule, such as `8h`."),
 			"reasons":  attribute.Texts("Reasons to which the budget applies. All reasons by default."),
 		}),
-		"consolidate_after": attribute.Measure("How long a node is left alone after a pod has come or gone before it is consolidated, such as `5m`, or `Never`. `30s` by default."),
-		"eviction_cost":     attribute.Text("What moving a pod costs, in hours of the price of its own resources, such as `0.5`: consolidation weighs it against what it saves. `1` by default. `Never` moves no pods."),
-		"windows": attribute.Objects("When nodes may be taken away voluntarily. Outside of all windows they are not. At any time by default.", attribute.Level{
+		"consolidate_after": attribute.Measure("How long after the last change of its pods a node may be consolidated, such as `5m`, or `Never`. `30s` by default."),
+		"eviction_cost": attribute.Text("Cost of moving a pod, in hours of the price of the pod's resources, such as `0.5`. Consolidation weighs it against the " +
+			"saving. `1` by default. With `Never`, consolidation moves no pods."),
+		"windows": attribute.Objects("Times at which nodes may be disrupted voluntarily. By default, they may be disrupted at any time.", attribute.Level{
 			"schedule":  attribute.RequiredText("Cron expression at whose matches the window opens, such as `0 22 * * *`."),
 			"time_zone": attribute.Text("Time zone of the schedule, such as `Europe/Berlin`. UTC by default."),
 			"duration":  attribute.RequiredMeasure("How long the window is open from each match of the schedule, such as `8h`."),

@@ -78,8 +78,8 @@ func newCluster(ctx context.Context, cfg *rest.Config, manager apply.Manager) (*
 	system, err := call.Get(ctx, func(ctx context.Context) (*corev1.Namespace, error) {
 		return typed.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
 	})
-	if err == nil && system.UID == "" { // without it, every object would count as one of another cluster
-		err = errors.New("the answer is not that of a Kubernetes API server")
+	if err == nil && system.UID == "" { // every object would count as belonging to another cluster
+		err = errors.New("the response is not from a Kubernetes API server")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reach the cluster at %s: %w", cfg.Host, err)

@@ -53,7 +53,7 @@ func (p *platform) Account(ctx context.Context) (*session.Account, error) {
 		}
 		parts := strings.SplitN(aws.ToString(caller.Arn), ":", 3)
 		if len(parts) < 3 {
-			return nil, fmt.Errorf("find the AWS account of the credentials: %q is no ARN", aws.ToString(caller.Arn))
+			return nil, fmt.Errorf("find the AWS account of the credentials: %q is not an ARN", aws.ToString(caller.Arn))
 		}
 		return p.newAccount(cfg, parts[1], aws.ToString(caller.Account)), nil
 	})
