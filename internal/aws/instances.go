@@ -197,8 +197,11 @@ func (l *launch) alreadyLaunched(ctx context.Context) (*fleetResult, error) {
 				result.instances = append(result.instances, i)
 			}
 		}
-		if l.searched || pause > searchLongest || smithytime.SleepWithContext(ctx, pause) != nil {
+		if l.searched || pause > searchLongest {
 			break
+		}
+		if err := smithytime.SleepWithContext(ctx, pause); err != nil {
+			return nil, err
 		}
 	}
 	l.searched = true
