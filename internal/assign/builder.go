@@ -196,17 +196,16 @@ func (b *builder) occupy() {
 	}
 }
 
-// expectDaemons keeps room for DaemonSet pods that have not started yet.
+// expectDaemons keeps room for DaemonSet pods that have not started yet, unless pods that are there
+// keep them off the node, for instance because they have taken the same host port.
 func (b *builder) expectDaemons(n *Node, there map[string]bool) {
 	for i := range b.DaemonSets {
 		d := &b.DaemonSets[i]
-		if there[d.Namespace+"/"+d.Name] || !d.RunsOn(n.Node) {
+		if there[d.Namespace+"/"+d.Name] || !d.RunsOn(n.Node) || !b.State.TakesResident(n.NodeView, b.State.Daemons[i]) {
 			continue
 		}
 		model.AddTimes(n.Free, d.Need, -1)
-		if b.State.TakesResident(n.NodeView, b.State.Daemons[i]) { // others may keep it off for good
-			b.State.Occupy(n.NodeView, b.State.Daemons[i])
-		}
+		b.State.Occupy(n.NodeView, b.State.Daemons[i])
 	}
 }
 
