@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/knapsack"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/lp"
 )
 
@@ -21,7 +22,7 @@ type generation struct {
 	limits  int // rows of limits after these
 	master  *lp.Covering
 	known   map[string]bool // columns of the master
-	search  search
+	search  knapsack.Search
 	effort  int // operations left
 
 	bound    float64
@@ -44,8 +45,6 @@ const (
 	hasty, longer, longest = 256, 8, 1 << 17
 	// wholePart of the operations, one in so many, may be for whole pods.
 	wholePart = 20
-	// operationsPerStep of a search.
-	operationsPerStep = 24
 	// mostIdle is how many rounds in a row may not raise the bound by a part of what is
 	// near enough.
 	mostIdle = 12
@@ -85,9 +84,9 @@ func (g *generation) dividedPrices() []float64 {
 	for _, cuts := range []bool{true, false} {
 		program := &lp.Divided{Demand: g.demand, Alone: g.alone, Price: float64(g.problem.Price), Start: g.centre}
 		for _, k := range g.kinds {
-			rows := k.plain
+			rows := k.holds.Plain
 			if cuts {
-				rows = k.rows
+				rows = k.holds.Rows
 			}
 			program.Kinds = append(program.Kinds, k.divided(rows))
 		}
@@ -197,8 +196,7 @@ func (g *generation) fillMachines(prices []float64, found *bool) float64 {
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(g.ratio[b], g.ratio[a]) })
 	most, enough := 0.0, 1+lp.Tolerance
 	for i, at := range order {
-		few := i < widest || g.divided
-		if g.ratio[at] <= max(enough, most) && (g.ratio[at] <= enough || !few) || i >= 2*widest && !g.divided {
+		if g.ratio[at] <= max(enough, most) && (g.ratio[at] <= enough || i >= widest) || i >= 2*widest || g.divided {
 			return max(most, g.ratio[at])
 		}
 		k := g.kinds[at]
@@ -212,8 +210,8 @@ func (g *generation) fillMachines(prices []float64, found *bool) float64 {
 func (g *generation) fillNode(k *kind, prices []float64, found *bool) float64 {
 	value, operations := k.ceiling(prices, prices[k.node])
 	g.effort -= operations
-	if least := prices[k.node] * (1 + lp.Tolerance); value > least {
-		return max(0, g.fill(k, least, found))
+	if least := prices[k.node] * (1 + lp.Tolerance); value > least && !g.divided {
+		return g.fill(k, least, found)
 	}
 	return value
 }
@@ -221,16 +219,10 @@ func (g *generation) fillNode(k *kind, prices []float64, found *bool) float64 {
 // fill looks for a content that is worth more than least, adds it, and returns what no
 // content is worth more than.
 func (g *generation) fill(k *kind, least float64, found *bool) float64 {
-	if len(k.items) == 0 {
-		return 0
-	}
-	if g.divided {
-		return k.packing.Value
-	}
-	g.search.begin(k)
-	value := g.search.run(least, g.patience)
-	g.effort -= g.search.used*operationsPerStep + 4*len(k.items)*(k.rows+4)
-	if g.search.found && g.add(k.column(whole(g.search.best))) {
+	before := g.search.Operations
+	value := g.search.Run(k.holds, least, g.patience)
+	g.effort -= g.search.Operations - before
+	if g.search.Found && g.add(k.column(whole(g.search.Content))) {
 		*found = true
 	}
 	return max(value, 0)

@@ -1,4 +1,4 @@
-package bound
+package knapsack
 
 import (
 	"cmp"
@@ -6,13 +6,20 @@ import (
 	"slices"
 )
 
-// search looks for the content of whole pods that is worth most on a machine. It knows
-// what the machine is worth with divided pods, and counts what a content loses of that:
-// a pod that the divided content has and this one has not loses what it is worth beyond
-// the price of its needs, one that it has not what it lacks to that price, and room that
-// is left its price. Contents that lose little differ little from the divided one.
-type search struct {
-	k     *kind
+// Search looks for the content that is worth most, by branch and bound. It knows what the
+// machine is worth with divided items, and counts what a content loses of that: an item that
+// the divided content has and this one has not loses what it is worth beyond the price of
+// its needs, one that it has not what it lacks to that price, and room that is left its
+// price. Contents that lose little differ little from the divided one. A search may be used
+// for one knapsack after the other.
+type Search struct {
+	// Content is how many of each item there are on the machine, where Found.
+	Content []int64
+	Found   bool
+	// Operations that it has taken in all.
+	Operations int
+
+	k     *Knapsack
 	order []int // items, those that lose most first, of those that lose nothing the largest
 	gain  []float64
 	unit  []float64 // by row: price of a unit
@@ -26,10 +33,7 @@ type search struct {
 	round      int32
 
 	limit float64 // contents lose less than this
-	best  []int64
-	found bool
-	steps int // left
-	used  int
+	steps int     // left
 }
 
 // visit is a place in the order with so much room left, and what the best way there
@@ -47,16 +51,52 @@ const (
 	visits = 1 << 12
 	// even is the share of its value below which an item gains nothing.
 	even = 1e-4
+	// operationsPerStep is about what a step takes, and operationsPerShare what it takes to
+	// begin, for each item and row.
+	operationsPerStep, operationsPerShare = 24, 4
 )
 
-// begin states the question for the values for which the ceiling was asked last.
-func (s *search) begin(k *kind) {
-	n := len(k.items)
-	s.k, s.found, s.used = k, false, 0
-	s.order, s.gain = slices.Grow(s.order[:0], n), slices.Grow(s.gain[:0], n)[:n]
+// Run looks for the best content that is worth more than least, in so many steps, for the
+// values for which the knapsack's ceiling was asked last. It returns what no content is
+// proven to be worth more than. Where there are too many contents, it looks for those that
+// lose little, of which there are few.
+func (s *Search) Run(k *Knapsack, least float64, steps int) float64 {
+	s.begin(k)
+	value := k.packing.Value
+	if value <= least {
+		return value
+	}
+	if s.within(value-least, steps/4) {
+		if s.Found {
+			return value - s.limit
+		}
+		return least
+	}
+	proven, loss, found := value, s.limit, s.Found
+	for _, part := range [...]float64{1.0 / 32, 1.0 / 8, 1.0 / 2} {
+		s.Found = false
+		if !s.within(float64(loss*part), steps/4) {
+			break
+		}
+		if s.Found {
+			return value - s.limit
+		}
+		proven = value - float64(loss*part)
+	}
+	s.Found = s.Found || found
+	return proven
+}
+
+// begin states the question.
+func (s *Search) begin(k *Knapsack) {
+	n := len(k.most)
+	s.k, s.Found = k, false
+	s.order, s.gain = s.order[:0], cleared(s.gain, n)
 	weight := cleared(s.missed, n+1)
-	for j := range k.items {
-		s.order = append(s.order, j)
+	for j := range n {
+		if k.values[j] > 0 {
+			s.order = append(s.order, j)
+		}
 		pays := k.packing.Pays(j)
 		s.gain[j], weight[j] = k.values[j]-pays, -pays
 		if math.Abs(s.gain[j]) > even*pays {
@@ -75,26 +115,26 @@ func (s *search) begin(k *kind) {
 		s.unit = append(s.unit, price/float64(k.room[r]))
 	}
 	s.rest = append(s.rest[:0], k.room...)
-	s.taken, s.best = cleared(s.taken, n), cleared(s.best, n)
+	s.taken, s.Content = cleared(s.taken, n), cleared(s.Content, n)
 	s.sum()
 	if s.seen == nil {
 		s.seen = make([]visit, visits)
 	}
+	s.Operations += operationsPerShare * n * (k.Rows + operationsPerShare)
 }
 
 // sum sets what is known of all items from each place on.
-func (s *search) sum() {
-	n, rows := len(s.order), s.k.rows
+func (s *Search) sum() {
+	n, rows := len(s.order), s.k.Rows
 	s.use, s.small, s.missed = cleared(s.use, (n+1)*rows), cleared(s.small, (n+1)*rows), cleared(s.missed, n+1)
 	for r := range rows {
 		s.small[n*rows+r] = math.MaxInt64
 	}
 	for i := n - 1; i >= 0; i-- {
 		j := s.order[i]
-		most := s.k.items[j].most
+		most := s.k.most[j]
 		s.missed[i] = s.missed[i+1] + float64(max(0, s.gain[j])*float64(most))
-		for r := range rows {
-			need := s.k.need[j*rows+r]
+		for r, need := range s.needOf(j) {
 			s.use[i*rows+r] = s.use[(i+1)*rows+r] + most*need
 			s.small[i*rows+r] = min(s.small[(i+1)*rows+r], need)
 		}
@@ -107,43 +147,17 @@ func cleared[T any](v []T, n int) []T {
 	return v
 }
 
-// run looks for the best content that is worth more than least, in so many steps, and
-// returns what no content is proven to be worth more than. Where there are too many
-// contents, it looks for those that lose little, of which there are few.
-func (s *search) run(least float64, steps int) float64 {
-	value := s.k.packing.Value
-	if s.within(value-least, steps/4) {
-		if s.found {
-			return value - s.limit
-		}
-		return least
-	}
-	proven, loss, found := value, s.limit, s.found
-	for _, part := range [...]float64{1.0 / 32, 1.0 / 8, 1.0 / 2} {
-		s.found = false
-		if !s.within(float64(loss*part), steps/4) {
-			break
-		}
-		if s.found {
-			return value - s.limit
-		}
-		proven = value - float64(loss*part)
-	}
-	s.found = s.found || found
-	return proven
-}
-
 // within looks for contents that lose less, and reports whether it has looked at all.
-func (s *search) within(loss float64, steps int) bool {
+func (s *Search) within(loss float64, steps int) bool {
 	s.limit, s.steps = loss, steps
 	s.round++
 	s.from(0, 0)
-	s.used += steps - max(0, s.steps)
+	s.Operations += (steps - max(0, s.steps)) * operationsPerStep
 	return s.steps > 0
 }
 
 // from decides on the items from place i of the order on.
-func (s *search) from(i int, loss float64) {
+func (s *Search) from(i int, loss float64) {
 	if s.steps <= 0 {
 		return
 	}
@@ -153,28 +167,27 @@ func (s *search) from(i int, loss float64) {
 			return
 		}
 		j := s.order[i]
-		n, gain := s.fits(j), s.gain[j]
-		if n > 0 {
+		if n := s.fits(j); n > 0 {
 			s.branch(i, j, n, loss)
 			return
 		}
-		loss += float64(max(0, gain) * float64(s.k.items[j].most))
+		loss += float64(max(0, s.gain[j]) * float64(s.k.most[j]))
 	}
 	loss += s.missed[i]
 	for r, rest := range s.rest {
 		loss += float64(s.unit[r] * float64(rest))
 	}
 	if loss < s.limit {
-		s.limit, s.found = loss, true
-		copy(s.best, s.taken)
+		s.limit, s.Found = loss, true
+		copy(s.Content, s.taken)
 	}
 }
 
 // left returns the price of the room that the items from place i on must leave.
-func (s *search) left(i int) float64 {
+func (s *Search) left(i int) float64 {
 	price := 0.0
 	for r, rest := range s.rest {
-		if over := rest - s.use[i*s.k.rows+r]; over > 0 {
+		if over := rest - s.use[i*s.k.Rows+r]; over > 0 {
 			price += float64(s.unit[r] * float64(over))
 		}
 	}
@@ -182,9 +195,9 @@ func (s *search) left(i int) float64 {
 }
 
 // full reports whether none of the items from place i on fits.
-func (s *search) full(i int) bool {
+func (s *Search) full(i int) bool {
 	for r, rest := range s.rest {
-		if rest < s.small[i*s.k.rows+r] {
+		if rest < s.small[i*s.k.Rows+r] {
 			return true
 		}
 	}
@@ -193,14 +206,14 @@ func (s *search) full(i int) bool {
 
 // visited reports whether the search was at this place before with as much room of all
 // resources and nothing less on the machine, and remembers it.
-func (s *search) visited(i int, loss float64) bool {
-	if s.k.plain > mostSeen {
+func (s *Search) visited(i int, loss float64) bool {
+	if s.k.Plain > mostSeen {
 		return false
 	}
 	now, hash := visit{round: s.round, place: int32(i), loss: loss}, uint64(i)+1
 	for r, rest := range s.rest {
 		now.loss += float64(s.unit[r] * float64(rest))
-		if r < s.k.plain {
+		if r < s.k.Plain {
 			now.rest[r] = rest
 			hash = (hash ^ uint64(rest)) * 0x9E3779B97F4A7C15
 			hash ^= hash >> 29
@@ -215,7 +228,7 @@ func (s *search) visited(i int, loss float64) bool {
 }
 
 // branch tries all numbers of an item, the best first.
-func (s *search) branch(i, j int, n int64, loss float64) {
+func (s *Search) branch(i, j int, n int64, loss float64) {
 	gain := s.gain[j]
 	if gain < -even*s.k.values[j] {
 		for x := int64(0); x <= n && loss-float64(float64(x)*gain) < s.limit; x++ {
@@ -223,7 +236,7 @@ func (s *search) branch(i, j int, n int64, loss float64) {
 		}
 		return
 	}
-	most := s.k.items[j].most
+	most := s.k.most[j]
 	for x := n; x >= 0; x-- {
 		if lost := loss + max(float64(float64(most-x)*gain), -float64(float64(x)*gain)); lost < s.limit {
 			s.try(i, j, x, lost)
@@ -233,23 +246,25 @@ func (s *search) branch(i, j int, n int64, loss float64) {
 	}
 }
 
-func (s *search) try(i, j int, x int64, loss float64) {
+func (s *Search) try(i, j int, x int64, loss float64) {
 	s.take(j, x)
 	s.from(i+1, loss)
 	s.take(j, -x)
 }
 
-func (s *search) take(j int, x int64) {
+func (s *Search) take(j int, x int64) {
 	s.taken[j] += x
-	for r, v := range s.k.need[j*s.k.rows : (j+1)*s.k.rows] {
+	for r, v := range s.needOf(j) {
 		s.rest[r] -= x * v
 	}
 }
 
-// fits returns how many pods of an item fit into the rest.
-func (s *search) fits(j int) int64 {
-	n := s.k.items[j].most
-	for r, v := range s.k.need[j*s.k.rows : (j+1)*s.k.rows] {
+func (s *Search) needOf(j int) []int64 { return s.k.need[j*s.k.Rows:][:s.k.Rows] }
+
+// fits returns how many of an item fit into the rest.
+func (s *Search) fits(j int) int64 {
+	n := s.k.most[j]
+	for r, v := range s.needOf(j) {
 		if v > 0 {
 			n = min(n, s.rest[r]/v)
 		}
