@@ -13,13 +13,13 @@ import (
 // same requirements. An item is one pod, or several that must share a node.
 type PodGroup struct {
 	Parts  []Part
-	Opt    *model.Options       // with the domain that was chosen, if any
+	Opt    *model.Options             // with the domain that was chosen, if any
 	At     *topology.DomainAssignment // that domain, or nil
-	N      int64                // items left to buy for
-	Mask   model.Bitset         // offerings that allow and hold an item
-	Lent   []int                // groups counted by domain of which a DaemonSet puts a pod on all of them
-	Index  int                  // within the purchase that is being made
-	Choice int                  // how many offerings its requirements allow
+	N      int64                      // items left to buy for
+	Mask   model.Bitset               // offerings that allow and hold an item
+	Lent   []int                      // groups counted by domain of which a DaemonSet puts a pod on all of them
+	Index  int                        // within the purchase that is being made
+	Choice int                        // how many offerings its requirements allow
 	// members are the pod groups that this one pools; none where it is one itself.
 	Members []*PodGroup
 

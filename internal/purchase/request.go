@@ -37,13 +37,13 @@ type request struct {
 	asked      []*assign.PodGroup // their Index is the place here
 	pools      []*model.Pool
 	limits     assign.RemainingLimits // what they leave for all of it
-	limited    bool             // limits bind, and nobody else sells what they do not allow
-	order      []int            // pod groups as they are bought for, see inOrder
-	candidates []int            // one of each group of offerings that no pod group tells apart
-	masks      []model.Bitset   // distinct sets of offerings that pod groups allow
-	maskOf     []int            // by pod group
-	nodeCost   int64            // what a machine is taken to cost beyond its price
-	pricing    *price.Pricing   // of the candidates
+	limited    bool                   // limits bind, and nobody else sells what they do not allow
+	order      []int                  // pod groups as they are bought for, see inOrder
+	candidates []int                  // one of each group of offerings that no pod group tells apart
+	masks      []model.Bitset         // distinct sets of offerings that pod groups allow
+	maskOf     []int                  // by pod group
+	nodeCost   int64                  // what a machine is taken to cost beyond its price
+	pricing    *price.Pricing         // of the candidates
 }
 
 func newRequest(s *buyer, groups []*assign.PodGroup, pools []*model.Pool, limits assign.RemainingLimits) *request {

@@ -95,10 +95,10 @@ func (c *rule) settle(in []bool)                               { c.self = in[c.g
 func (c *rule) groups() []int                                  { return []int{c.group} }
 func (c *rule) keys(*Groups) []string                          { return nil }
 func (c *rule) perNode() []PerNode                             { return nil }
-func (c *rule) admits(*State, *Rules, *DomainAssignment) bool        { return true }
+func (c *rule) admits(*State, *Rules, *DomainAssignment) bool  { return true }
 func (c *rule) admitsOn(*State, *Rules, NodeCounts, bool) bool { return true }
 func (c *rule) evens() int                                     { return -1 }
-func (c *rule) count(*State, *DomainAssignment, int64)               {}
+func (c *rule) count(*State, *DomainAssignment, int64)         {}
 func (c *rule) preference() int                                { return c.pref }
 func (c *rule) waits() bool                                    { return false }
 func (c *rule) refusal(*State, *Rules) string                  { return "" }
