@@ -105,7 +105,7 @@ func TestIRSARoleTakesNoPodsAway(t *testing.T) {
 		CheckDestroy:             resource.ComposeTestCheckFunc(noRole("first"), noRole("second")),
 		Steps: []resource.TestStep{
 			{Config: first},
-			{Config: first + second, ExpectError: words("pods of ServiceAccount c/taken in cluster \"" + box.ClusterName + "\" get role arn:aws:iam::123456789012:role/first")},
+			{Config: first + second, ExpectError: words("pods of ServiceAccount c/taken in cluster \"" + box.ClusterName + "\" already get role arn:aws:iam::123456789012:role/first")},
 			{Config: first, Check: func(*terraform.State) error { return podsGet("c", "taken", "arn:aws:iam::123456789012:role/first") }},
 		},
 	})
