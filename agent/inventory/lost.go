@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -30,7 +31,7 @@ func (c *Inventory) letGo(ctx context.Context, v *view.View, listed map[string]o
 		switch {
 		case c.InstanceGone(n.ProviderID): // and will not come back
 			missing[n.ProviderID] = true
-		case !ours || n.ProviderID == "" || v.Now.Sub(n.Created) < offer.ListingLag+cluster.ClockSkew:
+		case !ours || n.ProviderID == "" || v.Now.Sub(n.Created) < unlistedFor(n):
 		case !there:
 			unlisted = append(unlisted, n)
 		case known.State == offer.StateGone:
@@ -49,6 +50,15 @@ func (c *Inventory) letGo(ctx context.Context, v *view.View, listed map[string]o
 		c.Events.Warning(event.Node(n.Name), event.InstanceGone, "the instance no longer exists")
 	}
 	return missing
+}
+
+// unlistedFor is how old a node may be whose instance the cloud does not list yet. The API server's
+// clock may be slow; that is not allowed for where the node is going in any case.
+func unlistedFor(n *cluster.Node) time.Duration {
+	if n.Deleting {
+		return offer.ListingLag
+	}
+	return offer.ListingLag + cluster.ClockSkew
 }
 
 // untraceable returns the nodes whose instances the cloud does not know by their ids either. It
