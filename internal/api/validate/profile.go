@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -131,8 +132,10 @@ func validateImage(s *api.NodeProfile, path *field.Path) finding.List {
 // reservedTags are tag keys that tell which machines are ours.
 var reservedTags = []string{api.LabelProvisioner, api.TagManagedBy, api.TagLaunchID}
 
+// maxTagKey and maxTagValue are the most characters that EC2 allows in a tag.
+const maxTagKey, maxTagValue = 128, 256
+
 func validateTags(tags map[string]string, path *field.Path) finding.List {
-	const maxKey, maxValue = 128, 256 // limits of EC2
 	var errs finding.List
 	for _, key := range slices.Sorted(maps.Keys(tags)) {
 		at := path.Key(key)
@@ -143,13 +146,13 @@ func validateTags(tags map[string]string, path *field.Path) finding.List {
 			errs = append(errs, finding.Invalid(at, key, finding.Say("is set by Packhorse to know its own machines and cannot be overridden"), finding.Say("remove it")))
 		case strings.HasPrefix(strings.ToLower(key), "aws:"):
 			errs = append(errs, finding.Invalid(at, key, finding.Say("the prefix aws: is reserved by AWS"), adviseTag(key)))
-		case len([]rune(key)) > maxKey:
-			errs = append(errs, finding.TooLong(at, maxKey, finding.None))
+		case utf8.RuneCountInString(key) > maxTagKey:
+			errs = append(errs, finding.TooLong(at, maxTagKey, finding.None))
 		default:
 			errs = append(errs, checkQuotes(key, at)...)
 		}
-		if len([]rune(tags[key])) > maxValue {
-			errs = append(errs, finding.TooLong(at, maxValue, finding.None))
+		if utf8.RuneCountInString(tags[key]) > maxTagValue {
+			errs = append(errs, finding.TooLong(at, maxTagValue, finding.None))
 		}
 		errs = append(errs, checkQuotes(tags[key], at)...)
 	}

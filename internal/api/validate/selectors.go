@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -47,6 +48,8 @@ func validateSelector(selector map[string]string, kind selectorKind, path *field
 			errs = append(errs, validateAlternatives(value, at)...)
 		case strings.HasPrefix(key, "aws::"):
 			errs = append(errs, unsupported(at, key, kind.special))
+		case utf8.RuneCountInString(key) > maxTagKey:
+			errs = append(errs, finding.TooLong(at, maxTagKey, finding.Say("remove it, because no tag has so long a key")))
 		default:
 			errs = append(errs, validateTagFilter(key, value, at)...)
 		}
