@@ -13,10 +13,6 @@ const (
 	Balance Heuristic = "balance"
 	// Exchange replaces pods on a filled machine by others that are worth more.
 	Exchange Heuristic = "exchange"
-	// SecondStyle fills machines in another way where the first purchase is not close to
-	// what is proven and patterns cannot be used. Without it mixed selectors on 100 to 900
-	// pods cost 0.2 % more (docs/worlds.md).
-	SecondStyle Heuristic = "second-style"
 	// Patterns solves the linear program over the contents of machines, and rounds it.
 	Patterns Heuristic = "patterns"
 	// Search ruins and recreates parts of the purchase.
@@ -42,7 +38,7 @@ const (
 // Heuristics lists all of them.
 func Heuristics() []Heuristic {
 	return []Heuristic{
-		EvenNodes, Balance, Exchange, SecondStyle, Patterns, Search, SearchDuals, PriceApart,
+		EvenNodes, Balance, Exchange, Patterns, Search, SearchDuals, PriceApart,
 		Thin, Dominated, Equal, Rough, Slots, WaterFilling,
 	}
 }

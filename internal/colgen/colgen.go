@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/knapsack"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/lp"
 )
 
@@ -26,7 +27,7 @@ type Item struct {
 type Kind struct {
 	Room  []int64
 	Cost  int64   // above 0
-	Items []int   // indices of the items that it may hold, each of which fits
+	Items []int   // indices of the items that it may hold, ascending, each of which fits
 	Uses  []int64 // of each limit; nothing where there are none
 }
 
@@ -57,9 +58,6 @@ type Program struct {
 	Guesses [][]float64
 	// Slack is by how much the solution may cost more than the bound.
 	Slack float64
-	// Prove says that the bound is what is asked for: contents are searched for until
-	// there are proven to be none, and where the bound does not rise that is the end.
-	Prove bool
 	// Target is a cost that can be reached; a bound within the slack of it is enough.
 	Target float64
 }
@@ -97,8 +95,9 @@ const (
 	widest = 24
 	// leastRaise is the part of the slack by which a bound has to rise to count.
 	leastRaise = 1.0 / 8
-	// mostIdle is how many rounds in a row may not raise the bound.
-	mostIdle = 8
+	// hasty, longer and longest say how many steps a search takes: few at first, and so
+	// many times more when nothing is found any more.
+	hasty, longer, longest = 256, 8, 1 << 15
 )
 
 // Solve returns the best solution that so many operations allow, of which a
@@ -110,7 +109,8 @@ type Generation struct {
 	Program
 	master   *lp.Covering
 	patterns []Pattern // by column of the master
-	filler   *filler
+	fillers  []*filler // by kind; nothing until they are asked
+	search   knapsack.Search
 	known    map[string]bool // patterns in the master
 	effort   int             // operations left
 
@@ -124,20 +124,13 @@ type Generation struct {
 
 // New prepares to solve the program.
 func New(p Program) *Generation {
-	p.Items, p.Kinds = slices.Clone(p.Items), slices.Clone(p.Kinds)
-	for k := range p.Kinds {
-		p.Kinds[k].Room = usable(&p.Kinds[k], p.Items)
-	}
-	g := &Generation{Program: p, filler: newFiller(p.Items, p.Kinds), known: map[string]bool{}, centre: make([]float64, len(p.Items)+len(p.Limits)),
+	p.Items = slices.Clone(p.Items)
+	g := &Generation{Program: p, centre: make([]float64, len(p.Items)+len(p.Limits)),
 		order: make([]int, len(p.Kinds)), ratio: make([]float64, len(p.Kinds)), patience: hasty}
 	for _, l := range p.Limits {
 		g.scale = append(g.scale, float64(max(1, l)))
 	}
-	g.master = lp.NewCovering(g.demand())
-	g.start()
-	for _, pattern := range p.Start {
-		g.add(pattern)
-	}
+	g.begin(p.Start)
 	for _, guess := range p.Guesses {
 		g.generate(append(slices.Clone(guess), make([]float64, len(p.Limits))...))
 	}
@@ -145,16 +138,39 @@ func New(p Program) *Generation {
 }
 
 // Recount sets how many items, and how much of the limits, are left. What is known of
-// patterns and prices stays; what can be reached does not.
+// patterns and prices stays, less items of which there are fewer left than a pattern has; what
+// can be reached does not.
 func (g *Generation) Recount(left, limits []int64) {
-	g.bound, g.Target = 0, math.Inf(1)
+	g.Target = math.Inf(1)
 	for i, n := range left {
 		g.Items[i].Count = n
 	}
 	copy(g.Limits, limits)
 	g.bound = g.worth(g.centre)
-	g.master.Demand(g.demand())
+	g.begin(g.patterns)
+}
+
+// begin forgets all patterns but these, of which machines hold no more than is left.
+func (g *Generation) begin(patterns []Pattern) {
+	g.master, g.patterns, g.known = lp.NewCovering(g.demand()), nil, map[string]bool{}
+	g.fillers = make([]*filler, len(g.Kinds))
 	g.start()
+	for _, p := range patterns {
+		if p = g.left(p); p.Kind != leftOver && len(p.Parts) > 0 {
+			g.add(p)
+		}
+	}
+}
+
+// left returns the pattern with no more of its items than there are.
+func (g *Generation) left(p Pattern) Pattern {
+	out := Pattern{Kind: p.Kind}
+	for _, part := range p.Parts {
+		if n := min(part.N, g.Items[part.Item].Count); n > 0 {
+			out.Parts = append(out.Parts, Part{part.Item, n})
+		}
+	}
+	return out
 }
 
 // demand states the rows: how many of each item are to be covered, and how much of each limit
@@ -199,7 +215,7 @@ func (g *Generation) start() {
 	for i, p := range alone {
 		if len(p.Parts) > 0 {
 			columns[i] = g.columnOf(p)
-			g.patterns = append(g.patterns, p)
+			g.patterns, g.known[identity(p)] = append(g.patterns, p), true
 		}
 	}
 	g.master.Start(columns)
@@ -265,7 +281,7 @@ func (g *Generation) Solve(operations int) Solution {
 // pattern that is worth more than it costs there is so by the dual prices too;
 // where there is none, the point gives a better bound.
 func (g *Generation) run() {
-	between, idle, trust := make([]float64, g.master.Rows()), 0, trustInBound
+	between, trust := make([]float64, g.master.Rows()), trustInBound
 	if len(g.Limits) > 0 {
 		trust = 0
 	}
@@ -278,18 +294,11 @@ func (g *Generation) run() {
 			between[i] = float64(trust*g.centre[i]) + float64((1-trust)*max(0, w))
 		}
 		before := g.bound
-		found := g.generate(between)
-		if g.bound > before+g.Slack*leastRaise {
-			idle = 0
+		if found := g.generate(between); found || g.bound > before+g.Slack*leastRaise {
 			continue
 		}
-		if idle++; g.Prove && idle == mostIdle {
+		if g.patience *= longer; g.patience > longest {
 			return
-		}
-		if !found {
-			if g.patience *= longer; g.patience > longest && !g.Prove || g.patience > proving {
-				return
-			}
 		}
 	}
 }
@@ -310,11 +319,12 @@ func (g *Generation) optimise() {
 // after them those of the limits, which are part of what a machine costs. What machines can
 // be worth at most gives a bound.
 func (g *Generation) generate(prices []float64) bool {
-	f := g.filler
-	f.charge(prices[len(g.Items):], g.scale)
 	for k := range g.Kinds {
-		g.order[k] = k
-		g.ratio[k] = f.ceiling(k, prices) / f.cost[k]
+		f := g.filler(k)
+		f.cost = g.charged(k, prices[len(g.Items):])
+		ceiling, operations := f.ceiling(prices)
+		g.order[k], g.ratio[k] = k, ceiling/f.cost
+		g.effort -= operations
 	}
 	slices.SortStableFunc(g.order, func(a, b int) int { return cmp.Compare(g.ratio[b], g.ratio[a]) })
 	most, found := 0.0, false
@@ -323,15 +333,32 @@ func (g *Generation) generate(prices []float64) bool {
 			most = max(most, g.ratio[k])
 			break
 		}
-		most = max(most, f.fill(k, prices, g.patience)/f.cost[k])
-		if f.value > 0 && g.add(f.pattern(k)) {
+		f, before := g.fillers[k], g.search.Operations
+		most = max(most, g.search.Run(f.Knapsack, f.cost*(1+tolerance), g.patience)/f.cost)
+		g.effort -= g.search.Operations - before
+		if g.search.Found && g.add(Pattern{Kind: k, Parts: f.parts(g.search.Content)}) {
 			found = true
 		}
 	}
-	g.effort -= f.operations
-	f.operations = 0
 	g.prove(prices, most)
 	return found
+}
+
+// filler returns that of a kind.
+func (g *Generation) filler(kind int) *filler {
+	if g.fillers[kind] == nil {
+		g.fillers[kind] = newFiller(g.Items, &g.Kinds[kind])
+	}
+	return g.fillers[kind]
+}
+
+// charged is what a kind costs at these prices of the limits' rows.
+func (g *Generation) charged(kind int, prices []float64) float64 {
+	cost := float64(g.Kinds[kind].Cost)
+	for l, n := range g.Kinds[kind].Uses {
+		cost += float64(prices[l] * (float64(n) / g.scale[l]))
+	}
+	return cost
 }
 
 // prove takes over the bound that the prices give where no content of a machine is worth more

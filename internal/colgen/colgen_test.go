@@ -79,7 +79,7 @@ func TestSolve(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := Solve(Program{Items: c.items, Kinds: c.kinds, Limits: c.limits, Leave: c.leave, Target: math.Inf(1), Prove: c.limits == nil}, plentyOfTime)
+			got := Solve(Program{Items: c.items, Kinds: c.kinds, Limits: c.limits, Leave: c.leave, Target: math.Inf(1)}, plentyOfTime)
 			if cost := costOf(got, c.kinds) + c.leave*leftOf(got, c.items); math.Abs(cost-c.want) > 1e-3 {
 				t.Errorf("costs %v, want %v", cost, c.want)
 			}
@@ -136,7 +136,7 @@ func programs(t *rapid.T) Program {
 			}
 		}
 	}
-	return Program{Items: items, Kinds: kinds, Target: math.Inf(1), Prove: true}
+	return Program{Items: items, Kinds: kinds, Target: math.Inf(1)}
 }
 
 // contents calls yield with every content of a machine.

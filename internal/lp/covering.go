@@ -58,9 +58,6 @@ func NewCovering(demand []float64) *Covering {
 	}
 }
 
-// Demand replaces what is to be covered. It holds from the next Start on.
-func (c *Covering) Demand(demand []float64) { copy(c.demand, demand) }
-
 // Columns is how many columns there are.
 func (c *Covering) Columns() int { return len(c.columns) }
 

@@ -123,8 +123,7 @@ func TestHeuristicsPay(t *testing.T) {
 	for h, draw := range map[assign.Heuristic]func(seed uint64) *assign.Problem{
 		assign.EvenNodes:   func(seed uint64) *assign.Problem { return withNodes(mixed(seed), 6) },
 		assign.Balance:     func(seed uint64) *assign.Problem { return drawn(seed, 450, 2, apart) },
-		assign.Exchange:    mixed,
-		assign.SecondStyle: func(seed uint64) *assign.Problem { return drawn(100+seed, 40, 2, byFamily) }, // few machines for many groups
+		assign.Exchange:    func(seed uint64) *assign.Problem { return drawn(3000+seed, 120, 16, byFamily) },
 		assign.Patterns:    families,
 		assign.Search:      families,
 		assign.SearchDuals: families,

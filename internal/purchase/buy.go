@@ -52,8 +52,7 @@ func (s *buyer) purchases(groups []*assign.PodGroup, tier []*model.Pool, limits 
 
 // best returns a purchase that no more effort is worth while for, where the market has so many
 // regions. The first is made step by step. Where it costs more than it has to, a second one
-// begins with the best LP solution of machines, or fills machines in another way where none can
-// be looked for.
+// begins with the best LP solution of machines.
 func best(r *request, regions int) *bought {
 	if len(r.candidates) == 0 {
 		return nothingBought(r)
@@ -78,11 +77,6 @@ func best(r *request, regions int) *bought {
 		}
 		if r.Uses(assign.SearchDuals) {
 			guess = guess.trusting(duals)
-		}
-	case float64(b.cost) > least*(1+nearEnough) && r.Uses(assign.SecondStyle):
-		other := nothingBought(r)
-		if buyGreedily(r, other, r.order, bySize); other.better(b) {
-			b = other
 		}
 	}
 	return search(b, least, guess)

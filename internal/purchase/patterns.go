@@ -15,8 +15,6 @@ const (
 	// closeEnough is the share by which a cost may be above what is proven, so
 	// that looking further is not worth the time.
 	closeEnough = 3e-3
-	// nearEnough is the same where no better way than another greedy one is known.
-	nearEnough = 1e-2
 	// solvedGap is the distance from its bound at which an LP solution is good enough.
 	solvedGap = 1e-3
 	// mostSolved bounds the pod groups: the linear program's effort grows with their square.
