@@ -17,14 +17,8 @@ const (
 	Patterns Heuristic = "patterns"
 	// Search ruins and recreates parts of the purchase.
 	Search Heuristic = "search"
-	// SearchDuals lets the search use the duals of the patterns.
-	SearchDuals Heuristic = "search-duals"
-	// PriceApart prices pods with different choices apart.
-	PriceApart Heuristic = "price-apart"
 	// Thin leaves out offerings that are nearly as large as others.
 	Thin Heuristic = "thin"
-	// Dominated leaves out offerings that have no more than cheaper ones.
-	Dominated Heuristic = "dominated"
 	// Equal buys for pods that are all alike at the least cost.
 	Equal Heuristic = "equal"
 	// Rough buys for very many pod groups as if those that need the same were one.
@@ -38,7 +32,7 @@ const (
 // Heuristics lists all of them.
 func Heuristics() []Heuristic {
 	return []Heuristic{
-		EvenNodes, Balance, Exchange, Patterns, Search, SearchDuals, PriceApart,
-		Thin, Dominated, Equal, Rough, Slots, WaterFilling,
+		EvenNodes, Balance, Exchange, Patterns, Search,
+		Thin, Equal, Rough, Slots, WaterFilling,
 	}
 }

@@ -73,8 +73,6 @@ type Solution struct {
 	// Prices of the items that prove the bound: no content of a machine is worth
 	// more than it costs, and all items together are worth the bound.
 	Prices []float64
-	// Duals price each item as the patterns that are known do, which prove nothing.
-	Duals []float64
 	// Close says that it was solved as far as was asked for: there was time enough.
 	Close bool
 	// Spent operations.
@@ -265,7 +263,7 @@ func (g *Generation) Solve(operations int) Solution {
 	g.effort, g.patience = operations, hasty
 	g.run()
 	n := len(g.Items)
-	out := Solution{Bound: g.bound, Prices: slices.Clone(g.centre[:n]), Duals: slices.Clone(g.master.Dual[:n]), Spent: operations - g.effort, Close: g.effort > 0}
+	out := Solution{Bound: g.bound, Prices: slices.Clone(g.centre[:n]), Spent: operations - g.effort, Close: g.effort > 0}
 	for j, level := range g.master.Used {
 		if g.patterns[j].Kind != leftOver {
 			out.Patterns, out.Times = append(out.Patterns, g.patterns[j]), append(out.Times, level)

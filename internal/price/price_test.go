@@ -64,22 +64,6 @@ func TestPrice(t *testing.T) {
 	}
 }
 
-// TestApart: those that may only be on the expensive type pay its price, others do not.
-func TestApart(t *testing.T) {
-	m := sold(t)
-	either, only := model.NewBitset(2), model.NewBitset(2)
-	either.Add(0)
-	either.Add(1)
-	only.Add(1)
-	got := Apart(&m.Supply, []Ask{
-		{Need: []int64{4000, 0, 0}, Count: 1, Options: &model.Options{ID: 1}, Mask: either},
-		{Need: []int64{4000, 0, 0}, Count: 1, Options: &model.Options{ID: 2}, Mask: only},
-	}, []int{0, 1}, 0)
-	if got.Of[0] == got.Of[1] || math.Abs(got.Value[0]-100) > 1e-6 || math.Abs(got.Value[1]-160) > 1e-6 || math.Abs(got.Total-260) > 1e-6 {
-		t.Errorf("values %v, together %g; want 100 and 160, together 260", got.Value, got.Total)
-	}
-}
-
 func TestUsableRoomIsWholeGrains(t *testing.T) {
 	d := NewDemand(2)
 	d.Add([]int64{500, 0}, 3)

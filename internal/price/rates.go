@@ -1,3 +1,6 @@
+// Package price says what resources are worth for pods that machines are bought for: the dual
+// prices of a linear program in which machines can be bought in parts. Demands and offerings in,
+// prices out.
 package price
 
 import (

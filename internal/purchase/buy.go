@@ -71,12 +71,9 @@ func best(r *request, regions int) *bought {
 	case float64(b.cost) <= least*(1+closeEnough):
 		return b
 	case patternsPay(b, regions) && r.Uses(assign.Patterns):
-		other, duals := buyPatterns(b, guess.value)
+		other := buyPatterns(b, guess.value)
 		if buyGreedily(r, other, r.order, r.style()); other.better(b) {
 			b = other
-		}
-		if r.Uses(assign.SearchDuals) {
-			guess = guess.trusting(duals)
 		}
 	}
 	return search(b, least, guess)
@@ -92,7 +89,7 @@ func bestUnderLimits(b *bought, guess duals) *bought {
 	buyGreedily(r, largest, r.inOrder(false), byBalance)
 	ways := []*bought{b, largest, fewMachines(r)}
 	if r.patterns && patternsPay(b, 1) {
-		patterns, _ := buyPatterns(largest, guess.value)
+		patterns := buyPatterns(largest, guess.value)
 		buyGreedily(r, patterns, r.order, r.style())
 		ways = append(ways, patterns)
 	}

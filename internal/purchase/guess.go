@@ -1,7 +1,6 @@
 package purchase
 
 import (
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/price"
 )
 
@@ -22,9 +21,7 @@ func (r *request) guess() (out duals, total float64) {
 	}
 	found := r.pricing.Price(d)
 	out = duals{value: make([]float64, len(r.asked)), unit: make([][]float64, len(r.asked))}
-	list := make([]price.Ask, len(r.asked))
 	for i, l := range r.asked {
-		list[i] = price.Ask{Need: l.Need, Count: l.N, Options: l.Opt, Mask: l.Mask}
 		out.unit[i] = make([]float64, len(found.Dual))
 		if least, ok := found.Least(l.Mask); ok {
 			for k, v := range found.Dual {
@@ -32,15 +29,6 @@ func (r *request) guess() (out duals, total float64) {
 			}
 			out.value[i] = price.Value(l.Need, out.unit[i])
 			total += float64(out.value[i] * float64(l.N))
-		}
-	}
-	if len(r.masks) > 1 && r.Uses(assign.PriceApart) {
-		if found := price.Apart(r.Supply, list, r.candidates, r.nodeCost); found.Total > total*(1+solvedGap) {
-			for i, group := range found.Of {
-				out.unit[i] = found.Dual[group]
-			}
-			out.value = found.Value
-			return out, found.Total
 		}
 	}
 	return out, total

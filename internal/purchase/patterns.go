@@ -40,22 +40,19 @@ func patternsPay(b *bought, regions int) bool {
 // buyPatterns buys by the linear program over what machines may hold: what its cheapest
 // solution has of whole machines, and again for the rest, as long as there are any. What is
 // left over then is left. It starts from what has been bought otherwise and from a guess at the
-// value of items. The duals are what items are worth by the first solution.
-func buyPatterns(other *bought, guess []float64) (b *bought, duals []float64) {
+// value of items.
+func buyPatterns(other *bought, guess []float64) *bought {
 	r := other.of
-	b = nothingBought(r)
+	b := nothingBought(r)
 	rows := r.limitRows()
 	known := float64(other.cost) + float64(r.leave()*float64(other.unmet()))
 	g := colgen.New(colgen.Program{
 		Items: r.items(), Kinds: r.kinds(rows), Limits: rows.left(b.limits), Leave: r.leave(), Start: other.patterns(), Guesses: [][]float64{guess},
 		Slack: solvedGap * known, Target: known,
 	})
-	for times := range maxDives {
+	for range maxDives {
 		solution := g.Solve(r.trials * operationsPerTrial)
 		r.trials = max(0, r.trials-solution.Spent/operationsPerTrial)
-		if times == 0 {
-			duals = solution.Duals
-		}
 		if !solution.Close {
 			b.buyCut(solution)
 			break
@@ -65,7 +62,7 @@ func buyPatterns(other *bought, guess []float64) (b *bought, duals []float64) {
 		}
 		g.Recount(b.left, rows.left(b.limits))
 	}
-	return b, duals
+	return b
 }
 
 // buyWhole buys the patterns of an LP solution as often as whole machines of them are used,

@@ -3,7 +3,6 @@ package purchase
 import (
 	"fmt"
 	"reflect"
-	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -175,21 +174,6 @@ func candidates(p *assign.Problem, without ...assign.Heuristic) []string {
 		out = append(out, s.Offerings[k].Type.Name)
 	}
 	return out
-}
-
-// TestDominated: a type that has less than a cheaper one is not looked at.
-func TestDominated(t *testing.T) {
-	p := assigntest.LimitedTo(0, assigntest.PodsOf{N: 3, CPU: 900})
-	p.Provisioners[0].Types = append(p.Provisioners[0].Types, offer.InstanceType{
-		Name: "worse", Capacity: amount.List{amount.CPU: 7000, amount.Memory: 1, amount.Pods: 70},
-		Offerings: []offer.Offering{{Zone: "one", CapacityType: api.CapacityOnDemand, Price: 9000}},
-	})
-	if got := candidates(p); len(got) != 3 || slices.Contains(got, "worse") {
-		t.Errorf("looks at %q, want the three sizes", got)
-	}
-	if got := candidates(p, assign.Dominated); !slices.Contains(got, "worse") {
-		t.Errorf("without it looks at %q, want the type that is worse, too", got)
-	}
 }
 
 // TestPrune: of very many types that are nearly alike only some of every size are looked at.

@@ -48,16 +48,16 @@ type request struct {
 
 func newRequest(s *buyer, groups []*assign.PodGroup, pools []*model.Pool, limits assign.RemainingLimits) *request {
 	r := &request{buyer: s, pools: pools, limits: limits, nodeCost: int64(s.NodeCost)}
-	var asks []ask
+	var options []*model.Options
 	for _, l := range groups {
 		if l.N > 0 && slices.ContainsFunc(pools, func(p *model.Pool) bool { return model.AnyIn(l.Mask, p.Offerings) }) {
 			l.Index, l.Choice = len(r.asked), l.Opt.Offerings.Count()
-			r.asked, asks = append(r.asked, l), append(asks, ask{l.Opt, l.Need})
+			r.asked, options = append(r.asked, l), append(options, l.Opt)
 		}
 	}
 	r.limited = slices.ContainsFunc(pools, func(p *model.Pool) bool { return limits[p.Number] != nil }) && !r.lower()
 	r.order = r.inOrder(r.limited)
-	r.candidates = s.paretoFront(asks, pools, limits)
+	r.candidates = s.cheapest(options, pools, limits)
 	r.pricing = price.New(s.Supply, r.candidates, r.nodeCost)
 	r.groupByMask()
 	r.prune()

@@ -21,11 +21,6 @@ const (
 	// the search: two thirds of all trials were for nothing then. Fewer do where there is
 	// less than idlePerGap for each to be gained.
 	leastGained, idlePerGap, mostIdle = 1e-3, 0.02, 3
-	// trustInDuals is the weight of the duals of the LP solution beside the prices of
-	// resources, which are too low for what leaves machines badly filled. On seven rows
-	// and worlds 0.5 leaves up to 1.3 % less than 0, and never more; 1 leaves 1 % more on
-	// families-600, where the LP has not been solved to the end.
-	trustInDuals = 0.5
 )
 
 // search looks for a cheaper purchase of what has been bought, as long as trials are left and
@@ -52,19 +47,6 @@ func search(b *bought, least float64, d duals) *bought {
 		return p.carriedOut(b, search.Best())
 	}
 	return b
-}
-
-// trusting returns the duals with the values of items that lie between their own and those of
-// an LP solution over patterns, where there is one.
-func (d duals) trusting(patterns []float64) duals {
-	if patterns == nil {
-		return d
-	}
-	out := duals{value: make([]float64, len(d.value)), unit: d.unit}
-	for i, v := range d.value {
-		out.value[i] = float64((1-trustInDuals)*v) + float64(trustInDuals*patterns[i])
-	}
-	return out
 }
 
 // searchProblem states what has been bought for the search.

@@ -73,13 +73,13 @@ func TestPurchasesAddUp(t *testing.T) {
 			return
 		}
 		chosen := first
-		patterns, duals := buyPatterns(first, guess.value)
+		patterns := buyPatterns(first, guess.value)
 		checkBought(t, patterns)
 		if buyGreedily(r, patterns, r.order, r.style()); patterns.better(first) {
 			chosen = patterns
 		}
 		checkBought(t, patterns)
-		last := search(chosen, least, guess.trusting(duals))
+		last := search(chosen, least, guess)
 		if checkBought(t, last); last.unmet() > 0 || last.cost > chosen.cost || float64(last.cost) < least*(1-1e-9) {
 			t.Fatalf("%d items are left and it costs %d after the search, %d before, and %g is proven", last.unmet(), last.cost, chosen.cost, least)
 		}

@@ -1,0 +1,77 @@
+package purchase
+
+import (
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/colgen"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
+)
+
+// cheapest lists what to buy for pods with these options: of the offerings of one shape that
+// exactly the same options allow, the cheapest that limits allow.
+func (s *buyer) cheapest(options []*model.Options, pools []*model.Pool, b assign.RemainingLimits) []int {
+	masks := distinctMasks(options)
+	known := map[string]model.Bitset{} // the shapes that were seen, by the options
+	var out []int
+	key := make([]byte, (len(masks)+7)/8+1)
+	for _, p := range pools {
+		clear(known)
+		for k := p.Offerings[0]; k < p.Offerings[1]; k++ { // cheapest first
+			if b.Affords(&s.Offerings[k], 1) == 0 || !s.keyOf(k, masks, key) {
+				continue
+			}
+			seen, ok := known[string(key)]
+			if !ok {
+				seen = model.NewBitset(len(s.Shapes))
+				known[string(key)] = seen
+			}
+			if shape := s.Offerings[k].Number; !seen.Has(shape) {
+				seen.Add(shape)
+				out = append(out, k)
+			}
+		}
+	}
+	return out
+}
+
+// keyOf writes which masks have the offering, and reports whether any has.
+func (s *buyer) keyOf(k int, masks []model.Bitset, key []byte) bool {
+	clear(key)
+	some := false
+	for i, m := range masks {
+		if m.Has(k) {
+			key[i/8] |= 1 << (i % 8)
+			some = true
+		}
+	}
+	if s.Offerings[k].Special {
+		key[len(key)-1] = 1
+	}
+	return some
+}
+
+// distinctMasks lists the sets of offerings that the options allow.
+func distinctMasks(options []*model.Options) []model.Bitset {
+	seen := map[int]bool{}
+	var out []model.Bitset
+	for _, o := range options {
+		if !seen[o.ID] {
+			seen[o.ID] = true
+			out = append(out, o.Offerings)
+		}
+	}
+	return out
+}
+
+// kindsOf states offerings, each of which holds the items whose masks have it.
+func (s *buyer) kindsOf(offerings []int, masks []model.Bitset, nodeCost int64) []colgen.Kind {
+	out := make([]colgen.Kind, len(offerings))
+	for j, k := range offerings {
+		out[j] = colgen.Kind{Room: s.Offerings[k].Room, Cost: s.Offerings[k].Price + nodeCost}
+		for i, m := range masks {
+			if m.Has(k) {
+				out[j].Items = append(out[j].Items, i)
+			}
+		}
+	}
+	return out
+}
