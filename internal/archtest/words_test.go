@@ -2,7 +2,11 @@ package archtest
 
 import (
 	"go/ast"
+	"maps"
+	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -61,4 +65,49 @@ func TestWordsAreTheFieldsWords(t *testing.T) {
 			return true
 		})
 	})
+}
+
+// sharedName is a row of the glossary's table of names that several types have.
+var sharedName = regexp.MustCompile("(?m)^\\| `([A-Z][A-Za-z]*)` \\|")
+
+// TestTypeNamesHaveOneMeaning holds that exported types of the core have different names, unless
+// the glossary says what all types of a name have in common.
+func TestTypeNamesHaveOneMeaning(t *testing.T) {
+	glossary, err := os.ReadFile(filepath.Join("..", "..", "docs", "glossary.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	shared := map[string]bool{}
+	for _, row := range sharedName.FindAllStringSubmatch(string(glossary), -1) {
+		shared[row[1]] = true
+	}
+	packages := coreTypes(t)
+	for _, name := range slices.Sorted(maps.Keys(packages)) {
+		if in := packages[name]; len(in) > 1 && !shared[name] {
+			t.Errorf("the type %s is declared in %s: rename those that mean something else, or say in docs/glossary.md what it means in all of them", name, strings.Join(in, ", "))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(shared)) {
+		if len(packages[name]) < 2 {
+			t.Errorf("docs/glossary.md says that several types are called %s: %d is", name, len(packages[name]))
+		}
+	}
+}
+
+// coreTypes returns the packages of nouns and decisions that declare an exported type, by its name.
+// Another name for a type declares none.
+func coreTypes(t *testing.T) map[string][]string {
+	out := map[string][]string{}
+	eachFile(t, func(f *sourceFile) {
+		if own := layerOf(f.pkg.short()); f.isTest || own != noun && own != decision {
+			return
+		}
+		ast.Inspect(f.syntax, func(n ast.Node) bool {
+			if spec, ok := n.(*ast.TypeSpec); ok && spec.Name.IsExported() && !spec.Assign.IsValid() {
+				out[spec.Name.Name] = append(out[spec.Name.Name], f.pkg.short())
+			}
+			return true
+		})
+	})
+	return out
 }

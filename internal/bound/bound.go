@@ -19,9 +19,9 @@ type Problem struct {
 	Choices []Set
 	Classes []Class
 	// Groups are those of which a machine or node holds only so many pods.
-	Groups []Group
+	Groups []ClassGroup
 	Nodes  []Node
-	Shares []Share
+	Shares []DomainShare
 	Limits []Limit
 	// Start are machines with their pods, as a plan has them.
 	Start []Content
@@ -55,8 +55,8 @@ type Class struct {
 	Most   int64   // of its pods on one machine
 }
 
-// Group is a set of classes of which a machine holds only so many pods in all.
-type Group struct {
+// ClassGroup is a set of classes of which a machine holds only so many pods in all.
+type ClassGroup struct {
 	Classes []int
 	Most    int64
 }
@@ -69,8 +69,8 @@ type Node struct {
 	Domains []int   // by topology key
 }
 
-// Share says that at least so many pods of the classes are in a domain of a key.
-type Share struct {
+// DomainShare says that at least so many pods of the classes are in a domain of a key.
+type DomainShare struct {
 	Key, Domain int
 	Classes     []int
 	Least       int64

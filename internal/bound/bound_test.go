@@ -34,13 +34,13 @@ func TestPrice(t *testing.T) {
 		"a machine is whole":            {Problem{Offerings: []Offering{small}, Classes: []Class{pods(1, 1)}}, 100},
 		"two of different classes":      {Problem{Offerings: []Offering{large}, Classes: []Class{pods(3, 5), pods(3, 6)}}, 900},
 		"no more on a machine":          {Problem{Offerings: []Offering{small, large}, Classes: []Class{{Need: []int64{1, 1}, Count: 5, Most: 1}}}, 500},
-		"none beside another":           {Problem{Offerings: []Offering{small}, Classes: []Class{pods(2, 1), pods(3, 1)}, Groups: []Group{{Classes: []int{0, 1}, Most: 1}}}, 500},
+		"none beside another":           {Problem{Offerings: []Offering{small}, Classes: []Class{pods(2, 1), pods(3, 1)}, Groups: []ClassGroup{{Classes: []int{0, 1}, Most: 1}}}, 500},
 		"what they may be on":           {Problem{Offerings: []Offering{small, other}, Choices: []Set{{2}}, Classes: []Class{pods(2, 2)}}, 300},
 		"room on a node":                {Problem{Offerings: []Offering{small}, Classes: []Class{pods(5, 2)}, Nodes: []Node{{Room: []int64{7, 9}, Holds: []int64{3}, Domains: []int{0}}}}, 100},
 		"a node that not all may be on": {Problem{Offerings: []Offering{small}, Classes: []Class{pods(4, 2)}, Nodes: []Node{{Room: []int64{8, 9}, Holds: []int64{2}, Domains: []int{0}}}}, 100},
 		"all on a node":                 {Problem{Offerings: []Offering{small}, Classes: []Class{pods(3, 1), pods(3, 2)}, Nodes: []Node{{Room: []int64{9, 9}, Holds: []int64{3, 3}, Domains: []int{0}}}}, 0},
-		"a group on a node":             {Problem{Offerings: []Offering{small}, Classes: []Class{pods(2, 1), pods(2, 1)}, Groups: []Group{{[]int{0, 1}, 1}}, Nodes: []Node{{Room: []int64{8, 9}, Holds: []int64{2, 2}, Groups: []int64{1}, Domains: []int{0}}}}, 300},
-		"a share of an expensive zone":  {Problem{Offerings: []Offering{small, other}, Classes: []Class{pods(2, 4)}, Shares: []Share{{Domain: 1, Classes: []int{0}, Least: 1}}}, 400},
+		"a group on a node":             {Problem{Offerings: []Offering{small}, Classes: []Class{pods(2, 1), pods(2, 1)}, Groups: []ClassGroup{{[]int{0, 1}, 1}}, Nodes: []Node{{Room: []int64{8, 9}, Holds: []int64{2, 2}, Groups: []int64{1}, Domains: []int{0}}}}, 300},
+		"a share of an expensive zone":  {Problem{Offerings: []Offering{small, other}, Classes: []Class{pods(2, 4)}, Shares: []DomainShare{{Domain: 1, Classes: []int{0}, Least: 1}}}, 400},
 		"a limit":                       {Problem{Offerings: []Offering{small, other}, Classes: []Class{pods(3, 4)}, Limits: []Limit{{Most: 8}}}, 500},
 		"a limit below one machine":     {Problem{Offerings: []Offering{small, other}, Classes: []Class{pods(1, 4)}, Limits: []Limit{{Most: 3}}}, 300},
 		"a limit that is used up":       {Problem{Offerings: []Offering{small, other}, Classes: []Class{pods(1, 4)}, Limits: []Limit{{Most: 0}}}, 300},
@@ -106,7 +106,7 @@ func small(t *rapid.T) *Problem {
 		classes[i] = i
 	}
 	if number(0, 2, "grouped") == 0 {
-		p.Groups = []Group{{Classes: classes, Most: number(1, 2, "together")}}
+		p.Groups = []ClassGroup{{Classes: classes, Most: number(1, 2, "together")}}
 	}
 	for range number(0, 1, "nodes") {
 		n := Node{Room: []int64{number(0, 8, "free"), number(0, 8, "free")}, Domains: []int{int(number(0, 1, "in"))}, Groups: make([]int64, len(p.Groups))}
@@ -119,7 +119,7 @@ func small(t *rapid.T) *Problem {
 		p.Nodes = append(p.Nodes, n)
 	}
 	if number(0, 2, "shared") == 0 {
-		p.Shares = []Share{{Domain: 1, Classes: classes[:1], Least: number(1, p.Classes[0].Count, "share")}}
+		p.Shares = []DomainShare{{Domain: 1, Classes: classes[:1], Least: number(1, p.Classes[0].Count, "share")}}
 	}
 	if number(0, 1, "limited") == 0 {
 		p.Limits = []Limit{{Most: number(0, 25, "limit"), Least: number(0, 8, "least")}}

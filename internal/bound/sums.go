@@ -15,12 +15,12 @@ const mostGroups = 40
 
 // sums prices what all pods of a choice need together, as if pods and machines could be
 // divided: what only expensive offerings can serve is worth what it costs there, and the
-// room that it leaves serves others (see lp.Share). It returns the value of a pod of each
+// room that it leaves serves others (see lp.SharedResources). It returns the value of a pod of each
 // class, and what is proven by that: nodes may be worth all that their room is.
 func (p *Problem) sums(offerings []int) (values []float64, total float64) {
 	groups := p.grouped()
 	grain := p.grain()
-	program := lp.Share{Machines: make([]lp.Machine, 0, len(offerings))}
+	program := lp.SharedResources{Machines: make([]lp.Machine, 0, len(offerings))}
 	for i, c := range p.Classes {
 		for groups[i] >= len(program.Demand) {
 			program.Demand = append(program.Demand, make([]float64, len(grain)))

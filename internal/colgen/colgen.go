@@ -23,8 +23,8 @@ type Item struct {
 	Most  int64   // of them on one machine; at least 1
 }
 
-// Kind is a kind of machine that can be bought as often as one likes.
-type Kind struct {
+// MachineKind is a kind of machine that can be bought as often as one likes.
+type MachineKind struct {
 	Room  []int64
 	Cost  int64   // above 0
 	Items []int   // indices of the items that it may hold, ascending, each of which fits
@@ -47,7 +47,7 @@ type Part struct {
 type Program struct {
 	// Items each fit some kind.
 	Items []Item
-	Kinds []Kind
+	Kinds []MachineKind
 	// Limits are how much all machines may use up together. Where there are any, items
 	// may be left over, for as much each as Leave says. That counts as cost.
 	Limits []int64

@@ -16,55 +16,55 @@ const plentyOfTime = 100_000_000
 func TestSolve(t *testing.T) {
 	for name, c := range map[string]struct {
 		items  []Item
-		kinds  []Kind
+		kinds  []MachineKind
 		limits []int64
 		leave  float64
 		want   float64 // cost, of what is left over too, and bound
 	}{
 		"items that fill a machine evenly": {
 			items: []Item{{Need: []int64{2}, Count: 10, Most: 10}},
-			kinds: []Kind{{Room: []int64{4}, Cost: 30, Items: []int{0}}},
+			kinds: []MachineKind{{Room: []int64{4}, Cost: 30, Items: []int{0}}},
 			want:  150,
 		},
 		"part of a machine": {
 			items: []Item{{Need: []int64{2}, Count: 3, Most: 3}},
-			kinds: []Kind{{Room: []int64{4}, Cost: 30, Items: []int{0}}},
+			kinds: []MachineKind{{Room: []int64{4}, Cost: 30, Items: []int{0}}},
 			want:  45,
 		},
 		"room that no whole item can use": {
 			items: []Item{{Need: []int64{3}, Count: 4, Most: 4}},
-			kinds: []Kind{{Room: []int64{5}, Cost: 10, Items: []int{0}}},
+			kinds: []MachineKind{{Room: []int64{5}, Cost: 10, Items: []int{0}}},
 			want:  40,
 		},
 		"no more than so many on one machine": {
 			items: []Item{{Need: []int64{1}, Count: 6, Most: 2}},
-			kinds: []Kind{{Room: []int64{10}, Cost: 10, Items: []int{0}}},
+			kinds: []MachineKind{{Room: []int64{10}, Cost: 10, Items: []int{0}}},
 			want:  30,
 		},
 		"items that complement each other": {
 			items: []Item{{Need: []int64{3, 1}, Count: 8, Most: 8}, {Need: []int64{1, 3}, Count: 8, Most: 8}},
-			kinds: []Kind{{Room: []int64{4, 4}, Cost: 10, Items: []int{0, 1}}},
+			kinds: []MachineKind{{Room: []int64{4, 4}, Cost: 10, Items: []int{0, 1}}},
 			want:  80,
 		},
 		"items that may not be together": {
 			items: []Item{{Need: []int64{3, 1}, Count: 8, Most: 8}, {Need: []int64{1, 3}, Count: 8, Most: 8}},
-			kinds: []Kind{{Room: []int64{4, 4}, Cost: 10, Items: []int{0}}, {Room: []int64{4, 4}, Cost: 10, Items: []int{1}}},
+			kinds: []MachineKind{{Room: []int64{4, 4}, Cost: 10, Items: []int{0}}, {Room: []int64{4, 4}, Cost: 10, Items: []int{1}}},
 			want:  160,
 		},
 		"the kind that is cheaper for an item": {
 			items: []Item{{Need: []int64{1}, Count: 12, Most: 12}},
-			kinds: []Kind{{Room: []int64{4}, Cost: 40, Items: []int{0}}, {Room: []int64{6}, Cost: 48, Items: []int{0}}},
+			kinds: []MachineKind{{Room: []int64{4}, Cost: 40, Items: []int{0}}, {Room: []int64{6}, Cost: 48, Items: []int{0}}},
 			want:  96,
 		},
 		"a limit on the cheaper kind": {
 			items:  []Item{{Need: []int64{1}, Count: 16, Most: 16}},
-			kinds:  []Kind{{Room: []int64{4}, Cost: 10, Items: []int{0}, Uses: []int64{4}}, {Room: []int64{4}, Cost: 20, Items: []int{0}}},
+			kinds:  []MachineKind{{Room: []int64{4}, Cost: 10, Items: []int{0}, Uses: []int64{4}}, {Room: []int64{4}, Cost: 20, Items: []int{0}}},
 			limits: []int64{8}, leave: 100,
 			want: 60,
 		},
 		"a limit goes to the items that gain most from it": {
 			items: []Item{{Need: []int64{1}, Count: 8, Most: 8}, {Need: []int64{1}, Count: 8, Most: 8}},
-			kinds: []Kind{
+			kinds: []MachineKind{
 				{Room: []int64{4}, Cost: 10, Items: []int{0, 1}, Uses: []int64{4}},
 				{Room: []int64{4}, Cost: 20, Items: []int{0}}, {Room: []int64{4}, Cost: 50, Items: []int{1}},
 			},
@@ -73,7 +73,7 @@ func TestSolve(t *testing.T) {
 		},
 		"a limit that does not allow all": {
 			items:  []Item{{Need: []int64{1}, Count: 16, Most: 16}},
-			kinds:  []Kind{{Room: []int64{4}, Cost: 10, Items: []int{0}, Uses: []int64{4}}},
+			kinds:  []MachineKind{{Room: []int64{4}, Cost: 10, Items: []int{0}, Uses: []int64{4}}},
 			limits: []int64{8}, leave: 30,
 			want: 20 + 8*30,
 		},
@@ -110,7 +110,7 @@ func leftOf(s Solution, items []Item) float64 {
 	return left
 }
 
-func costOf(s Solution, kinds []Kind) float64 {
+func costOf(s Solution, kinds []MachineKind) float64 {
 	sum := 0.0
 	for i, p := range s.Patterns {
 		sum += s.Times[i] * float64(kinds[p.Kind].Cost)
@@ -121,9 +121,9 @@ func costOf(s Solution, kinds []Kind) float64 {
 // programs draws programs that are small enough to list all patterns of.
 func programs(t *rapid.T) Program {
 	resources := rapid.IntRange(1, 3).Draw(t, "resources")
-	kinds := make([]Kind, rapid.IntRange(1, 3).Draw(t, "kinds"))
+	kinds := make([]MachineKind, rapid.IntRange(1, 3).Draw(t, "kinds"))
 	for k := range kinds {
-		kinds[k] = Kind{Room: rapid.SliceOfN(rapid.Int64Range(4, 12), resources, resources).Draw(t, "room"), Cost: rapid.Int64Range(5, 50).Draw(t, "cost")}
+		kinds[k] = MachineKind{Room: rapid.SliceOfN(rapid.Int64Range(4, 12), resources, resources).Draw(t, "room"), Cost: rapid.Int64Range(5, 50).Draw(t, "cost")}
 	}
 	items := make([]Item, rapid.IntRange(1, 4).Draw(t, "items"))
 	for i := range items {
@@ -140,7 +140,7 @@ func programs(t *rapid.T) Program {
 }
 
 // contents calls yield with every content of a machine.
-func contents(p *Program, k *Kind, yield func(n []int64)) {
+func contents(p *Program, k *MachineKind, yield func(n []int64)) {
 	n, rest := make([]int64, len(p.Items)), slices.Clone(k.Room)
 	var from func(at int)
 	from = func(at int) {
@@ -274,7 +274,7 @@ func TestNoTime(t *testing.T) {
 // than it may, but for the contents that are looked for when these are used up.
 func TestEffortIsBounded(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 0))
-	p := Program{Kinds: make([]Kind, 4), Target: math.Inf(1)}
+	p := Program{Kinds: make([]MachineKind, 4), Target: math.Inf(1)}
 	for i := range 60 {
 		p.Items = append(p.Items, Item{Need: []int64{900 + random.Int64N(200), 900 + random.Int64N(200), 900 + random.Int64N(200)}, Count: 1000, Most: 1000})
 		for k := range p.Kinds {

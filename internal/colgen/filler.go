@@ -13,7 +13,7 @@ type filler struct {
 }
 
 // newFiller returns the filler of a kind.
-func newFiller(items []Item, kind *Kind) *filler {
+func newFiller(items []Item, kind *MachineKind) *filler {
 	f := &filler{}
 	var held []knapsack.Item
 	for _, i := range kind.Items {

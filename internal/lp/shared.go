@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Share is the program of buying machines for groups that share resources: what group g
+// SharedResources is the program of buying machines for groups that share resources: what group g
 // asks for of resource r is divided among machines m on which it may be,
 //
 //	minimise   Σ cost[m]·x[m]
@@ -14,7 +14,7 @@ import (
 // so that groups that may be on different machines are priced apart, and yet the memory
 // that one of them leaves serves another. A column is a machine each of whose resources
 // serves one group (Dantzig and Wolfe 1960): the one that pays most for it.
-type Share struct {
+type SharedResources struct {
 	Demand   [][]float64 // by group and resource
 	Machines []Machine
 }
@@ -40,7 +40,7 @@ const (
 // what the demand is worth at them: no set of machines that serves it costs less. The
 // prices are as high as that allows, or nearly. A demand that no machine serves is worth
 // nothing.
-func (s *Share) Prices() (prices [][]float64, proven float64) {
+func (s *SharedResources) Prices() (prices [][]float64, proven float64) {
 	width := 0
 	if len(s.Demand) > 0 {
 		width = len(s.Demand[0])
@@ -65,7 +65,7 @@ func (s *Share) Prices() (prices [][]float64, proven float64) {
 // row is a demand that some machine serves.
 type row struct{ group, resource int }
 
-func (s *Share) rows(width int) (rows []row, number [][]int) {
+func (s *SharedResources) rows(width int) (rows []row, number [][]int) {
 	served := make([][]bool, len(s.Demand))
 	for g := range served {
 		served[g] = make([]bool, width)
@@ -93,7 +93,7 @@ func (s *Share) rows(width int) (rows []row, number [][]int) {
 
 // generate solves the program with all demands scaled to 1, and returns the duals that
 // prove most.
-func (s *Share) generate(rows []row, number [][]int, width int) (best []float64, proven float64) {
+func (s *SharedResources) generate(rows []row, number [][]int, width int) (best []float64, proven float64) {
 	demand := make([]float64, len(rows))
 	for i := range demand {
 		demand[i] = 1
@@ -135,7 +135,7 @@ func (s *Share) generate(rows []row, number [][]int, width int) (best []float64,
 
 // alone returns for each row the machine that serves it at the least cost if all else
 // of it is left.
-func (s *Share) alone(rows []row) []Column {
+func (s *SharedResources) alone(rows []row) []Column {
 	out := make([]Column, len(rows))
 	for i, of := range rows {
 		for m := range s.Machines {
@@ -151,7 +151,7 @@ func (s *Share) alone(rows []row) []Column {
 
 // payer returns the row of the group that pays most for a resource of a machine, or -1,
 // and what it pays for a unit.
-func (s *Share) payer(m, r int, dual []float64, number [][]int) (at int, price float64) {
+func (s *SharedResources) payer(m, r int, dual []float64, number [][]int) (at int, price float64) {
 	at = -1
 	for _, g := range s.Machines[m].Groups {
 		if i := number[g][r]; i >= 0 {
@@ -164,7 +164,7 @@ func (s *Share) payer(m, r int, dual []float64, number [][]int) (at int, price f
 }
 
 // value is what the room of a machine is worth.
-func (s *Share) value(m int, dual []float64, number [][]int, width int) float64 {
+func (s *SharedResources) value(m int, dual []float64, number [][]int, width int) float64 {
 	sum := 0.0
 	for r := range width {
 		_, price := s.payer(m, r, dual, number)
@@ -173,7 +173,7 @@ func (s *Share) value(m int, dual []float64, number [][]int, width int) float64 
 	return sum
 }
 
-func (s *Share) column(m int, dual []float64, number [][]int, width int) Column {
+func (s *SharedResources) column(m int, dual []float64, number [][]int, width int) Column {
 	out := Column{Cost: s.Machines[m].Cost}
 	for r := range width {
 		if i, price := s.payer(m, r, dual, number); i >= 0 && s.Machines[m].Room[r] > 0 {

@@ -19,7 +19,7 @@ func TestPrices(t *testing.T) {
 		"beside another that left memory": {[][]float64{{0.4, 7}, {4, 1}}, 4.1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &Share{Demand: c.demand, Machines: []Machine{cheap, dear}}
+			s := &SharedResources{Demand: c.demand, Machines: []Machine{cheap, dear}}
 			if _, got := s.Prices(); math.Abs(got-c.want) > 1e-5*c.want {
 				t.Errorf("worth %v, want %v", got, c.want)
 			}
@@ -32,7 +32,7 @@ func TestPrices(t *testing.T) {
 func TestPricesProve(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		groups, width := rapid.IntRange(1, 5).Draw(t, "groups"), rapid.IntRange(1, 3).Draw(t, "resources")
-		s := &Share{}
+		s := &SharedResources{}
 		for range groups {
 			s.Demand = append(s.Demand, rapid.SliceOfN(rapid.Float64Range(0, 100), width, width).Draw(t, "demand"))
 		}

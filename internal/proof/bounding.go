@@ -99,7 +99,7 @@ func (b *bounding) choiceOf(class int) int {
 
 // addGroups states which classes keep apart from each other on nodes.
 func (b *bounding) addGroups() {
-	members := map[int]*bound.Group{}
+	members := map[int]*bound.ClassGroup{}
 	for i, p := range b.placed {
 		for _, of := range p.class.PerNodeLate {
 			most := min(of.Cap, of.Entry)
@@ -108,7 +108,7 @@ func (b *bounding) addGroups() {
 			}
 			g := members[of.Group]
 			if g == nil {
-				g = &bound.Group{}
+				g = &bound.ClassGroup{}
 				members[of.Group] = g
 			}
 			g.Classes, g.Most = append(g.Classes, i), max(g.Most, most)

@@ -37,7 +37,7 @@ func (b *bounding) addShares() {
 		}
 		for i, least := range rule.least(s.Start.Tallies[id].In) {
 			if least = min(least, rule.planned[rule.domains[i]]); least > 0 {
-				b.Shares = append(b.Shares, bound.Share{Key: key, Domain: b.number(key, rule.domains[i]), Classes: rule.classes, Least: least})
+				b.Shares = append(b.Shares, bound.DomainShare{Key: key, Domain: b.number(key, rule.domains[i]), Classes: rule.classes, Least: least})
 			}
 		}
 	}

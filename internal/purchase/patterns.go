@@ -168,7 +168,7 @@ func (r *request) items() []colgen.Item {
 }
 
 // kinds states the candidates, and what they use up of limits.
-func (r *request) kinds(limits limitRows) []colgen.Kind {
+func (r *request) kinds(limits limitRows) []colgen.MachineKind {
 	masks := make([]model.Bitset, len(r.asked))
 	for i, l := range r.asked {
 		masks[i] = l.Mask
