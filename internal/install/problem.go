@@ -1,6 +1,10 @@
 package install
 
-import "k8s.io/apimachinery/pkg/util/validation/field"
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
 
 // Problem is what is wrong with one of the settings.
 type Problem struct {
@@ -12,11 +16,14 @@ type Problem struct {
 // Problems are in the order of the settings.
 type Problems []Problem
 
-// Aggregate returns all of them as one error, and nil if there are none.
-func (ps Problems) Aggregate() error {
+// Aggregate returns all of them as one error, and nil if there are none. It calls the settings
+// as name does.
+func (ps Problems) Aggregate(name func(setting string) string) error {
 	var errs field.ErrorList
 	for _, p := range ps {
-		errs = append(errs, p.Err)
+		err := *p.Err
+		err.Field = name(p.Setting) + strings.TrimPrefix(err.Field, p.Setting)
+		errs = append(errs, &err)
 	}
 	return errs.ToAggregate()
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -20,6 +21,7 @@ type installation struct {
 	replicas    int32
 	tolerations []string
 	out         string
+	flagOf      func(setting string) string
 }
 
 func manifestsCommand() *cobra.Command {
@@ -44,6 +46,7 @@ and the Helm chart install the same objects.`,
 
 func (i *installation) flags(cmd *cobra.Command) {
 	f, s := cmd.Flags(), &i.settings
+	i.flagOf = func(setting string) string { return flagOf(f, setting) }
 	f.StringVar(&i.out, "out", "", "`FOLDER` for one file per object (default: print all objects)")
 
 	f.StringVar(&s.ClusterName, "cluster-name", "", "`NAME` of the EKS cluster (required)")
@@ -82,7 +85,7 @@ func (i *installation) run(out io.Writer) error {
 		i.settings.Tolerations = append(i.settings.Tolerations, t)
 	}
 	settings := i.settings.Defaulted(version)
-	if err := settings.Validate().Aggregate(); err != nil {
+	if err := settings.Validate().Aggregate(i.flagOf); err != nil {
 		return fmt.Errorf("render the installation: %w", err)
 	}
 	objects, err := settings.Objects()
@@ -98,6 +101,16 @@ func (i *installation) run(out io.Writer) error {
 	}
 	_, err = out.Write(text)
 	return err
+}
+
+// flagOf names the flag for a setting. Settings with several values are in the plural, and
+// flags that may be repeated are not.
+func flagOf(flags *pflag.FlagSet, setting string) string {
+	name := strings.ReplaceAll(setting, "_", "-")
+	if flags.Lookup(name) == nil {
+		name = strings.TrimSuffix(name, "s")
+	}
+	return "--" + name
 }
 
 // toleration reads KEY, KEY:EFFECT, KEY=VALUE and KEY=VALUE:EFFECT.

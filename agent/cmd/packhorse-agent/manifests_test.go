@@ -88,12 +88,13 @@ func TestManifestsAreStable(t *testing.T) {
 
 func TestManifestsRefuse(t *testing.T) {
 	for args, want := range map[string]string{
-		"": "cluster_name: Required value",
+		"": "--cluster-name: Required value",
 		"--cluster-name prod --option batch-idel=2s":   `did you mean "batch-idle"?`,
 		"--cluster-name prod --toleration :NoSchedule": `--toleration ":NoSchedule" names no key: write KEY[=VALUE][:EFFECT]`,
-		"--cluster-name prod --toleration a:Sometimes": `tolerations[0].effect: Unsupported value: "Sometimes"`,
+		"--cluster-name prod --toleration a:Sometimes": `--toleration[0].effect: Unsupported value: "Sometimes"`,
+		"--cluster-name prod --cpu-request 500":        `--cpu-request: Invalid value: "500"`,
 		"--cluster-name prod --replicas 0":             "--replicas is 0: the nearest sensible value is 1",
-		"--cluster-name prod --endpoint s3=https://a":  `endpoints: Invalid value: "s3": is no AWS service that the agent calls`,
+		"--cluster-name prod --endpoint s3=https://a":  `--endpoint: Invalid value: "s3": is no AWS service that the agent calls`,
 	} {
 		_, err := execute(t, rootCommand(), append([]string{"manifests"}, strings.Fields(args)...)...)
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -53,10 +53,10 @@ func TestAllNumericFlagsHaveARange(t *testing.T) {
 		})
 	}
 	for want, args := range map[string][]string{
-		"--budget is -1s: the nearest sensible value is 0s":                                                                                          {"simulate", "--budget=-1s", "-f", "x"},
-		"--replicas is 0: the nearest sensible value is 1":                                                                                           {"manifests", "--cluster-name=c", "--replicas=0"},
-		"render the installation: options[reserved-enis]: Invalid value: \"-5\": the nearest sensible value is 0":                                    {"manifests", "--cluster-name=c", "--option=reserved-enis=-5"},
-		"render the installation: options[batch-max]: Invalid value: \"1ms\": must not be less than batch-idle: the nearest sensible value is 100ms": {"manifests", "--cluster-name=c", "--option=batch-max=1ms"},
+		"--budget is -1s: the nearest sensible value is 0s":                                                                                           {"simulate", "--budget=-1s", "-f", "x"},
+		"--replicas is 0: the nearest sensible value is 1":                                                                                            {"manifests", "--cluster-name=c", "--replicas=0"},
+		"render the installation: --option[reserved-enis]: Invalid value: \"-5\": the nearest sensible value is 0":                                    {"manifests", "--cluster-name=c", "--option=reserved-enis=-5"},
+		"render the installation: --option[batch-max]: Invalid value: \"1ms\": must not be less than batch-idle: the nearest sensible value is 100ms": {"manifests", "--cluster-name=c", "--option=batch-max=1ms"},
 	} {
 		cmd := rootCommand()
 		cmd.SetArgs(args)
