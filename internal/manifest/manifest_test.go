@@ -228,6 +228,46 @@ spec: {template: {spec: {priorityClassName: low}}}
 	}
 }
 
+// TestStorageClassesOfNoFile: that the class of a claim is in no file is said once, with the
+// object that names it first.
+func TestStorageClassesOfNoFile(t *testing.T) {
+	set := parse(t, `apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db}
+spec:
+  replicas: 3
+  template: {spec: {volumes: [{name: tmp, ephemeral: {volumeClaimTemplate: {spec: {storageClassName: fast}}}}]}}
+  volumeClaimTemplates:
+  - metadata: {name: data}
+    spec: {storageClassName: slow}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: other}
+spec: {storageClassName: slow}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: usual}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: bound}
+spec: {storageClassName: slow, volumeName: pv}
+---
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: fast}
+`)
+	want := []string{
+		"in.yaml:9: document 1: StatefulSet default/db: spec.volumeClaimTemplates[0].spec.storageClassName: no file has the StorageClass slow, so that pods with claims of it are not placed (2 objects in all); add the file that declares it",
+		"in.yaml:16: document 3: PersistentVolumeClaim default/usual: spec: no file has a default StorageClass, so that pods whose claims name no class are not placed; add the file that declares it, or set storageClassName",
+	}
+	if diff := cmp.Diff(want, set.Warnings()); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
 // TestPodsOfOthers: that nothing is planned for a pod is said, and why.
 func TestPodsOfOthers(t *testing.T) {
 	set := parse(t, `apiVersion: v1

@@ -14,9 +14,11 @@ import (
 func (b *Builder) snapshot() *cluster.Snapshot {
 	s := &cluster.Snapshot{}
 	classes, said, idle := priorities(b.objects.priorityClasses), &remarks{}, &remarks{}
+	storage := declared(b.objects.storageClasses)
 	for _, pod := range b.objects.pods {
 		object := "Pod " + pod.Namespace + "/" + pod.Name
 		classes.set(&pod.Spec, object, "spec", said)
+		storage.checkPod(&pod.Spec, object, "spec", said)
 		if untouched(pod) {
 			markUnschedulable(pod)
 		}
@@ -38,6 +40,10 @@ func (b *Builder) snapshot() *cluster.Snapshot {
 			continue
 		}
 		classes.set(&w.template.Spec, w.object, w.spec, said)
+		storage.checkPod(&w.template.Spec, w.object, w.spec, said)
+		for i := range w.claims {
+			storage.check(&w.claims[i].Spec, w.object, fmt.Sprintf("spec.volumeClaimTemplates[%d].spec", i), said)
+		}
 		pods := w.pods(b.templates)
 		said.addWaiting(&pods[0], &w.template.Spec, w.object, w.spec)
 		s.Pods = append(s.Pods, pods...)
@@ -45,6 +51,9 @@ func (b *Builder) snapshot() *cluster.Snapshot {
 	}
 	s.Pods = append(s.Pods, b.rows...)
 	b.objects.addNodes(s)
+	for _, c := range b.objects.claims {
+		storage.check(&c.Spec, "PersistentVolumeClaim "+c.Namespace+"/"+c.Name, "spec", said)
+	}
 	b.objects.addStorage(s)
 	b.objects.addNamespaces(s)
 	for _, ds := range b.objects.daemonSets {
