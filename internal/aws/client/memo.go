@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 )
@@ -16,15 +17,31 @@ type Memo[T any] struct {
 	answers map[string]*answer[T]
 }
 
+// answer is what is known for a key. The mutex of the Memo guards its fields.
 type answer[T any] struct {
-	mu    sync.Mutex // held during a lookup, so that concurrent callers share it
-	value T
-	asked time.Time // of the last lookup that succeeded; zero: none has
-	tried time.Time // of the last lookup
+	value   T
+	asked   time.Time // of the last lookup that succeeded; zero: none has
+	tried   time.Time // when the last lookup ended
+	err     error     // of the last lookup
+	running *lookup   // nil: none
 }
 
-// RetryInterval is the pause after a failed lookup, during which the old answer is used.
-const RetryInterval = 15 * time.Second
+// lookup is a lookup that is under way. All callers share it.
+type lookup struct {
+	began time.Time
+	done  chan struct{} // closed when it has ended
+}
+
+const (
+	// RetryInterval is the pause after a failed lookup, during which the old answer is used.
+	RetryInterval = 15 * time.Second
+	// patience is how long callers wait for a lookup if they can do without it. AWS usually
+	// responds within a second. If a service hangs, a caller that asks for several things each
+	// turn must not wait for all of them each time.
+	patience = 2 * time.Second
+	// lookupTimeout is the time limit of a lookup, which may make several calls.
+	lookupTimeout = 2 * time.Minute
+)
 
 // maxAnswers is the number of keys at which the cache is emptied.
 const maxAnswers = 500
@@ -36,29 +53,72 @@ func NewMemo[T any](now func() time.Time, due, outdated time.Duration) *Memo[T] 
 }
 
 // Get returns the answer for a key, cached or from lookUp. It returns an error only if the
-// lookup failed and there is no answer that can still be used.
+// lookup failed and there is no answer that can still be used. It waits for the first lookup
+// of a key. Later it waits for two seconds at most, and then returns the old answer, or the
+// error of the last lookup, while the new one goes on.
 func (m *Memo[T]) Get(ctx context.Context, key string, lookUp func(context.Context) (T, error)) (T, error) {
-	a := m.answer(key)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	now := m.now()
-	known := !a.asked.IsZero()
-	if known && now.Sub(a.asked) < m.due {
-		return a.value, nil
+	a, running, first := m.begin(ctx, key, lookUp)
+	if running != nil {
+		if !first {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithDeadline(ctx, running.began.Add(patience))
+			defer cancel()
+		}
+		select {
+		case <-running.done:
+		case <-ctx.Done():
+		}
 	}
-	usable := known && now.Sub(a.asked) < m.outdated
-	if usable && now.Sub(a.tried) < RetryInterval {
-		return a.value, nil
-	}
-	a.tried = now
-	value, err := lookUp(ctx)
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	switch {
-	case err == nil:
-		a.value, a.asked = value, now
-	case !usable:
-		return value, err
+	case m.usable(a):
+		return a.value, nil
+	case a.err != nil:
+		return a.value, a.err
 	}
-	return a.value, nil
+	return a.value, fmt.Errorf("wait for an answer of AWS: %w", ctx.Err())
+}
+
+// begin returns what is known for a key. If that is due, it also returns the lookup that is under
+// way, which it starts if there is none, and whether none has ended before.
+func (m *Memo[T]) begin(ctx context.Context, key string, lookUp func(context.Context) (T, error)) (a *answer[T], running *lookup, first bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	a = m.answer(key)
+	now := m.now()
+	first = a.tried.IsZero()
+	switch {
+	case !a.asked.IsZero() && now.Sub(a.asked) < m.due:
+		return a, nil, first
+	case a.running != nil:
+	case m.usable(a) && now.Sub(a.tried) < RetryInterval:
+		return a, nil, first
+	default:
+		a.running = &lookup{began: time.Now(), done: make(chan struct{})}
+		go m.run(context.WithoutCancel(ctx), a, lookUp)
+	}
+	return a, a.running, first
+}
+
+// run makes a lookup.
+func (m *Memo[T]) run(ctx context.Context, a *answer[T], lookUp func(context.Context) (T, error)) {
+	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
+	defer cancel()
+	value, err := lookUp(ctx)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	defer close(a.running.done)
+	a.tried, a.err = m.now(), err
+	if err == nil {
+		a.value, a.asked = value, a.tried
+	}
+	a.running = nil
+}
+
+// usable reports whether an answer is young enough to be used. The lock is held.
+func (m *Memo[T]) usable(a *answer[T]) bool {
+	return !a.asked.IsZero() && m.now().Sub(a.asked) < m.outdated
 }
 
 // Forget empties the cache.
@@ -68,9 +128,8 @@ func (m *Memo[T]) Forget() {
 	clear(m.answers)
 }
 
+// answer returns the entry of a key. The lock is held.
 func (m *Memo[T]) answer(key string) *answer[T] {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	if m.answers[key] == nil {
 		if len(m.answers) >= maxAnswers {
 			clear(m.answers)

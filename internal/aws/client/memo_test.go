@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -42,6 +44,75 @@ func TestMemo(t *testing.T) {
 			t.Fatalf("%s: got %d, %v after %d lookups, want %d after %d", s.what, got, err, asked, s.want, s.wantAsked)
 		}
 	}
+}
+
+// A service that hangs keeps nobody waiting who can do without its answer.
+func TestMemoOfAServiceThatHangs(t *testing.T) {
+	hang := func(ctx context.Context) (int, error) {
+		ctx, cancel := context.WithTimeout(ctx, CallTimeout)
+		defer cancel()
+		<-ctx.Done()
+		return 0, ctx.Err()
+	}
+	answers := func(context.Context) (int, error) { return 7, nil }
+	for name, c := range map[string]struct {
+		first     func(context.Context) (int, error)
+		want      int
+		wantError bool
+	}{
+		"after an answer": {first: answers, want: 7},
+		"after a failure": {first: hang, wantError: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := NewMemo[int](time.Now, time.Minute, time.Hour)
+				_, _ = m.Get(t.Context(), "key", c.first)
+				time.Sleep(2 * time.Minute)
+				began := time.Now()
+				var all sync.WaitGroup
+				for range 20 { // as many Provisioners
+					all.Go(func() {
+						for range 4 { // as often in a turn
+							if got, err := m.Get(t.Context(), "key", hang); got != c.want || (err != nil) != c.wantError {
+								t.Errorf("got %d, %v", got, err)
+							}
+						}
+					})
+				}
+				all.Wait()
+				if took := time.Since(began); took > patience {
+					t.Errorf("callers waited for %s", took)
+				}
+				time.Sleep(time.Minute)
+				if got, err := m.Get(t.Context(), "key", answers); got != 7 || err != nil {
+					t.Errorf("once it answers: %d, %v", got, err)
+				}
+			})
+		})
+	}
+}
+
+// The first caller that gives up does not end the lookup for the others.
+func TestMemoOutlivesItsCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := NewMemo[int](time.Now, time.Minute, time.Hour)
+		slow := func(ctx context.Context) (int, error) {
+			select {
+			case <-time.After(10 * time.Second):
+				return 7, nil
+			case <-ctx.Done():
+				return 0, ctx.Err()
+			}
+		}
+		hasty, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := m.Get(hasty, "key", slow); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the caller's own time limit: %v", err)
+		}
+		if got, err := m.Get(t.Context(), "key", slow); got != 7 || err != nil {
+			t.Errorf("the next caller got %d, %v", got, err)
+		}
+	})
 }
 
 func TestMemoIsBounded(t *testing.T) {
