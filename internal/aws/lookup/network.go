@@ -35,7 +35,7 @@ type Network struct {
 	groups  *client.Memo[[]api.SecurityGroupStatus]
 
 	mu        sync.Mutex
-	promised  map[string]promise   // by subnet
+	promised  map[string][]promise // by subnet
 	exhausted map[string]time.Time // by subnet, until when
 }
 
@@ -45,11 +45,11 @@ type Subnet struct {
 	Free             int64 // number of free IPv4 addresses
 }
 
-// promise is a number of addresses that starting machines will take, and which EC2 may not
+// promise is a number of addresses that a starting machine will take, and which EC2 may not
 // count as taken yet.
 type promise struct {
 	addresses int64
-	since     time.Time // of the last machine
+	since     time.Time
 }
 
 // NewNetwork returns a finder that asks EC2.
@@ -58,7 +58,7 @@ func NewNetwork(sdk *client.EC2, now func() time.Time) *Network {
 		ec2: sdk, now: now,
 		subnets:   client.NewMemo[[]Subnet](now, subnetsDue, networkOutdated),
 		groups:    client.NewMemo[[]api.SecurityGroupStatus](now, securityGroupsDue, networkOutdated),
-		promised:  map[string]promise{},
+		promised:  map[string][]promise{},
 		exhausted: map[string]time.Time{},
 	}
 }
@@ -77,8 +77,10 @@ func (n *Network) Subnets(ctx context.Context, selectors []map[string]string) ([
 	now := n.now()
 	for i := range out {
 		s := &out[i]
-		if p, ok := n.promised[s.ID]; ok && now.Sub(p.since) < 2*subnetsDue {
-			s.Free = max(s.Free-p.addresses, 0)
+		for _, p := range n.promised[s.ID] {
+			if now.Sub(p.since) < 2*subnetsDue {
+				s.Free = max(s.Free-p.addresses, 0)
+			}
 		}
 		if now.Before(n.exhausted[s.ID]) {
 			s.Free = 0
@@ -112,10 +114,9 @@ func (n *Network) describeSubnets(ctx context.Context, selector map[string]strin
 func (n *Network) settlePromises(seen []Subnet) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	now := n.now()
 	for _, s := range seen {
-		if n.now().Sub(n.promised[s.ID].since) >= subnetsDue {
-			delete(n.promised, s.ID)
-		}
+		n.promised[s.ID] = slices.DeleteFunc(n.promised[s.ID], func(p promise) bool { return now.Sub(p.since) >= subnetsDue })
 	}
 }
 
@@ -165,8 +166,7 @@ func Roomiest(subnets []Subnet) map[string]Subnet {
 func (n *Network) Promise(subnetID string, addresses int64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	p := n.promised[subnetID]
-	n.promised[subnetID] = promise{addresses: p.addresses + addresses, since: n.now()}
+	n.promised[subnetID] = append(n.promised[subnetID], promise{addresses, n.now()})
 }
 
 // Exhaust counts a subnet as full for three minutes.
