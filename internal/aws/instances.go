@@ -246,8 +246,8 @@ func (c *Cloud) terminate(ctx context.Context, ids []string) ([]string, error) {
 	return sets.List(gone), errors.Join(append(errs, err)...)
 }
 
-// end terminates instances in one request. If EC2 refuses that, it makes a request for each
-// of them. It returns the ids of those that are shutting down or terminated.
+// end terminates instances in one request. If EC2 refuses that because of one of them, it makes
+// a request for each. It returns the ids of those that are shutting down or terminated.
 func (c *Cloud) end(ctx context.Context, ids []string) ([]string, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -258,7 +258,7 @@ func (c *Cloud) end(ctx context.Context, ids []string) ([]string, error) {
 		return ids, nil
 	case len(ids) == 1 && call.Code(err) == codeNoInstance:
 		return ids, nil
-	case len(ids) == 1 || call.Code(err) == "":
+	case len(ids) == 1 || call.Code(err) == "" || client.Passes(err):
 		return nil, fmt.Errorf("terminate %v: %w", ids, err)
 	}
 	var ended []string

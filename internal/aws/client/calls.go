@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
@@ -44,6 +45,13 @@ func Invoke[I, O, F any](ctx context.Context, call func(context.Context, *I, ...
 	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
 	defer cancel()
 	return call(ctx, in)
+}
+
+// Passes reports whether an error is one that the SDK retries, such as throttling or a failure
+// of AWS itself. It says nothing about what was asked for.
+func Passes(err error) bool {
+	return retry.IsErrorThrottles(retry.DefaultThrottles).IsErrorThrottle(err) == aws.TrueTernary ||
+		retry.IsErrorRetryables(retry.DefaultRetryables).IsErrorRetryable(err) == aws.TrueTernary
 }
 
 // maxPages is the largest number of pages that are read of one answer.
