@@ -2,10 +2,18 @@ package aws
 
 import (
 	"context"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/smithy-go"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/client"
 )
 
 // While EC2 throttles, a termination of many instances does not become a request for each of them.
@@ -32,4 +40,39 @@ func TestTerminationOfManyIsDividedOnlyForTheSakeOfOne(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Orders that need the same launch template at the same time wait until it exists. EC2 would refuse
+// their fleet requests before.
+func TestLaunchTemplateIsAwaited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var requests, ready atomic.Int64
+		release := make(chan struct{})
+		writes := &client.EC2{CreateLaunchTemplate: func(context.Context, *ec2.CreateLaunchTemplateInput, ...func(*ec2.Options)) (*ec2.CreateLaunchTemplateOutput, error) {
+			requests.Add(1)
+			<-release
+			return &ec2.CreateLaunchTemplateOutput{}, nil
+		}}
+		made := newTemplates(nil, writes, Options{ClusterName: "prod", Now: time.Now})
+		hasty, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		var all sync.WaitGroup
+		for _, ctx := range []context.Context{hasty, t.Context(), t.Context()} {
+			all.Go(func() {
+				if _, err := made.ensure(ctx, &types.RequestLaunchTemplateData{ImageId: awssdk.String("ami-1")}, nil); err != nil {
+					t.Errorf("ensure: %v", err)
+				}
+				ready.Add(1)
+			})
+		}
+		time.Sleep(5 * time.Second)
+		if n := ready.Load(); n > 0 {
+			t.Errorf("%d orders go on with a template that does not exist yet", n)
+		}
+		close(release)
+		all.Wait()
+		if n := requests.Load(); n != 1 {
+			t.Errorf("%d requests for one template", n)
+		}
+	})
 }

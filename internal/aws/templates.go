@@ -16,6 +16,7 @@ import (
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"golang.org/x/sync/singleflight"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
@@ -35,6 +36,8 @@ type templates struct {
 	options          Options
 	started          time.Time
 	prefix           string // of the names of this process's templates
+
+	making singleflight.Group // by name
 
 	mu   sync.Mutex
 	used map[string]time.Time // last use of those that are known to exist, by name
@@ -57,29 +60,47 @@ func (t *templates) name(data *types.RequestLaunchTemplateData) (string, error) 
 }
 
 // ensure returns the name of the launch template with the content. It creates the template if
-// necessary.
+// necessary. Orders that need the same template at the same time wait until one of them has
+// created it, because EC2 refuses a fleet request whose template does not exist yet.
 func (t *templates) ensure(ctx context.Context, data *types.RequestLaunchTemplateData, tags map[string]string) (string, error) {
 	name, err := t.name(data)
-	if err != nil {
-		return "", err
+	if err != nil || t.use(name) {
+		return name, err
 	}
+	_, err, _ = t.making.Do(name, func() (any, error) {
+		if t.use(name) {
+			return nil, nil
+		}
+		// The other orders wait for it too, even if this one is given up.
+		return nil, t.create(context.WithoutCancel(ctx), name, data, tags)
+	})
+	return name, err
+}
+
+// use notes the use of a template, and reports whether it is known to exist.
+func (t *templates) use(name string) bool {
 	t.mu.Lock()
+	defer t.mu.Unlock()
 	_, known := t.used[name]
-	t.used[name] = t.options.Now()
-	t.mu.Unlock()
 	if known {
-		return name, nil
+		t.used[name] = t.options.Now()
 	}
-	_, err = client.Invoke(ctx, t.writes.CreateLaunchTemplate, &ec2.CreateLaunchTemplateInput{
+	return known
+}
+
+func (t *templates) create(ctx context.Context, name string, data *types.RequestLaunchTemplateData, tags map[string]string) error {
+	_, err := client.Invoke(ctx, t.writes.CreateLaunchTemplate, &ec2.CreateLaunchTemplateInput{
 		LaunchTemplateName: &name,
 		LaunchTemplateData: data,
 		TagSpecifications:  []types.TagSpecification{{ResourceType: types.ResourceTypeLaunchTemplate, Tags: tagList(tags)}},
 	})
 	if err != nil && call.Code(err) != "InvalidLaunchTemplateName.AlreadyExists" {
-		t.forget(name)
-		return "", fmt.Errorf("create launch template %s: %w", name, err)
+		return fmt.Errorf("create launch template %s: %w", name, err)
 	}
-	return name, nil
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.used[name] = t.options.Now()
+	return nil
 }
 
 // forget makes ensure create the templates again when they are next needed.
