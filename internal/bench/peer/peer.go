@@ -47,9 +47,9 @@ func NewTask(w *workload.Workload) (*Task, error) {
 	if len(w.Nodes) > 0 {
 		return nil, fmt.Errorf("translate a workload with %d nodes: only new machines can be compared", len(w.Nodes))
 	}
-	t := &Task{types: instanceTypes(w.Types), index: map[types.UID]int{}}
+	t := &Task{types: InstanceTypes(w.Types), index: map[types.UID]int{}}
 	for _, p := range w.Pools() {
-		t.pools = append(t.pools, pool(p))
+		t.pools = append(t.pools, Pool(p))
 	}
 	slices.SortStableFunc(t.pools, func(a, b *v1.NodePool) int {
 		return cmp.Compare(ptr.Deref(b.Spec.Weight, 0), ptr.Deref(a.Spec.Weight, 0))

@@ -17,7 +17,7 @@ import (
 // TestSameCatalogue: what the peer is told about each type is what we know.
 func TestSameCatalogue(t *testing.T) {
 	list := workload.GPUs(0).Types
-	got := instanceTypes(list)
+	got := InstanceTypes(list)
 	if len(got) != len(list) {
 		t.Fatalf("%d types, want %d", len(got), len(list))
 	}
@@ -80,7 +80,7 @@ func TestNodesAreRefused(t *testing.T) {
 }
 
 func TestPoolHasNoLimits(t *testing.T) {
-	p := pool(workload.Daemons(1).Pools()[0])
+	p := Pool(workload.Daemons(1).Pools()[0])
 	if p.Spec.Limits != nil || len(p.Spec.Template.Spec.Taints) != 1 {
 		t.Errorf("limits %v, taints %v", p.Spec.Limits, p.Spec.Template.Spec.Taints)
 	}

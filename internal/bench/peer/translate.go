@@ -20,8 +20,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-// pool is a Provisioner as a NodePool.
-func pool(p *api.Provisioner) *v1.NodePool {
+// Pool is a Provisioner as a NodePool.
+func Pool(p *api.Provisioner) *v1.NodePool {
 	template := v1.NodeClaimTemplateSpec{
 		NodeClassRef: &v1.NodeClassReference{Group: "bench", Kind: "NodeClass", Name: "default"},
 		Taints:       p.Spec.Taints,
@@ -43,7 +43,8 @@ func pool(p *api.Provisioner) *v1.NodePool {
 	return out
 }
 
-func instanceTypes(list []offer.InstanceType) []*cloudprovider.InstanceType {
+// InstanceTypes are the types of the catalogue, in the same order.
+func InstanceTypes(list []offer.InstanceType) []*cloudprovider.InstanceType {
 	keys := map[string]bool{}
 	for i := range list {
 		for key := range list[i].Labels {

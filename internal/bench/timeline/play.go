@@ -77,7 +77,7 @@ func Play(t *testing.T, line *Timeline, seed uint64, policy Policy) *Result {
 	out := &Result{Timeline: line.Name, Policy: policy.Name, Seed: seed, ByPodDay: !line.Stayed}
 	synctest.Test(t, func(t *testing.T) {
 		w := sim.New(sim.Options{Types: line.Types, Scores: true, SchedulerTime: schedulerTime, BootTime: bootTime, LaunchTime: launchTime, StopTime: drainTime})
-		w.DaemonSet("agent-per-node", usage())
+		w.DaemonSet(daemonSetName, usage())
 		for _, b := range line.Budgets {
 			w.Protect(b)
 		}

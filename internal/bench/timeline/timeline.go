@@ -80,5 +80,8 @@ func (t *Timeline) deploy(at time.Duration, w sim.Workload) {
 
 func random(seed, stream uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, stream)) }
 
-// usage is what a DaemonSet takes of every node.
+// daemonSetName is the name of the DaemonSet that runs on every node.
+const daemonSetName = "agent-per-node"
+
+// usage is what it takes of every node.
 func usage() corev1.PodSpec { return sim.Requests("100m", "128Mi") }

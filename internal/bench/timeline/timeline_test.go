@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/bench/peer/live"
 )
 
 // number reads a number from the environment.
@@ -92,8 +94,23 @@ func TestTimelines(t *testing.T) {
 			t.Log(r)
 			draw(t, r)
 		}
-		if os.Getenv("TIMELINE_AUTOSCALER") != "" {
-			t.Log(Play(t, lines[name], seed, Autoscaler()))
+		for _, policy := range others(t, lines[name]) {
+			t.Log(Play(t, lines[name], seed, policy))
 		}
 	}
+}
+
+// others are the policies besides ours that TIMELINE_AUTOSCALER and TIMELINE_PEER ask for.
+func others(t *testing.T, line *Timeline) []Policy {
+	var out []Policy
+	if os.Getenv("TIMELINE_AUTOSCALER") != "" {
+		out = append(out, Autoscaler())
+	}
+	for policy := range strings.FieldsSeq(os.Getenv("TIMELINE_PEER")) {
+		if !slices.Contains(live.Policies, policy) {
+			t.Fatalf("Karpenter has no policy %q; it has %s", policy, strings.Join(live.Policies, ", "))
+		}
+		out = append(out, Karpenter(policy, line.Types))
+	}
+	return out
 }
