@@ -94,9 +94,9 @@ func (s *Market) SamePriced(offering int) []int {
 	return out
 }
 
-// counted returns how much of a resource a machine of an offering counts against limits,
+// Counted returns how much of a resource a machine of an offering counts against limits,
 // whichever of those that are offered with it is bought.
-func (s *Market) counted(offering int, resource string) int64 {
+func (s *Market) Counted(offering int, resource string) int64 {
 	of := &s.Offerings[offering]
 	if id := of.Offer.Reservation; id != "" && resource == offer.ReservationResource(id) {
 		return 1

@@ -44,7 +44,7 @@ func (s *Assignment) Headroom(p *model.Pool) amount.List {
 		planned := int64(0)
 		for _, m := range s.machines {
 			if m.Pool == p {
-				planned += s.counted(m.Offering, name)
+				planned += s.Counted(m.Offering, name)
 			}
 		}
 		if left[name] -= planned; planned == 0 {

@@ -11,7 +11,6 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
@@ -48,7 +47,7 @@ func crossed() *assign.Problem {
 // pods: it need not be replayed, and a replay, which has to find an order itself,
 // refuses nothing.
 func TestConfirmed(t *testing.T) {
-	s := newSolver(crossed(), make(assign.Limits, 1), model.NewEffort(crossed().Pods, 0))
+	s := newPlanning(crossed()).newSolver()
 	s.rounds(s.Classes(), nil)
 	if left := s.unplaced(); left > 0 {
 		t.Fatalf("%d pods have no place", left)
@@ -72,7 +71,7 @@ func TestNotInTurn(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSolver(crossed(), make(assign.Limits, 1), model.NewEffort(crossed().Pods, 0))
+			s := newPlanning(crossed()).newSolver()
 			s.rounds(s.Classes(), nil)
 			spoil(s)
 			if len(s.replaying().doubted()) == 0 {
@@ -88,7 +87,7 @@ func TestNodesThatCountByTheirLabels(t *testing.T) {
 	for i := range p.Pods {
 		p.Pods[i].Pod.Template.NodeSelector = map[string]string{api.LabelCapacityType: api.CapacityOnDemand}
 	}
-	s := newSolver(p, make(assign.Limits, 1), model.NewEffort(p.Pods, 0))
+	s := newPlanning(p).newSolver()
 	s.rounds(s.Classes(), nil)
 	if len(s.replaying().doubted()) == 0 {
 		t.Error("the plan is not to be replayed")
@@ -107,7 +106,7 @@ func TestComponentsAreConfirmedApart(t *testing.T) {
 		}},
 	}
 	p.Pods = append(p.Pods, assign.Demand{Pod: &cluster.Pod{PodKey: cluster.PodKey{Namespace: "default", Name: "zz"}, Template: follower}})
-	s := newSolver(p, make(assign.Limits, 1), model.NewEffort(p.Pods, 0))
+	s := newPlanning(p).newSolver()
 	s.rounds(s.Classes(), nil)
 	d := s.replaying().doubted()
 	for _, c := range s.Classes() {

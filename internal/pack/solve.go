@@ -17,10 +17,22 @@ type solver struct {
 	purchasing *purchase.Purchaser
 }
 
-func newSolver(p *assign.Problem, binding assign.Limits, e *model.Effort) *solver {
-	s := &solver{Assignment: assign.New(p, binding, e)}
+// planning is what all passes that it takes to make a plan share.
+type planning struct {
+	problem *assign.Problem
+	binding assign.Limits
+	effort  *model.Effort
+	trials  *purchase.Trials
+}
+
+func newPlanning(p *assign.Problem) *planning {
+	return &planning{p, make(assign.Limits, len(p.Provisioners)), model.NewEffort(p.Pods, len(p.Snapshot.Nodes)), purchase.NewTrials(len(p.Pods), p.Trials)}
+}
+
+func (p *planning) newSolver() *solver {
+	s := &solver{Assignment: assign.New(p.problem, p.binding, p.effort)}
 	s.placing = &place.Placer{Assignment: s.Assignment}
-	s.purchasing = purchase.New(s.Assignment, p.Trials)
+	s.purchasing = purchase.New(s.Assignment, p.trials)
 	return s
 }
 
@@ -31,16 +43,15 @@ func Solve(p *assign.Problem) *Layout {
 	if len(p.Pods) == 0 {
 		return &Layout{} // as most of the time
 	}
-	binding, e := make(assign.Limits, len(p.Provisioners)), model.NewEffort(p.Pods, len(p.Snapshot.Nodes))
-	for {
-		s := solved(p, binding, e, variant{})
-		if !binding.Tighten(s.Assignment) {
-			s = bestVariant(s, p, binding, e)
-			if !binding.Tighten(s.Assignment) {
-				return rendering{s.Assignment}.layout()
-			}
+	for planning := newPlanning(p); ; planning.effort.Again() {
+		s := planning.solved(variant{})
+		if planning.binding.Tighten(s.Assignment) {
+			continue
 		}
-		e.Again()
+		s = planning.bestVariant(s)
+		if !planning.binding.Tighten(s.Assignment) {
+			return rendering{s.Assignment}.layout()
+		}
 	}
 }
 
@@ -51,12 +62,12 @@ type variant struct {
 }
 
 // bestVariant places all pods in other ways that may serve more of them than s does.
-func bestVariant(s *solver, p *assign.Problem, binding assign.Limits, e *model.Effort) *solver {
+func (p *planning) bestVariant(s *solver) *solver {
 	var v variant
 	if s.Uses(assign.Patterns) && s.leavesOver() {
 		// Patterns place more pods within limits, but do not know that those of some domains
 		// lose their places where too many of another domain are left over.
-		if again := solved(p, binding, e, variant{patterns: true}); again.serves(s) {
+		if again := p.solved(variant{patterns: true}); again.serves(s) {
 			s, v.patterns = again, true
 		}
 	}
@@ -64,7 +75,7 @@ func bestVariant(s *solver, p *assign.Problem, binding assign.Limits, e *model.E
 		if v.urgent = s.crowdedOut(); len(v.urgent) == 0 {
 			break
 		}
-		again := solved(p, binding, e, v)
+		again := p.solved(v)
 		if !again.serves(s) {
 			break
 		}
@@ -82,12 +93,12 @@ func (s *solver) leavesOver() bool {
 }
 
 // solved places all pods.
-func solved(p *assign.Problem, binding assign.Limits, e *model.Effort, v variant) *solver {
-	s := begun(p, binding, e, v)
+func (p *planning) solved(v variant) *solver {
+	s := p.begun(v)
 	s.rounds(s.Classes(), nil)
 	if s.unjust() {
 		// The limits do not allow all: the important ones first.
-		if again := byPriority(p, binding, e, v); again != nil {
+		if again := p.byPriority(v); again != nil {
 			s = again
 		}
 	}
@@ -97,8 +108,8 @@ func solved(p *assign.Problem, binding assign.Limits, e *model.Effort, v variant
 }
 
 // begun returns a solver that has placed nothing but what is reserved.
-func begun(p *assign.Problem, binding assign.Limits, e *model.Effort, v variant) *solver {
-	s := newSolver(p, binding, e)
+func (p *planning) begun(v variant) *solver {
+	s := p.newSolver()
 	if v.patterns {
 		s.purchasing.UsePatternsUnderLimits()
 	}
@@ -109,8 +120,8 @@ func begun(p *assign.Problem, binding assign.Limits, e *model.Effort, v variant)
 
 // byPriority solves the problem one priority after the other; nil where all pods
 // have the same.
-func byPriority(p *assign.Problem, binding assign.Limits, e *model.Effort, v variant) *solver {
-	s := begun(p, binding, e, v)
+func (p *planning) byPriority(v variant) *solver {
+	s := p.begun(v)
 	all := s.Classes()
 	if len(all) == 0 || all[0].Template.Priority == all[len(all)-1].Template.Priority {
 		return nil

@@ -17,9 +17,9 @@ type Purchaser struct {
 	buying *buyer
 }
 
-// New returns a purchaser for the assignment that takes so many trials, 0 for what is usual.
-func New(a *assign.Assignment, trials int) *Purchaser {
-	return &Purchaser{Assignment: a, buying: newBuyer(a.Market, len(a.Problem.Pods), trials)}
+// New returns a purchaser for the assignment.
+func New(a *assign.Assignment, t *Trials) *Purchaser {
+	return &Purchaser{Assignment: a, buying: newBuyer(a.Market, t)}
 }
 
 // UsePatternsUnderLimits makes it look for machines by the program over patterns also where
@@ -32,11 +32,20 @@ func (s *Purchaser) buy(groups []*assign.PodGroup, tier []*model.Pool) {
 	if pools := rough(groups); s.Uses(assign.Rough) && len(pools) < len(groups) {
 		s.buyRoughly(pools, groups, tier)
 	}
-	for _, c := range s.buying.purchases(groups, tier, s.Remaining()) {
+	for _, c := range s.purchases(groups, tier) {
 		for _, m := range c.machines {
 			s.Buy(m)
 		}
 	}
+}
+
+// purchases buys within what limits leave.
+func (s *Purchaser) purchases(groups []*assign.PodGroup, tier []*model.Pool) []*bought {
+	s.buying.headroom = make([]amount.List, len(s.Pools))
+	for _, p := range s.Pools {
+		s.buying.headroom[p.Number] = s.Headroom(p)
+	}
+	return s.buying.purchases(groups, tier, s.Remaining())
 }
 
 // purchases buys for each region, within what limits leave.
@@ -46,8 +55,36 @@ func (s *buyer) purchases(groups []*assign.PodGroup, tier []*model.Pool, limits 
 	for _, groups := range regions {
 		b := best(newRequest(s, groups, tier, limits), len(regions))
 		out, limits = append(out, b), b.limits
+		s.count(b)
 	}
 	return out
+}
+
+// count takes what has been bought off the headroom.
+func (s *buyer) count(b *bought) {
+	for _, m := range b.machines {
+		for name := range s.headroom[m.Pool.Number] {
+			s.headroom[m.Pool.Number][name] -= s.Counted(m.Offering, name)
+		}
+	}
+}
+
+// overdrawn reports whether the machines break a limit that does not bind in this pass. Then
+// there will be another one, in which it does.
+func (s *buyer) overdrawn(b *bought) bool {
+	for _, p := range b.of.pools {
+		for name, left := range s.headroom[p.Number] {
+			for _, m := range b.machines {
+				if m.Pool == p && left >= 0 {
+					left -= s.Counted(m.Offering, name)
+				}
+			}
+			if left < 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // best returns a purchase that no more effort is worth while for, where the market has so many
@@ -75,6 +112,9 @@ func best(r *request, regions int) *bought {
 		if buyGreedily(r, other, r.order, r.style()); other.better(b) {
 			b = other
 		}
+	}
+	if r.overdrawn(b) {
+		return b
 	}
 	return search(b, least, guess)
 }
@@ -106,6 +146,7 @@ func bestUnderLimits(b *bought, guess duals) *bought {
 	for i, l := range r.asked {
 		value += float64(guess.value[i] * float64(l.N-b.left[i]))
 	}
+	r.searches /= 2 // the rest is for other orders of the pods, which may serve more
 	b = search(b, value, guess)
 	b.enlarge() // the search may leave more of the limits
 	return b

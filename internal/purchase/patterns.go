@@ -51,8 +51,8 @@ func buyPatterns(other *bought, guess []float64) *bought {
 		Slack: solvedGap * known, Target: known,
 	})
 	for range maxDives {
-		solution := g.Solve(r.trials * operationsPerTrial)
-		r.trials = max(0, r.trials-solution.Spent/operationsPerTrial)
+		solution := g.Solve(r.making * operationsPerTrial)
+		r.spend(&r.making, solution.Spent/operationsPerTrial)
 		if !solution.Close {
 			b.buyCut(solution)
 			break

@@ -27,7 +27,7 @@ func buying(p *assign.Problem, binding assign.Limits) (*Purchaser, []*assign.Pod
 		l.N, c.Booked = c.Open(), c.Open()
 		groups = append(groups, l)
 	}
-	return New(a, 0), groups
+	return New(a, NewTrials(len(p.Pods), 0)), groups
 }
 
 // unplaced counts the pods without a place.
@@ -139,6 +139,38 @@ func TestMoreBudgetIsNeverWorse(t *testing.T) {
 			before = after
 		}
 	})
+}
+
+// TestPassesShareTrials: a pass has no more trials than those before it have left. One that
+// breaks a limit leaves the search to the next, in which the limit binds.
+func TestPassesShareTrials(t *testing.T) {
+	p := assigntest.LimitedTo(24, assigntest.PodsOf{N: 5, CPU: 2700}, assigntest.PodsOf{N: 4, CPU: 1900}, assigntest.PodsOf{N: 7, CPU: 1100})
+	const all = 10_000
+	trials := NewTrials(len(p.Pods), all)
+	pass := func(binding assign.Limits) (spent int) {
+		s, groups := buying(p, binding)
+		s.buying = newBuyer(s.Market, trials)
+		before := trials.left
+		s.BuyAll(groups)
+		return before - trials.left
+	}
+	if spent := pass(make(assign.Limits, 1)); spent > all/makingShare {
+		t.Errorf("a pass that breaks a limit takes %d trials", spent)
+	}
+	limits := assign.Limits{amount.List{amount.CPU: 24_000}}
+	if spent := pass(limits); spent == 0 {
+		t.Error("the next pass takes no trials")
+	}
+	for range 20 {
+		pass(limits)
+	}
+	if trials.left < 0 {
+		t.Errorf("all passes together take %d trials of %d", all-trials.left, all)
+	}
+	trials.left = 0
+	if spent := pass(limits); spent > 0 {
+		t.Errorf("%d trials are taken of none", spent)
+	}
 }
 
 // TestSearchPays: a purchase that greedy packing leaves wasteful becomes cheaper.

@@ -4,30 +4,47 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/price"
 )
 
-// buyer buys machines, as long as there are trials left.
+// Trials are how many machines may still be filled in search of a cheaper plan. All passes that
+// it takes to make a plan share them, so that limits do not make planning take longer.
+type Trials struct {
+	left    int
+	patient bool // somebody has said how long to search
+}
+
+// NewTrials returns so many trials for a plan for so many pods, 0 for what is usual.
+func NewTrials(pods, trials int) *Trials {
+	return &Trials{left: cmp.Or(trials, assign.DefaultTrials(pods)), patient: trials > 0}
+}
+
+// spend takes trials off one of a pass's shares and off what is left for all passes.
+func (t *Trials) spend(share *int, trials int) {
+	*share, t.left = max(0, *share-trials), max(0, t.left-trials)
+}
+
+// buyer buys machines in one pass, as long as there are trials left.
 type buyer struct {
 	*assign.Market
-	trials   int  // machines that may still be filled to make a plan
-	searches int  // the same to search for a cheaper one
-	patient  bool // somebody has said how long to search
-	patterns bool // use patterns where limits leave items over
-	enlarged bool // trials are in proportion to the pods already
+	*Trials
+	making   int           // trials that may still be taken to make a plan
+	searches int           // the same to search for a cheaper one
+	patterns bool          // use patterns where limits leave items over
+	enlarged bool          // trials are in proportion to the pods already
+	headroom []amount.List // by pool, what all limits leave, those too that do not bind in this pass
 }
 
 // makingShare is the part of the trials, one in so many, that making a plan takes at
 // most; the others are for a search from there.
 const makingShare = 4
 
-// newBuyer returns a buyer for so many pods with so many trials, 0 for what is usual.
-func newBuyer(m *assign.Market, pods, trials int) *buyer {
-	all := cmp.Or(trials, assign.DefaultTrials(pods))
-	making := max(1, all/makingShare)
-	return &buyer{Market: m, trials: making, searches: all - making, patient: trials > 0}
+func newBuyer(m *assign.Market, t *Trials) *buyer {
+	making := max(1, t.left/makingShare)
+	return &buyer{Market: m, Trials: t, making: making, searches: max(0, t.left-making)}
 }
 
 // request is what is to be bought: items of pod groups, from Provisioners of one weight,

@@ -55,9 +55,9 @@ func (s *Purchaser) buyRoughly(pools, groups []*assign.PodGroup, tier []*model.P
 	if !s.buying.enlarged { // by the first of several tiers and rounds
 		s.buying.enlarged = true
 		enough := assign.DefaultTrials(pods) / makingShare
-		s.buying.trials = s.buying.trials * max(enough, pods) / enough
+		s.buying.making = s.buying.making * max(enough, pods) / enough
 	}
-	for _, c := range s.buying.purchases(pools, tier, s.Remaining()) {
+	for _, c := range s.purchases(pools, tier) {
 		for _, m := range c.machines {
 			if m = s.unpool(m); len(m.Items) > 0 {
 				s.Buy(m)

@@ -35,7 +35,7 @@ func search(b *bought, least float64, d duals) *bought {
 	for cycle := firstCycle; r.searches > 0 && float64(search.Cost()) > enough; cycle += cycle / 2 {
 		cost := search.Cost()
 		trials := min(cycle, r.searches)
-		r.searches -= (search.Cycle(trials*stepsPerTrial, cycle*stepsPerTrial, enough) + stepsPerTrial - 1) / stepsPerTrial
+		r.spend(&r.searches, (search.Cycle(trials*stepsPerTrial, cycle*stepsPerTrial, enough)+stepsPerTrial-1)/stepsPerTrial)
 		if idle++; float64(cost-search.Cost()) >= leastGained*float64(cost) {
 			idle = 0
 		}
