@@ -39,7 +39,8 @@ const (
 // Machines sells machines.
 type Machines interface {
 	// Launch is idempotent in the order's launch id. Offerings that were refused
-	// are unavailable in later Markets.
+	// are unavailable in later Markets. The delivery that comes with an error has the
+	// machines that are known to have been bought.
 	Launch(ctx context.Context, order offer.Order) (offer.Delivery, error)
 }
 
@@ -292,36 +293,31 @@ func (b *Buyer) order(ctx context.Context, o *order) (offer.Delivery, error) {
 	delivery, err := b.launch(ctx, o)
 	if err != nil {
 		b.Unsettled()
-		return offer.Delivery{}, err
 	}
-	b.attempts.count(o)
-	return delivery, nil
+	if err == nil || len(delivery.Instances) > 0 {
+		b.attempts.count(o)
+	}
+	return delivery, err
 }
 
 // launch places the order. An error leaves open whether machines were bought, so the
-// order is repeated under the same launch id, which buys nothing twice.
+// order is repeated under the same launch id, which buys nothing twice. If some of the machines
+// are known, their nodes do not wait for that.
 func (b *Buyer) launch(ctx context.Context, o *order) (offer.Delivery, error) {
-	var errs error
-	for attempt := range launchAttempts {
-		if attempt > 0 {
-			if err := pace.Sleep(ctx, time.Second<<attempt); err != nil {
-				return offer.Delivery{}, err
-			}
-		}
+	for attempt := 1; ; attempt++ {
 		waiting, done := context.WithTimeout(ctx, pace.Answer)
 		delivery, err := b.Machines.Launch(waiting, o.Order)
 		done()
 		if err == nil {
 			return delivery, nil
 		}
-		errs = err
 		permanent := offer.IsPermanent(err)
 		o.doubtful = o.doubtful || !permanent
-		if ctx.Err() != nil || permanent {
-			break
+		over := permanent || len(delivery.Instances) > 0 || attempt == launchAttempts
+		if over || pace.Sleep(ctx, time.Second<<attempt) != nil {
+			return delivery, fmt.Errorf("launch %d of %s for %s: %w", o.Count, o.Candidates[0].InstanceType, o.Provisioner, err)
 		}
 	}
-	return offer.Delivery{}, fmt.Errorf("launch %d of %s for %s: %w", o.Count, o.Candidates[0].InstanceType, o.Provisioner, errs)
 }
 
 // doubt counts the machines that a failed order may have bought until the cloud would list
@@ -338,10 +334,7 @@ func (b *Buyer) doubt(p *purchase) {
 // fill creates the Node objects of the machines that were bought and binds their pods.
 func (b *Buyer) fill(ctx context.Context, v *view.View, p *purchase, out *Outcome) {
 	o, delivery := p.order, p.delivery
-	if o.err = p.err; o.err != nil {
-		return
-	}
-	o.refusals = delivery.Refusals
+	o.err, o.refusals = p.err, delivery.Refusals
 	o.missing = o.Count - len(delivery.Instances)
 	if o.missing > 0 {
 		out.fellShort()

@@ -30,7 +30,7 @@ type launch struct {
 // capacity type of the first one. If machines are missing, it makes another request at once,
 // without the candidates that were refused. Later markets do not offer those for a while. The
 // delivery contains the machines that were bought, and the refusals that say why others were
-// not. Launch returns an error only if it bought no machine because a request failed.
+// not. If a request failed, Launch returns the error and what it has bought before.
 //
 // The order's LaunchID makes the requests idempotent and is a tag of the machines. If the same
 // id is ordered again, Launch returns the machines of that id that still run, and buys only
@@ -48,11 +48,8 @@ func (c *Cloud) Launch(ctx context.Context, order offer.Order) (offer.Delivery, 
 	for {
 		for ; round < maxRounds && len(l.found) < order.Count && len(l.candidates) > 0; round++ {
 			if err := l.askFleet(ctx, round); err != nil {
-				if len(l.found) == 0 {
-					return offer.Delivery{Refusals: l.refusals}, fmt.Errorf("launch %s: %w", order.LaunchID, err)
-				}
-				l.refuse(l.candidates[:1], offer.RefusedOther, err.Error())
-				round = maxRounds
+				found := slices.DeleteFunc(c.describeLaunched(ctx, l.found), isOver)
+				return offer.Delivery{Instances: found, Refusals: l.refusals}, fmt.Errorf("launch %s: %w", order.LaunchID, err)
 			}
 		}
 		instances := c.describeLaunched(ctx, l.found)

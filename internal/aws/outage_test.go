@@ -2,6 +2,7 @@ package aws
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/client"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
 // While EC2 throttles, a termination of many instances does not become a request for each of them.
@@ -39,6 +41,27 @@ func TestTerminationOfManyIsDividedOnlyForTheSakeOfOne(t *testing.T) {
 				t.Errorf("%d requests, %v gone, error %v; want %d requests and %d gone", requests, gone, err, want.requests, want.gone)
 			}
 		})
+	}
+}
+
+// If a later request of an order fails, what the earlier ones have bought is returned with the error:
+// nobody knows whether the request that failed has bought something.
+func TestPartOfAnOrderThatFails(t *testing.T) {
+	f := start(t)
+	f.account.SetCapacity("m5.large", "*", "*", 1)
+	create, requests := f.writes.CreateFleet, 0
+	f.writes.CreateFleet = func(ctx context.Context, in *ec2.CreateFleetInput, o ...func(*ec2.Options)) (*ec2.CreateFleetOutput, error) {
+		if requests++; requests > 1 {
+			return nil, context.DeadlineExceeded
+		}
+		return create(ctx, in, o...)
+	}
+	d, err := f.Launch(t.Context(), order("launch-1", 3, spot("m5.large", "a"), onDemand("m5.xlarge", "a")))
+	if !errors.Is(err, context.DeadlineExceeded) || offer.IsPermanent(err) {
+		t.Errorf("error = %v", err)
+	}
+	if len(d.Instances) != 1 || d.Instances[0].NodeName == "" {
+		t.Errorf("delivery = %+v, want the instance of the first request", d)
 	}
 }
 

@@ -1,0 +1,72 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
+)
+
+// The tests in this file have the cloud answer in part, or answer again.
+
+// retailer is a cloud whose orders a test answers.
+type retailer struct {
+	Cloud
+	launch func(ctx context.Context, c Cloud, o offer.Order) (offer.Delivery, error)
+}
+
+func (s *retailer) Launch(ctx context.Context, o offer.Order) (offer.Delivery, error) {
+	return s.launch(ctx, s.Cloud, o)
+}
+
+// retail runs an agent whose orders a test answers.
+func (r *rig) retail(launch func(ctx context.Context, c Cloud, o offer.Order) (offer.Delivery, error)) {
+	process := r.Connect(nil)
+	a := New(process.Cluster, &retailer{process.Cloud, launch}, Options{}, r.log)
+	ctx, cancel := context.WithCancel(r.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := a.Run(ctx); err != nil {
+			r.Errorf("the agent ended: %v", err)
+		}
+	}()
+	r.Cleanup(func() { cancel(); <-done })
+}
+
+// An order is served in part, and then a request fails that has bought the rest. The machine that is
+// known gets its node at once, and the other one counts towards the limit.
+func TestOrderThatFailsInPart(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.Apply(testProvisioner("default", limitCPU("4"), func(s *api.ProvisionerSpec) {
+			s.Requirements = append(s.Requirements, api.Requirement{Key: api.LabelInstanceType, Operator: api.OpIn, Values: []string{"m5.large"}})
+		}))
+		var struck atomic.Bool
+		r.retail(func(ctx context.Context, c Cloud, o offer.Order) (offer.Delivery, error) {
+			if o.Count != 2 || !struck.CompareAndSwap(false, true) {
+				return c.Launch(ctx, o)
+			}
+			whole := o
+			o.Count = 1
+			d, _ := c.Launch(ctx, o)
+			time.AfterFunc(20*time.Second, func() { _, _ = c.Launch(r.Context(), whole) })
+			return d, errors.New("create fleet of 1 machines: the connection was reset")
+		})
+		r.Deploy(sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("1500m", "1Gi")})
+		if took := r.until("the first pod has its node", func() bool { return len(r.ours()) > 0 }); took > 3*time.Second {
+			t.Errorf("the node of the machine that is known was made after %s", took)
+		}
+		time.Sleep(5 * time.Second)
+		r.DeletePods("web")
+		r.until("the workload runs", r.allRun("web", 2))
+		if peak := r.Peak("default")[amount.CPU] / 1000; peak > 4 || !struck.Load() {
+			t.Errorf("%d cores, the limit is 4 (an order failed: %t)", peak, struck.Load())
+		}
+	})
+}
