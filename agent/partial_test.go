@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
@@ -68,5 +70,36 @@ func TestOrderThatFailsInPart(t *testing.T) {
 		if peak := r.Peak("default")[amount.CPU] / 1000; peak > 4 || !struck.Load() {
 			t.Errorf("%d cores, the limit is 4 (an order failed: %t)", peak, struck.Load())
 		}
+	})
+}
+
+// An order is served with a machine that an earlier order under the same id has bought, which has its
+// node and its pods. No more pods are bound to that node than it has room for.
+func TestOrderServedWithAMachineInUse(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.Apply(testProvisioner("default"))
+		var first *offer.Delivery
+		orders := 0
+		r.retail(func(ctx context.Context, c Cloud, o offer.Order) (offer.Delivery, error) {
+			orders++
+			if orders == 2 {
+				again := *first
+				again.Instances[0].LaunchID = o.LaunchID
+				r.EditNode(again.Instances[0].NodeName, func(n *corev1.Node) { n.Annotations[api.AnnotationLaunchID] = o.LaunchID })
+				time.Sleep(time.Second) // until the caches show it
+				return again, nil
+			}
+			d, err := c.Launch(ctx, o)
+			if first == nil {
+				first = &d
+			}
+			return d, err
+		})
+		r.Deploy(sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("1500m", "1Gi")})
+		r.until("the workload runs", r.allRun("web", 1))
+		node := r.ours()[0].Name
+		r.Deploy(sim.Workload{Name: "more", Replicas: 1, Spec: sim.Requests("1500m", "1Gi")})
+		r.never(30*time.Second, "a pod comes to a node without room", func() bool { return r.onNode("more", node) > 0 })
+		r.until("the other workload runs", r.allRun("more", 1))
 	})
 }
