@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
@@ -101,5 +102,48 @@ func TestOrderServedWithAMachineInUse(t *testing.T) {
 		r.Deploy(sim.Workload{Name: "more", Replicas: 1, Spec: sim.Requests("1500m", "1Gi")})
 		r.never(30*time.Second, "a pod comes to a node without room", func() bool { return r.onNode("more", node) > 0 })
 		r.until("the other workload runs", r.allRun("more", 1))
+	})
+}
+
+// EC2 leaves instances out of its answers, of a new one for a minute and of one that runs for ten. Their
+// nodes stay, also if the agent's clock is five minutes ahead.
+func TestInstancesLeftOutOfAnswers(t *testing.T) {
+	for name, skew := range map[string]time.Duration{"clocks agree": 0, "the agent's clock is ahead": -5 * time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, sim.Options{Skew: skew}, func(r *rig) {
+				r.Apply(testProvisioner("default"))
+				r.start(Options{}, nil)
+				time.Sleep(50 * time.Second)
+				r.Deploy(two())
+				r.until("the machine is bought", func() bool { return len(r.Machines()) == 1 })
+				id := r.Machines()[0].ID
+				r.unlist(id, 55*time.Second)
+				r.until("the workload runs", r.allRun("web", 2))
+				before := r.uids("web")
+				time.Sleep(5 * time.Minute)
+				r.unlist(id, 10*time.Minute)
+				time.Sleep(15 * time.Minute)
+				if after := r.uids("web"); len(after) != 2 || before[0] != after[0] || before[1] != after[1] {
+					t.Errorf("pods before %v, and after %v", before, after)
+				}
+				if events := r.Events(event.InstanceGone); len(events) > 0 || len(r.Launches()) != 1 {
+					t.Errorf("an instance that runs is called gone: %v, %d orders", events, len(r.Launches()))
+				}
+			})
+		})
+	}
+}
+
+// A machine that the cloud does not know any more, and whose kubelet is silent, is gone.
+func TestInstanceThatIsNotKnownAnyMore(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.served(testProvisioner("default"), two())
+		time.Sleep(2 * time.Minute)
+		old := r.ours()[0].Name
+		r.Unlist(r.Machines()[0].ID, true)
+		r.StopKubelet(old, 24*time.Hour)
+		if took := r.until("the workload runs elsewhere", func() bool { return r.node(old) == nil && r.allRun("web", 2)() }); took > 5*time.Minute {
+			t.Errorf("it took %s", took)
+		}
 	})
 }

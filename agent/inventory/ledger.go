@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
 // ledger compares what the cloud bills with the nodes that the cluster knows. It
@@ -19,6 +20,7 @@ type ledger struct {
 	nodeless   []string             // instances for which it could make no Node object
 	terminated map[string]time.Time // instances that the agent gave back
 	missing    map[string]bool      // by provider id: nodes whose instance is gone
+	unlisted   map[string]time.Time // by provider id: since when no comparison has found the instance of a node
 	scaled     map[string]time.Time // by Provisioner: a node came or went
 	met        map[string]bool      // instances whose kubelet registered by itself
 	owned      bool                 // the cloud refuses the orders of earlier leaders
@@ -137,6 +139,24 @@ func (l *ledger) InstanceGone(providerID string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.missing[providerID]
+}
+
+// unlistedSince notes the nodes whose instances a comparison has not found, and returns by their provider
+// ids since when that is so. It does not go by the age of a node: the clocks may differ, and the cloud may
+// leave an old instance out of an answer too.
+func (l *ledger) unlistedSince(nodes []*cluster.Node) map[string]time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	since := make(map[string]time.Time, len(nodes))
+	for _, n := range nodes {
+		first, known := l.unlisted[n.ProviderID]
+		if !known {
+			first = time.Now()
+		}
+		since[n.ProviderID] = first
+	}
+	l.unlisted = since
+	return since
 }
 
 // Scaled notes that a node of a Provisioner came or went.

@@ -27,15 +27,11 @@ func (c *Inventory) letGo(ctx context.Context, v *view.View, listed map[string]o
 		n := &v.Snapshot.Nodes[i]
 		drained := n.Deleting && n.HeldBy(api.Finalizer)
 		ours := n.Provisioner != "" && (drained || n.Annotations[api.AnnotationLaunchID] != "")
-		known, there := listed[n.ProviderID]
-		switch {
-		case c.InstanceGone(n.ProviderID): // and will not come back
+		switch known, there := listed[n.ProviderID]; {
+		case !there && c.InstanceGone(n.ProviderID), there && ours && known.State == offer.StateGone:
 			missing[n.ProviderID] = true
-		case !ours || n.ProviderID == "" || v.Now.Sub(n.Created) < unlistedFor(n):
-		case !there:
+		case !there && ours && n.ProviderID != "":
 			unlisted = append(unlisted, n)
-		case known.State == offer.StateGone:
-			missing[n.ProviderID] = true
 		}
 	}
 	for _, n := range c.untraceable(ctx, unlisted) {
@@ -52,18 +48,10 @@ func (c *Inventory) letGo(ctx context.Context, v *view.View, listed map[string]o
 	return missing
 }
 
-// unlistedFor is how old a node may be whose instance the cloud does not list yet. The API server's
-// clock may be slow; that is not allowed for where the node is going in any case.
-func unlistedFor(n *cluster.Node) time.Duration {
-	if n.Deleting {
-		return offer.ListingLag
-	}
-	return offer.ListingLag + cluster.ClockSkew
-}
-
 // untraceable returns the nodes whose instances the cloud does not know by their ids either. It
 // puts back the tags of the other instances.
 func (c *Inventory) untraceable(ctx context.Context, nodes []*cluster.Node) []*cluster.Node {
+	since := c.unlistedSince(nodes)
 	if len(nodes) == 0 {
 		return nil
 	}
@@ -84,8 +72,12 @@ func (c *Inventory) untraceable(ctx context.Context, nodes []*cluster.Node) []*c
 		byID[i.ID] = i
 	}
 	var gone []*cluster.Node
+	var ready []string
 	for i, n := range nodes {
 		switch instance, there := byID[ids[i]]; {
+		case !there && time.Since(since[n.ProviderID]) < offer.ListingLag: // it may be listed yet
+		case !there && n.Ready:
+			ready = append(ready, n.Name)
 		case !there || instance.State == offer.StateGone:
 			gone = append(gone, n)
 		case instance.State == offer.StateStopping:
@@ -93,6 +85,9 @@ func (c *Inventory) untraceable(ctx context.Context, nodes []*cluster.Node) []*c
 		case !instance.Owned:
 			c.retag(ctx, n, instance)
 		}
+	}
+	if len(ready) > 0 {
+		c.Log.Warn("kept nodes that are ready although AWS does not know their instances", "node", ready[0], "instances", len(ready))
 	}
 	return gone
 }
