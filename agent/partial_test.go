@@ -147,3 +147,29 @@ func TestInstanceThatIsNotKnownAnyMore(t *testing.T) {
 		}
 	})
 }
+
+// A machine is taken back whose node has lost its finalizer. It is drained like others.
+func TestNoticeAboutANodeWithoutItsFinalizer(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		var deaf atomic.Bool
+		r.heeding(func(call string, when sim.When) error {
+			if call == "PatchNode" && when == sim.Before && deaf.Load() {
+				return errors.New("the API server is away") // so that the notice is read before the finalizer is put back
+			}
+			return nil
+		})
+		time.Sleep(2 * time.Minute)
+		old := r.ours()[0].Name
+		deaf.Store(true)
+		time.AfterFunc(3*time.Second, func() { deaf.Store(false) })
+		r.EditNode(old, func(n *corev1.Node) { n.Finalizers = nil })
+		r.Interrupt(r.Machines()[0].ID, 1)
+		if took := r.until("the replacement is bought", func() bool { return len(r.Launches()) == 2 }); took > time.Minute {
+			t.Errorf("it took %s; the machine is there for two minutes", took)
+		}
+		r.until("the workload runs elsewhere", func() bool { return r.node(old) == nil && r.allRun("web", 2)() })
+		if cut := r.CutOff(); len(cut) > 0 {
+			t.Errorf("pods were ended without asking: %v", cut)
+		}
+	})
+}

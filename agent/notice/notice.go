@@ -112,7 +112,7 @@ func (w *Watcher) actOn(ctx context.Context, notice *offer.Notice) bool {
 	s := w.Snapshot()
 	done := true
 	for _, id := range notice.InstanceIDs {
-		i := slices.IndexFunc(s.Nodes, func(n cluster.Node) bool { return n.InstanceID() == id && n.HeldBy(api.Finalizer) })
+		i := slices.IndexFunc(s.Nodes, func(n cluster.Node) bool { return n.InstanceID() == id && ours(&n) })
 		switch {
 		case i >= 0:
 			done = w.interrupt(ctx, &s.Nodes[i], notice) && done
@@ -123,6 +123,11 @@ func (w *Watcher) actOn(ctx context.Context, notice *offer.Notice) bool {
 	return done
 }
 
+// ours reports whether the agent has made or taken over a node. It may have lost its finalizer since.
+func ours(n *cluster.Node) bool {
+	return n.HeldBy(api.Finalizer) || n.Provisioner != "" && n.Annotations[api.AnnotationLaunchID] != ""
+}
+
 // interrupt begins to take a node away whose machine will go or has gone. Its pods
 // are planned again at once, and it is drained as far as there is time.
 func (w *Watcher) interrupt(ctx context.Context, n *cluster.Node, notice *offer.Notice) bool {
@@ -131,7 +136,7 @@ func (w *Watcher) interrupt(ctx context.Context, n *cluster.Node, notice *offer.
 	}
 	why := noticeText(notice)
 	w.avoidInterrupted(n, notice)
-	if !w.Nodes.Delete(ctx, n.Name) {
+	if !w.Nodes.Drain(ctx, n) {
 		return false
 	}
 	w.Metrics.Disruptions.WithLabelValues(n.Provisioner, disruptionByCloud).Inc()

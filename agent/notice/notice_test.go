@@ -91,6 +91,8 @@ func TestNotices(t *testing.T) {
 	deleting.Deleting = true
 	foreign := ours()
 	foreign.Finalizers = nil
+	unheld := ours()
+	unheld.Finalizers, unheld.Annotations = nil, map[string]string{api.AnnotationLaunchID: "launch-1"}
 	for name, c := range map[string]struct {
 		kind                           offer.NoticeKind
 		node                           cluster.Node
@@ -102,6 +104,7 @@ func TestNotices(t *testing.T) {
 		"planned maintenance":              {kind: offer.NoticeScheduledChange, node: ours(), deleted: true, acknowledged: true},
 		"the API server refuses":           {kind: offer.NoticeScheduledChange, node: ours(), refuse: errors.New("away")},
 		"a node that is going":             {kind: offer.NoticeSpotInterruption, node: deleting, acknowledged: true},
+		"its node has lost its finalizer":  {kind: offer.NoticeSpotInterruption, node: unheld, deleted: true, avoided: true, acknowledged: true},
 		"a machine of others":              {kind: offer.NoticeSpotInterruption, node: foreign, acknowledged: true},
 		"a machine that may become a node": {kind: offer.NoticeSpotInterruption, node: foreign, incomplete: true},
 	} {
