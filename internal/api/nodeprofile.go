@@ -10,7 +10,6 @@ import (
 // AWSNodeTemplate is a node profile: what a machine is built from on AWS. It is
 // the cluster-scoped resource karpenter.k8s.aws/v1alpha1.
 //
-// +kubebuilder:object:root=true
 // +kubebuilder:resource:path=awsnodetemplates,scope=Cluster,shortName=nodeprofile,categories=packhorse
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="Family",type=string,JSONPath=`.spec.amiFamily`
@@ -98,8 +97,6 @@ type NodeProfile struct {
 }
 
 // ClassTerms are what an EC2NodeClass can say and an AWSNodeTemplate cannot.
-//
-// +kubebuilder:object:generate=true
 type ClassTerms struct {
 	// Subnets, SecurityGroups and Images are selectors, any of which may find something.
 	// They take the place of the profile's own.
@@ -303,16 +300,6 @@ type AMIStatus struct {
 	// +kubebuilder:validation:MaxItems=50
 	// +listType=atomic
 	Requirements []Requirement `json:"requirements,omitempty"`
-}
-
-// AWSNodeTemplateList is a list of node profiles.
-//
-// +kubebuilder:object:root=true
-type AWSNodeTemplateList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-
-	Items []AWSNodeTemplate `json:"items"`
 }
 
 // Keys of selectors that do not name a tag.

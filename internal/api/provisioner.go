@@ -11,7 +11,6 @@ import (
 // Provisioner declares which nodes may be bought for pods that have none, and
 // when they go. It is the cluster-scoped resource karpenter.sh/v1alpha5.
 //
-// +kubebuilder:object:root=true
 // +kubebuilder:resource:path=provisioners,scope=Cluster,shortName=prov,categories=packhorse
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="Profile",type=string,JSONPath=`.spec.providerRef.name`
@@ -219,14 +218,4 @@ type ProvisionerStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// Nodes counts its nodes.
 	Nodes int64 `json:"nodes,omitempty"`
-}
-
-// ProvisionerList is a list of Provisioners.
-//
-// +kubebuilder:object:root=true
-type ProvisionerList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-
-	Items []Provisioner `json:"items"`
 }
