@@ -40,7 +40,9 @@ func (c *changes) take() map[cache.ObjectName]bool {
 	return out
 }
 
-// converted holds the converted objects of a cache. Only changed objects are converted again.
+// converted holds the converted objects of a cache, and only converts those that have changed. With
+// 10,000 pods and 1,000 nodes, that makes a snapshot about five times as fast as converting and sorting
+// everything (BenchmarkSnapshot), and a turn takes several snapshots.
 type converted[T any] struct {
 	changes *changes
 	convert func(cache.ObjectName) (T, bool)

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -36,6 +37,9 @@ func TestNothingPassesAClosedFence(t *testing.T) {
 	c, err := New(&rest.Config{Host: server.URL}, Options{Fence: f})
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, m := range []*mirror{c.caches.provisioners, c.caches.nodeTemplates} {
+		put(t, m, &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "p", "resourceVersion": "1"}}})
 	}
 	ctx, pod := t.Context(), cluster.PodKey{Namespace: "default", Name: "p", UID: "u"}
 	calls := map[string]func() error{

@@ -187,36 +187,6 @@ func watchKarpenter(ctx context.Context, c *Cluster, report func(string)) {
 	})
 }
 
-// updateForeignStatus writes the fields of want to the status of an object of Karpenter, if they
-// differ from those in the cache.
-func updateForeignStatus(ctx context.Context, c *Cluster, m *mirror, name string, want map[string]any) error {
-	u, ok := get[*unstructured.Unstructured](m, "", name)
-	if !ok {
-		return nil
-	}
-	before, _ := u.Object["status"].(map[string]any)
-	keepTimes(before, want)
-	now := map[string]any{}
-	for field := range want {
-		now[field] = before[field]
-	}
-	return c.updateStatus(ctx, m.versions.now(), u.GroupVersionKind(), statusChange{cache: m, name: name, now: now, want: want})
-}
-
-// keepTimes keeps the transition time of each condition whose status has not changed.
-func keepTimes(before, want map[string]any) {
-	old, _ := before["conditions"].([]any)
-	now, _ := want["conditions"].([]any)
-	for _, item := range now {
-		c, _ := item.(map[string]any)
-		for _, was := range old {
-			if w, _ := was.(map[string]any); w["type"] == c["type"] && w["status"] == c["status"] && w["lastTransitionTime"] != nil {
-				c["lastTransitionTime"] = w["lastTransitionTime"]
-			}
-		}
-	}
-}
-
 // reference returns the reference of the NodePool or EC2NodeClass for which the referenced object
 // stands, or else ref itself.
 func (p *pools) reference(ref cluster.ObjectRef) cluster.ObjectRef {

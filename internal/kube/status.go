@@ -1,19 +1,20 @@
 package kube
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -25,23 +26,17 @@ import (
 // without a time gets the current time. It succeeds if the Provisioner is gone.
 func (c *Cluster) UpdateProvisionerStatus(ctx context.Context, name string, status api.ProvisionerStatus) error {
 	if isPool(c, name) {
-		return updateForeignStatus(ctx, c, c.pools.nodePools, name, karpenter.PoolStatus(status))
+		return c.updateStatus(ctx, c.pools.nodePools, name, karpenter.PoolStatus(status))
 	}
-	var now api.ProvisionerStatus
-	readStatus(c.caches.provisioners, name, &now)
-	status.Conditions = keepTransitions(now.Conditions, status.Conditions)
-	return c.updateStatus(ctx, api.ProvisionerGVR, api.ProvisionerGVK, statusChange{cache: c.caches.provisioners, name: name, now: now, want: status})
+	return c.updateStatus(ctx, c.caches.provisioners, name, status)
 }
 
 // UpdateNodeTemplateStatus is UpdateProvisionerStatus for a node profile.
 func (c *Cluster) UpdateNodeTemplateStatus(ctx context.Context, name string, status api.AWSNodeTemplateStatus) error {
 	if class, ok := strings.CutPrefix(name, karpenter.ClassPrefix); ok && c.pools != nil {
-		return updateForeignStatus(ctx, c, c.pools.nodeClasses, class, karpenter.ClassStatus(status))
+		return c.updateStatus(ctx, c.pools.nodeClasses, class, karpenter.ClassStatus(status))
 	}
-	var now api.AWSNodeTemplateStatus
-	readStatus(c.caches.nodeTemplates, name, &now)
-	status.Conditions = keepTransitions(now.Conditions, status.Conditions)
-	return c.updateStatus(ctx, api.NodeTemplateGVR, api.NodeTemplateGVK, statusChange{cache: c.caches.nodeTemplates, name: name, now: now, want: status})
+	return c.updateStatus(ctx, c.caches.nodeTemplates, name, status)
 }
 
 // isPool reports whether the Provisioner of that name stands for a NodePool.
@@ -53,22 +48,44 @@ func isPool(c *Cluster, name string) bool {
 	return !own
 }
 
-// statusChange has the status in the cache (now), and the one to write (want).
-type statusChange struct {
-	cache     *mirror
-	name      string
-	now, want any
-}
-
-// readStatus decodes the status of an object in the cache. It changes nothing if there is none.
-func readStatus(m *mirror, name string, into any) {
-	u, ok := get[*unstructured.Unstructured](m, "", name)
+// updateStatus writes a status, which must be a JSON object, to an object of the cache. Karpenter may
+// have written other fields to the status of its objects, so that these do not count as a difference.
+func (c *Cluster) updateStatus(ctx context.Context, m *mirror, name string, status any) error {
+	cached, ok := get[*unstructured.Unstructured](m, "", name)
 	if !ok {
-		return
+		return nil
 	}
-	if asJSON, err := json.Marshal(u.Object["status"]); err == nil {
-		_ = json.Unmarshal(asJSON, into)
+	kind, resource, karpenters := cached.GetKind(), m.resource, m.versions != nil
+	if karpenters {
+		resource = m.versions.now()
 	}
+	var want map[string]any
+	asJSON, err := json.Marshal(status)
+	if err == nil {
+		err = utiljson.Unmarshal(asJSON, &want) // whole numbers become int64, as in the cache
+	}
+	if err != nil {
+		return fmt.Errorf("encode the status of %s %s: %w", kind, name, err)
+	}
+	before, _ := cached.Object["status"].(map[string]any)
+	keepTimes(before, want)
+	now := maps.Clone(before)
+	maps.DeleteFunc(now, func(field string, _ any) bool { return karpenters && want[field] == nil })
+	if equality.Semantic.DeepEqual(now, want) {
+		return nil
+	}
+	object := &unstructured.Unstructured{Object: map[string]any{"status": want}}
+	object.SetGroupVersionKind(cached.GroupVersionKind())
+	object.SetName(name)
+	return retry(ctx, func(ctx context.Context) error {
+		// The request is a conflict if the object has changed since the cache saw it.
+		object.SetResourceVersion(m.version(name))
+		_, err := c.dynamic.Resource(resource).ApplyStatus(ctx, name, object, metav1.ApplyOptions{FieldManager: manager, Force: true})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("write the status of %s %s: %w", kind, name, err)
+		}
+		return nil
+	})
 }
 
 // version returns the resource version of an object in the cache, or an empty string.
@@ -79,48 +96,22 @@ func (m *mirror) version(name string) string {
 	return ""
 }
 
-func keepTransitions(now, want []metav1.Condition) []metav1.Condition {
-	out := slices.Clone(want)
-	for i := range out {
-		old := meta.FindStatusCondition(now, out[i].Type)
-		switch {
-		case old != nil && old.Status == out[i].Status:
-			out[i].LastTransitionTime = old.LastTransitionTime
-		case out[i].LastTransitionTime.IsZero():
-			out[i].LastTransitionTime = metav1.Now()
+// keepTimes gives each condition whose status has not changed the transition time that it had, and
+// the current time to another one that has none.
+func keepTimes(before, want map[string]any) {
+	old, _ := before["conditions"].([]any)
+	now, _ := want["conditions"].([]any)
+	for _, item := range now {
+		c, _ := item.(map[string]any)
+		for _, was := range old {
+			if w, _ := was.(map[string]any); w["type"] == c["type"] && w["status"] == c["status"] && w["lastTransitionTime"] != nil {
+				c["lastTransitionTime"] = w["lastTransitionTime"]
+			}
+		}
+		if c["lastTransitionTime"] == nil {
+			c["lastTransitionTime"] = time.Now().UTC().Format(time.RFC3339)
 		}
 	}
-	return out
-}
-
-func (c *Cluster) updateStatus(ctx context.Context, gvr schema.GroupVersionResource, gvk schema.GroupVersionKind, change statusChange) error {
-	now, err := json.Marshal(change.now)
-	if err != nil {
-		return fmt.Errorf("encode the status of %s %s: %w", gvk.Kind, change.name, err)
-	}
-	want, err := json.Marshal(change.want)
-	if err != nil {
-		return fmt.Errorf("encode the status of %s %s: %w", gvk.Kind, change.name, err)
-	}
-	if bytes.Equal(now, want) {
-		return nil
-	}
-	var status map[string]any
-	if err := json.Unmarshal(want, &status); err != nil {
-		return fmt.Errorf("encode the status of %s %s: %w", gvk.Kind, change.name, err)
-	}
-	object := &unstructured.Unstructured{Object: map[string]any{"status": status}}
-	object.SetGroupVersionKind(gvk)
-	object.SetName(change.name)
-	return retry(ctx, func(ctx context.Context) error {
-		// The request is a conflict if the object has changed since the cache saw it.
-		object.SetResourceVersion(change.cache.version(change.name))
-		_, err := c.dynamic.Resource(gvr).ApplyStatus(ctx, change.name, object, metav1.ApplyOptions{FieldManager: manager, Force: true})
-		if err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("write the status of %s %s: %w", gvk.Kind, change.name, err)
-		}
-		return nil
-	})
 }
 
 // SetProvisionerFinalizer adds or removes the finalizer that keeps a Provisioner until its nodes are
