@@ -17,9 +17,9 @@ const (
 const chartStyle = `<style>
 text{font:12px system-ui,sans-serif;fill:#1f2328}
 .title{font-weight:600;font-size:14px}.quiet{fill:#59636e}.grid{stroke:#d1d9e0}
-path{fill:none;stroke-width:2}.price{stroke:#0969da}.bound{stroke:#818b98}.evicted{stroke:#bc4c00}
+path{fill:none;stroke-width:2}.price{stroke:#0969da}.bound{stroke:#818b98}.evicted{stroke:#bc4c00}.ours{fill:#0969da}.other{fill:#bc4c00}
 @media (prefers-color-scheme:dark){text{fill:#f0f6fc}.quiet{fill:#9198a1}.grid{stroke:#3d444d}
-.price{stroke:#4493f8}.bound{stroke:#656c76}.evicted{stroke:#f0883e}}
+.price{stroke:#4493f8}.bound{stroke:#656c76}.evicted{stroke:#f0883e}.ours{fill:#4493f8}.other{fill:#f0883e}}
 </style>
 `
 
@@ -31,13 +31,8 @@ func (r *Result) Chart() string {
 	for _, p := range r.Points {
 		price, evictions = max(price, p.Price), max(evictions, float64(p.Evictions))
 	}
-	title := fmt.Sprintf("%s: %.3f times the bound, %.2f evictions", r.Timeline, r.Ratio(), r.Rate())
 	low := chartTop + priceHeight + gap
-	out := &strings.Builder{}
-	width, height := chartLeft+chartWidth+8, low+rateHeight+28
-	fmt.Fprintf(out, `<svg xmlns="http://www.w3.org/2000/svg" width="%g" height="%g" viewBox="0 0 %g %g" role="img" aria-label="%s">`+"\n", width, height, width, height, title)
-	out.WriteString(chartStyle)
-	fmt.Fprintf(out, `<text class="title" x="0" y="16">%s</text>`+"\n", title)
+	out := begin(fmt.Sprintf("%s: %.3f times the bound, %.2f evictions", r.Timeline, r.Ratio(), r.Rate()), low+rateHeight+28)
 	fmt.Fprintf(out, `<text class="quiet" x="0" y="40">dollars per hour: nodes (blue), bound (grey)</text>`+"\n")
 	fmt.Fprintf(out, `<text class="quiet" x="0" y="%g">evicted pods (orange)</text>`+"\n", low-8)
 	axis(out, chartTop, priceHeight, price)
@@ -64,15 +59,30 @@ func (r *Result) Chart() string {
 	return out.String()
 }
 
-// axis draws lines at round values.
-func axis(out *strings.Builder, top, height, most float64) {
+// begin begins a picture.
+func begin(title string, height float64) *strings.Builder {
+	out := &strings.Builder{}
+	width := chartLeft + chartWidth + 8
+	fmt.Fprintf(out, `<svg xmlns="http://www.w3.org/2000/svg" width="%g" height="%g" viewBox="0 0 %g %g" role="img" aria-label="%s">`+"\n", width, height, width, height, title)
+	out.WriteString(chartStyle)
+	fmt.Fprintf(out, `<text class="title" x="0" y="16">%s</text>`+"\n", title)
+	return out
+}
+
+// between is the distance of round values up to the most.
+func between(most float64) float64 {
 	step := math.Pow(10, math.Floor(math.Log10(most)))
 	for _, finer := range []float64{2, 2.5} {
 		if most/step < 3 {
 			step /= finer
 		}
 	}
-	for v := 0.0; v <= most; v += step {
+	return step
+}
+
+// axis draws lines at round values.
+func axis(out *strings.Builder, top, height, most float64) {
+	for v := 0.0; v <= most; v += between(most) {
 		y := top + height*(1-v/most)
 		fmt.Fprintf(out, `<line class="grid" x1="%g" x2="%g" y1="%.1f" y2="%.1f"/><text class="quiet" x="%g" y="%.1f" text-anchor="end">%.4g</text>`+"\n",
 			chartLeft, chartLeft+chartWidth, y, y, chartLeft-6, y+4, v)

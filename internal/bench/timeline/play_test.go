@@ -118,3 +118,25 @@ func TestChart(t *testing.T) {
 		}
 	}
 }
+
+// Cheaper policies are lower in the picture, those that evict more are further to the right, and
+// ours are joined by a line from the fewest evictions to the most.
+func TestTradeoff(t *testing.T) {
+	result := func(policy string, spent float64, evictions int) *Result {
+		return &Result{Timeline: "steady", Policy: policy, Spent: spent, Bound: 10, Stayed: 10, Moves: moves.Moves{Evictions: evictions}}
+	}
+	picture := Tradeoff([]*Result{result("Packhorse, evictionCost 1", 11, 10), result("Packhorse, evictionCost Never", 12, 0)}, []*Result{result("Karpenter, Balanced", 15, 20)})
+	if err := xml.Unmarshal([]byte(picture), new(struct{})); err != nil {
+		t.Fatalf("%v in\n%s", err, picture)
+	}
+	for _, want := range []string{
+		"steady: price and evictions", "evictions for each pod that stays",
+		`class="price" d="M52.0 221.5L298.2 268.7"`,
+		`<circle class="other" cx="544.3" cy="79.6" r="4"/><text x="552.3" y="75.6">Balanced</text>`,
+		`y="264.7">evictionCost 1<`,
+	} {
+		if !strings.Contains(picture, want) {
+			t.Errorf("%q is missing in\n%s", want, picture)
+		}
+	}
+}

@@ -44,14 +44,14 @@ func without(t *testing.T, label string) (string, agent.Options) {
 	return label, options
 }
 
-// draw writes a picture to the directory TIMELINE_PICTURES.
-func draw(t *testing.T, r *Result) {
+// draw writes a picture of a timeline to the directory TIMELINE_PICTURES.
+func draw(t *testing.T, timeline, picture string) {
 	dir := os.Getenv("TIMELINE_PICTURES")
 	if dir == "" {
 		return
 	}
-	file := filepath.Join(dir, "timeline-"+strings.TrimSuffix(filepath.Base(r.Timeline), ".csv")+".svg")
-	if err := os.WriteFile(file, []byte(r.Chart()), 0o644); err != nil {
+	file := filepath.Join(dir, "timeline-"+strings.TrimSuffix(filepath.Base(timeline), ".csv")+".svg")
+	if err := os.WriteFile(file, []byte(picture), 0o644); err != nil {
 		t.Error(err)
 	}
 }
@@ -88,14 +88,21 @@ func TestTimelines(t *testing.T) {
 	look := time.Duration(number(t, "TIMELINE_LOOK", 1) * float64(time.Minute))
 	t.Logf("seed %d, scale %g", seed, size.Scale)
 	for _, name := range names {
+		var ours, rest []*Result
 		for cost := range strings.FieldsSeq(cmp.Or(os.Getenv("TIMELINE_COSTS"), "1")) {
 			label, options := without(t, "Packhorse, evictionCost "+cost)
 			r := Play(t, lines[name], seed, Ours(label, cost, look, options))
 			t.Log(r)
-			draw(t, r)
+			draw(t, name, r.Chart())
+			ours = append(ours, r)
 		}
 		for _, policy := range others(t, lines[name]) {
-			t.Log(Play(t, lines[name], seed, policy))
+			r := Play(t, lines[name], seed, policy)
+			t.Log(r)
+			rest = append(rest, r)
+		}
+		if len(rest) > 0 {
+			draw(t, strings.TrimSuffix(name, ".csv")+"-policies", Tradeoff(ours, rest))
 		}
 	}
 }

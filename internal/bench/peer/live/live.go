@@ -130,8 +130,8 @@ func New(policy string, types []offer.InstanceType, p *api.Provisioner, daemons 
 	return out
 }
 
-// Start runs the controllers on a cluster until the context ends. The function is told what
-// went wrong. What it returns waits for the end.
+// Start runs the controllers on a cluster until the context ends, and reports errors to the
+// function. What it returns waits for the end.
 func (p *Peer) Start(ctx context.Context, w *sim.World, failed func(error)) (wait func()) {
 	ctx = options.ToContext(ctx, &options.Options{
 		PreferencePolicy: options.PreferencePolicyRespect, MinValuesPolicy: options.MinValuesPolicyStrict,
@@ -188,7 +188,10 @@ func (p *Peer) disrupt(ctx context.Context) {
 			p.fail(ctx, "disrupt", err)
 			found.RequeueAfter = retry
 		}
-		if found.RequeueAfter > 0 && !pause(ctx, found.RequeueAfter) {
+		if found.Requeue { // something has changed in the meantime
+			found.RequeueAfter = retry
+		}
+		if !pause(ctx, found.RequeueAfter) {
 			return
 		}
 	}
