@@ -173,3 +173,19 @@ func TestNoticeAboutANodeWithoutItsFinalizer(t *testing.T) {
 		}
 	})
 }
+
+// The node of a machine is removed by force while the cloud leaves the machine out of its answers. The
+// machine still counts towards the limit, and gets another node.
+func TestMachineLeftOutWithoutItsNode(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.servedWithin4()
+		id, old := r.Machines()[0].ID, r.ours()[0].Name
+		r.unlist(id, 50*time.Second)
+		r.DeleteNode(old)
+		r.EditNode(old, func(n *corev1.Node) { n.Finalizers = nil })
+		r.until("the workload runs", r.allRun("web", 3))
+		if peak := r.Peak("default")[amount.CPU] / 1000; peak > 4 {
+			t.Errorf("%d cores, the limit is 4", peak)
+		}
+	})
+}

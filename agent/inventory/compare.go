@@ -48,6 +48,12 @@ func (c *Inventory) Compare(ctx context.Context, v *view.View) {
 			nodeless = append(nodeless, i.ID)
 		}
 	}
+	for _, i := range c.leftOut(instances) {
+		own, others := c.nodesOf(v, nodes, i)
+		if len(own)+len(others) == 0 && !c.Launching(i.LaunchID) && !c.wasGivenBack(i.ID) && !c.adoptAll(ctx, v, i, nil, nil) {
+			nodeless = append(nodeless, i.ID)
+		}
+	}
 	c.terminate(ctx, surplus)
 	c.Metrics.Ownerless.WithLabelValues("instance").Set(float64(c.countOwnerless(v, nodes, instances)))
 	c.learn(instances)

@@ -19,12 +19,13 @@ import (
 type owners struct {
 	mu       sync.Mutex
 	machines map[string]offer.Instance // by provider id
+	listed   map[string]time.Time      // by provider id: when it was last listed, or bought
 	noded    map[string]bool           // by provider id: they had a Node object
 	untagged map[string]bool           // by instance id: without the tags of the cluster
 }
 
 func newOwners() *owners {
-	return &owners{machines: map[string]offer.Instance{}, untagged: map[string]bool{}}
+	return &owners{machines: map[string]offer.Instance{}, listed: map[string]time.Time{}, untagged: map[string]bool{}}
 }
 
 // learn notes the instances that the cloud has listed. An instance that is not listed stays known as
@@ -35,21 +36,40 @@ func (o *owners) learn(instances []offer.Instance) {
 	maps.DeleteFunc(o.machines, func(provider string, i offer.Instance) bool {
 		return !o.noded[provider] && time.Since(i.LaunchedAt) > offer.ListingLag
 	})
+	maps.DeleteFunc(o.listed, func(_ string, at time.Time) bool { return time.Since(at) > offer.ListingLag })
 	clear(o.untagged)
 	for _, i := range instances {
 		// As long as Karpenter knows an instance, its node may not be taken over yet. It
 		// would look as if it had drifted from the NodePool, which it was not built from here.
 		if i.LaunchID != "" && i.Provisioner != "" && i.Tags[api.LabelNodePool] == "" {
-			o.machines[i.ProviderID] = i
+			o.machines[i.ProviderID], o.listed[i.ProviderID] = i, time.Now()
 		}
 	}
+}
+
+// leftOut returns the machines that ran when they were listed or bought within the last minute, and that
+// an answer of the cloud does not have. They count: a machine that has ended is listed for longer.
+func (o *owners) leftOut(answer []offer.Instance) (out []offer.Instance) {
+	there := make(map[string]bool, len(answer))
+	for _, i := range answer {
+		there[i.ProviderID] = true
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for provider, i := range o.machines {
+		runs := i.State == offer.StatePending || i.State == offer.StateRunning
+		if at, known := o.listed[provider]; known && runs && !there[provider] && time.Since(at) < offer.ListingLag {
+			out = append(out, i)
+		}
+	}
+	return out
 }
 
 // own notes whose an instance is.
 func (o *owners) own(i offer.Instance) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.machines[i.ProviderID] = i
+	o.machines[i.ProviderID], o.listed[i.ProviderID] = i, time.Now()
 }
 
 // untag notes an instance that has lost the tags of the cluster.
