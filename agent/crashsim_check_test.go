@@ -17,7 +17,7 @@ import (
 // settle ends all trouble and waits until the world has come right.
 func (s *simulation) settle() {
 	s.mu.Lock()
-	s.trouble = trouble{}
+	s.trouble, s.stall, s.leftOutUntil = trouble{}, stall{}, time.Time{}
 	s.mu.Unlock()
 	for _, r := range s.replicas {
 		r.killAt(doom{})
@@ -65,6 +65,7 @@ func (s *simulation) await(what string, wrong func() string) {
 
 // wrong names something that is not as it should be when nothing happens any more.
 func (s *simulation) wrong() string {
+	s.recreate()
 	for _, p := range s.Pods() {
 		if p.Labels["app"] != "" && !isRunning(p) && !s.hopeless(p) {
 			return fmt.Sprintf("pod %s does not run", p.Name)

@@ -184,7 +184,7 @@ func drawStep(d drawer, sc *scenario) step {
 	kinds := []func(drawer, *scenario) step{
 		scaleStep, scaleStep, scaleStep, deletePodsStep, unreadyStep, deleteNodeStep, terminateStep, capacityStep, killStep, killAtStep,
 		killAtStep, stopAtStep, stopAtStep, loseLeaseStep, troubleStep, troubleStep, dudsStep, misnamedStep, driftStep, kubeletStep,
-		interruptStep, noticeStep, untagStep, unmarkStep,
+		interruptStep, noticeStep, untagStep, unmarkStep, stallStep, stallStep, leftOutStep, outageStep, forceStep, recreateStep,
 	}
 	return kinds[d.IntN(len(kinds))](d, sc)
 }
@@ -334,8 +334,9 @@ func untagStep(d drawer, _ *scenario) step {
 			return
 		}
 		m := machines[n%len(machines)]
-		node := s.node(m.NodeName)
-		s.Untag(m.ID, all && node != nil && node.Labels[api.LabelProvisioner] != "") // something has to tell whose it is
+		if node := s.node(m.NodeName); node != nil { // something has to tell whose it is
+			s.Untag(m.ID, all && node.Labels[api.LabelProvisioner] != "")
+		}
 	}}
 }
 
@@ -347,7 +348,7 @@ func unmarkStep(d drawer, _ *scenario) step {
 			return
 		}
 		node := nodes[n%len(nodes)]
-		known := slices.ContainsFunc(s.Machines(), func(m offer.Instance) bool { return m.ProviderID == node.Spec.ProviderID && m.Owned })
+		known := s.tagged(node)
 		s.EditNode(node.Name, func(n *corev1.Node) {
 			if what&1 != 0 {
 				delete(n.Labels, api.LabelProvisioner)

@@ -76,12 +76,17 @@ type simulation struct {
 	calls     map[string]int
 	trouble   trouble
 	disturbed []time.Time
+	stall     stall
+
+	leftOut      int // percent of the machines in an answer of the cloud
+	leftOutUntil time.Time
 }
 
 // trouble makes calls fail while it lasts.
 type trouble struct {
 	until          time.Time
-	cluster, cloud int // percent of the calls
+	cluster, cloud int           // percent of the calls
+	hang           time.Duration // before they fail
 }
 
 func (s *simulation) failf(format string, args ...any) {
@@ -115,6 +120,7 @@ func (s *simulation) play() {
 		time.Sleep(step.after)
 		s.log.Debug("STEP " + step.String())
 		s.disturb()
+		s.recreate()
 		step.do(s)
 	}
 }
@@ -122,15 +128,21 @@ func (s *simulation) play() {
 // intercept decides which calls go wrong. The decision depends on the seed, the
 // call and how often it was made, so that a seed can be played again.
 func (s *simulation) intercept(call string, when sim.When) error {
+	hang, err := s.strikes(call, when)
+	time.Sleep(hang)
+	return err
+}
+
+func (s *simulation) strikes(call string, when sim.When) (hang time.Duration, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls[call+string(when)]++
 	if !time.Now().Before(s.trouble.until) {
-		return nil
+		return 0, nil
 	}
 	share := s.trouble.cluster
 	switch call {
-	case "Market", "Launch", "Claim", "Instances", "Terminate", "Sweep", "Forget", "Receive", "Acknowledge":
+	case "Market", "Launch", "Claim", "Instances", "Find", "Retag", "Terminate", "Sweep", "Forget", "Receive", "Acknowledge":
 		share = s.trouble.cloud
 	}
 	if when == sim.After {
@@ -139,10 +151,10 @@ func (s *simulation) intercept(call string, when sim.When) error {
 	h := fnv.New64a()
 	fmt.Fprint(h, s.seed, call, when, s.calls[call+string(when)])
 	if int(h.Sum64()>>8%100) >= share {
-		return nil
+		return 0, nil
 	}
 	s.disturbed = append(s.disturbed, time.Now())
-	return fmt.Errorf("injected trouble %s the effect", when)
+	return s.trouble.hang, fmt.Errorf("injected trouble %s the effect", when)
 }
 
 // replica is one of the agent's processes; when one dies, the next is started.
@@ -204,7 +216,7 @@ func (r *replica) process(ctx context.Context) {
 	r.mu.Unlock()
 	options := r.s.scenario.options
 	options.Notices = process.Notices
-	a := New(process.Cluster, process.Cloud, options, r.s.log)
+	a := New(&laggard{process.Cluster, r.s, time.Now()}, &forgetful{process.Cloud, r.s}, options, r.s.log)
 	_ = process.Cluster.Lead(ctx, func(ctx context.Context) { _ = a.Run(ctx) }) // ends in good order or with its process
 }
 
