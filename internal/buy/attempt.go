@@ -166,7 +166,7 @@ func (s *Search) admits(offering int, parts []Part) bool {
 			continue
 		}
 		if !begun {
-			s.rules.Begin(offering)
+			s.rules.Begin(s.order[offering])
 			begun = true
 		}
 		s.steps -= stepsPerRule

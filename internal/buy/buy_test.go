@@ -133,6 +133,37 @@ func TestRulesHold(t *testing.T) {
 	})
 }
 
+// only admits the first item on one offering.
+type only struct{ offering, at int }
+
+func (o *only) Begin(offering int) { o.at = offering }
+func (o *only) Add(int, int64)     {}
+
+func (o *only) Admits(_ int, n int64) int64 {
+	if o.at != o.offering {
+		return 0
+	}
+	return n
+}
+
+// TestRulesAreAskedAboutTheOffering: rules speak of the problem's offerings, which need not be
+// sorted by what they cost.
+func TestRulesAreAskedAboutTheOffering(t *testing.T) {
+	p := &Problem{
+		Kinds: [][]int{{0, 1, 2}}, Rules: &only{offering: 0},
+		Offerings: []Offering{{Room: []int64{10}, Cost: 30, Limit: -1}, {Room: []int64{10}, Cost: 20, Limit: -1}, {Room: []int64{10}, Cost: 10, Limit: -1}},
+		Items:     []Item{{Need: []int64{2}, Count: 5, Price: []float64{1}, Value: 2, Tied: true}},
+	}
+	var bought []Machine
+	for range 5 {
+		bought = append(bought, Machine{Offering: 0, Parts: []Part{{0, 1}}})
+	}
+	s := New(p, bought)
+	if s.Cycle(10_000, 10_000, 30); s.Cost() != 30 || s.Best()[0].Offering != 0 {
+		t.Errorf("%v cost %d, want 30 on offering 0", s.Best(), s.Cost())
+	}
+}
+
 // TestOneMachineFinishes: items that fill one machine exactly come to be on it.
 func TestOneMachineFinishes(t *testing.T) {
 	p := &Problem{Kinds: [][]int{{0, 1}}, Offerings: []Offering{{Room: []int64{4}, Cost: 5, Limit: -1}, {Room: []int64{10}, Cost: 10, Limit: -1}}}

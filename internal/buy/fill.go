@@ -48,7 +48,7 @@ func (s *Search) fill(offering, seed int) bool {
 	c.parts, c.value, c.offering = c.parts[:0], 0, offering
 	copy(s.rest, s.roomOf(offering))
 	if s.rules != nil {
-		s.rules.Begin(offering)
+		s.rules.Begin(s.order[offering])
 	}
 	if s.take(c, seed, 1) == 0 {
 		return false
