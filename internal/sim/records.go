@@ -101,18 +101,12 @@ func (w Records) Events(reason string) []Event {
 func (w Records) Provisioner(name string) *api.Provisioner {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if p := w.provisioners[name]; p != nil {
-		return p.DeepCopy()
-	}
-	return nil
+	return w.provisioners[name].DeepCopy()
 }
 
 // NodeTemplate returns a copy, or nil if there is none of that name.
 func (w Records) NodeTemplate(name string) *api.AWSNodeTemplate {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if t := w.templates[name]; t != nil {
-		return t.DeepCopy()
-	}
-	return nil
+	return w.templates[name].DeepCopy()
 }

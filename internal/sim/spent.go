@@ -41,11 +41,9 @@ func (w Records) Price() float64 {
 
 // costs is what a machine has cost until now or its end, in dollars.
 func (w *world) costs(m *machine) float64 {
-	end := m.goneAt
-	if end.IsZero() {
-		end = w.now().Time
-	} else {
-		end = end.Add(w.options.Skew)
+	end := w.now().Time
+	if !m.goneAt.IsZero() {
+		end = m.goneAt.Add(w.options.Skew)
 	}
 	return w.priceOf(m).Dollars() * end.Sub(m.LaunchedAt).Hours()
 }
