@@ -9,14 +9,14 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
-// memory is what the draining loop remembers between passes. Only that loop, and
-// the goroutines of one pass under its lock, use it.
+// memory is what the draining loop remembers between passes. The goroutines of a pass share it under
+// its lock.
 type memory struct {
 	mu      sync.Mutex
 	began   map[string]time.Time // by node
 	emptied map[string]time.Time // by node: all pods that are waited for are gone
 	retries map[string]retry     // by UID of the pod
-	thought time.Duration        // how long the last pass took besides its calls
+	thought time.Duration        // how long the last pass took without its calls to the API server and the cloud
 	held    *holdUps
 }
 
@@ -32,75 +32,75 @@ func newMemory() memory {
 	return memory{began: map[string]time.Time{}, emptied: map[string]time.Time{}, retries: map[string]retry{}, held: &holdUps{}}
 }
 
-// keep forgets what is gone and notes what is new.
-func (d *memory) keep(leaving []*cluster.Node, s *cluster.Snapshot) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+// keep forgets nodes and pods that are gone, and notes when the drain of a node began.
+func (m *memory) keep(leaving []*cluster.Node, s *cluster.Snapshot) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	began := make(map[string]time.Time, len(leaving))
 	for _, n := range leaving {
-		t, known := d.began[n.Name]
+		t, known := m.began[n.Name]
 		if !known {
 			t = time.Now()
 		}
 		began[n.Name] = t
 	}
-	d.began = began
-	maps.DeleteFunc(d.emptied, func(node string, _ time.Time) bool { return began[node].IsZero() })
-	retries := make(map[string]retry, len(d.retries))
+	m.began = began
+	maps.DeleteFunc(m.emptied, func(node string, _ time.Time) bool { return began[node].IsZero() })
+	retries := make(map[string]retry, len(m.retries))
 	for i := range s.Pods {
-		if r, ok := d.retries[s.Pods[i].UID]; ok {
+		if r, ok := m.retries[s.Pods[i].UID]; ok {
 			retries[s.Pods[i].UID] = r
 		}
 	}
-	d.retries = retries
+	m.retries = retries
 }
 
 // emptySince returns for how long a node has had nothing to evict, from the first
 // call on.
-func (d *memory) emptySince(node string) time.Duration {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.emptied[node].IsZero() {
-		d.emptied[node] = time.Now()
+func (m *memory) emptySince(node string) time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.emptied[node].IsZero() {
+		m.emptied[node] = time.Now()
 	}
-	return time.Since(d.emptied[node])
+	return time.Since(m.emptied[node])
 }
 
-func (d *memory) since(node string) time.Duration {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return time.Since(d.began[node])
+func (m *memory) since(node string) time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return time.Since(m.began[node])
 }
 
-func (d *memory) due(uid string) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return !time.Now().Before(d.retries[uid].at)
+func (m *memory) due(uid string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return !time.Now().Before(m.retries[uid].at)
 }
 
-func (d *memory) accepted(uid string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.retries[uid] = retry{at: time.Now().Add(evictionSettles)}
+func (m *memory) accepted(uid string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.retries[uid] = retry{at: time.Now().Add(evictionSettles)}
 }
 
-func (d *memory) refused(p *cluster.Pod, by Cause, why error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	r := d.retries[p.UID]
+func (m *memory) refused(p *cluster.Pod, by Cause, why error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.retries[p.UID]
 	r.node, r.last = p.NodeName, holdUp{by, fmt.Sprintf("pod %s: %s", p.PodKey, why), p.PodKey}
 	r.at = time.Now().Add(min(evictionRetry<<min(r.refused, 10), evictionRetryMax))
 	r.refused++
-	d.retries[p.UID] = r
+	m.retries[p.UID] = r
 }
 
 // noteRefusals notes the evictions that were refused the last time they were asked for.
-func (d *memory) noteRefusals() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, r := range d.retries {
+func (m *memory) noteRefusals() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, r := range m.retries {
 		if r.last.text != "" {
-			d.held.note(r.node, r.last)
+			m.held.note(r.node, r.last)
 		}
 	}
 }
