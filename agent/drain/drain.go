@@ -97,6 +97,8 @@ type Drainer struct {
 	Ports
 	memory       memory
 	terminations *pace.Retries // failed terminations, by instance id
+	concluding   sync.Mutex    // held while machines of drained nodes are terminated
+	background   sync.WaitGroup
 }
 
 // New returns a Drainer.
@@ -107,6 +109,7 @@ func New(p Ports) *Drainer {
 // Run drains nodes until the context ends: when something changes, each second while nodes are being
 // drained, and after each interval.
 func (d *Drainer) Run(ctx context.Context, interval time.Duration) error {
+	defer d.background.Wait()
 	for {
 		idle := interval
 		if d.pass(ctx) > 0 {
@@ -131,7 +134,7 @@ func (d *Drainer) Run(ctx context.Context, interval time.Duration) error {
 // HeldUp says what holds up each node that is being drained, by its name.
 func (d *Drainer) HeldUp() map[string]string { return d.memory.held.words() }
 
-// pass takes one step with each node that is being deleted, and returns how many of them are left.
+// pass takes one step with each node that is being deleted, and returns how many they are.
 func (d *Drainer) pass(ctx context.Context) int {
 	began := time.Now()
 	defer func() { d.Metrics.DrainPassSeconds.Observe(time.Since(began).Seconds()) }()
@@ -164,9 +167,9 @@ func (d *Drainer) pass(ctx context.Context) int {
 			empty = append(empty, n)
 		}
 	})
-	left := len(leaving) - d.finish(ctx, d.onlyNode(ctx, s, empty))
+	d.conclude(ctx, d.onlyNode(ctx, s, empty))
 	d.reportHeldUp(s)
-	return left
+	return len(leaving)
 }
 
 // reportHeldUp sends events to nodes and pods about drains that take longer than they should. An

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync/atomic"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/parallel"
@@ -12,24 +11,38 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
+// conclude finishes drained nodes beside the passes: a cloud that hangs must not hold up the evictions of
+// other nodes. It does so for one batch at a time.
+func (d *Drainer) conclude(ctx context.Context, drained []*cluster.Node) {
+	if len(drained) == 0 {
+		return
+	}
+	if !d.concluding.TryLock() {
+		for _, n := range drained {
+			d.memory.held.note(n.Name, holdUp{cause: HeldByMachine, text: d.unconfirmed(n.InstanceID())})
+		}
+		return
+	}
+	d.background.Go(func() {
+		defer d.concluding.Unlock()
+		d.finish(ctx, drained)
+	})
+}
+
 // finish terminates the machines of drained nodes. Once the cloud has confirmed a termination, it
-// removes the finalizer from the Node object. It returns for how many nodes it did so.
-func (d *Drainer) finish(ctx context.Context, drained []*cluster.Node) int {
+// removes the finalizer from the Node object.
+func (d *Drainer) finish(ctx context.Context, drained []*cluster.Node) {
 	gone := d.terminate(ctx, drained)
-	var went atomic.Int64
 	parallel.Each(nodesAtOnce, drained, func(n *cluster.Node) {
 		switch id := n.InstanceID(); {
 		case !gone[id]:
 			d.memory.held.note(n.Name, holdUp{cause: HeldByMachine, text: d.unconfirmed(id)})
 		case n.Annotations[api.AnnotationSurging] != "":
 			d.memory.held.note(n.Name, holdUp{cause: HeldByNode, text: "Deployments that were scaled up for its pods are scaled back first"})
-		case d.letNodeGo(ctx, n):
-			went.Add(1)
-		default: // the next pass tries again
+		case !d.letNodeGo(ctx, n): // the next pass tries again
 			d.memory.held.note(n.Name, holdUp{cause: HeldByNode, text: "the finalizer " + api.Finalizer + " could not be removed from the node"})
 		}
 	})
-	return int(went.Load())
 }
 
 // terminate terminates the machines of nodes, and returns those instances that are being terminated.

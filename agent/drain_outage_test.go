@@ -1,0 +1,43 @@
+package agent
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
+)
+
+// The cloud does not answer for a minute when a machine is to be terminated. The pods of other nodes are
+// evicted meanwhile: a spot machine may have two minutes left.
+func TestDrainWhileATerminationHangs(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		var hangs atomic.Bool
+		r.Apply(testProvisioner("a", emptyAfter(0)))
+		r.Apply(testProvisioner("b"))
+		r.start(Options{}, func(call string, when sim.When) error {
+			if call == "Terminate" && when == sim.Before && hangs.Load() {
+				time.Sleep(time.Minute)
+			}
+			return nil
+		})
+		r.Deploy(sim.Workload{Name: "first", Replicas: 1, Spec: on("a", sim.Requests("700m", "1Gi"))})
+		r.Deploy(sim.Workload{Name: "other", Replicas: 1, Spec: on("b", sim.Requests("700m", "1Gi"))})
+		r.until("both run", func() bool { return r.allRun("first", 1)() && r.allRun("other", 1)() && r.allUp() })
+		other := ""
+		for _, n := range r.ours() {
+			if r.onNode("other", n.Name) > 0 {
+				other = n.Name
+			}
+		}
+		hangs.Store(true)
+		r.Scale("first", 0)
+		time.Sleep(10 * time.Second) // the termination hangs
+		r.DeleteNode(other)
+		if took := r.until("the pod is evicted", func() bool { return r.onNode("other", other) == 0 }); took > 10*time.Second {
+			t.Errorf("it took %s", took)
+		}
+		hangs.Store(false)
+		r.until("both nodes are gone", func() bool { return r.node(other) == nil && len(r.ours()) == 1 && len(r.Machines()) == 1 })
+	})
+}
