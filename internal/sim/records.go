@@ -23,19 +23,11 @@ func (w Records) Nodes() []*corev1.Node {
 
 // Pods returns copies of the pods, sorted by UID, which is the order of their creation.
 func (w Records) Pods() []*corev1.Pod {
-	return w.PodsWhere(func(*corev1.Pod) bool { return true })
-}
-
-// PodsWhere returns copies of those pods for which the function says so, sorted by UID. The
-// function must neither change nor keep what it is shown.
-func (w Records) PodsWhere(which func(*corev1.Pod) bool) []*corev1.Pod {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []*corev1.Pod
 	for _, uid := range slices.Sorted(maps.Keys(w.pods)) {
-		if p := w.pods[uid]; which(p) {
-			out = append(out, p.DeepCopy())
-		}
+		out = append(out, w.pods[uid].DeepCopy())
 	}
 	return out
 }

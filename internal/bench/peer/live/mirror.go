@@ -144,11 +144,10 @@ func lookAt(p *corev1.Pod) look {
 
 func (p *Peer) mirrorPods(ctx context.Context) {
 	there := map[types.UID]bool{}
-	changed := p.world.PodsWhere(func(pod *corev1.Pod) bool {
+	pods := p.world.Pods()
+	for _, pod := range pods {
 		there[pod.UID] = true
-		known := p.store.pods[pod.UID] // only this goroutine writes them
-		return known == nil || lookAt(known) != lookAt(pod)
-	})
+	}
 	for _, pod := range p.store.podsBut(there) {
 		if !podutil.IsTerminal(pod) && !podutil.IsTerminating(pod) {
 			p.podEvent(ctx, pod) // it has finished
@@ -156,8 +155,11 @@ func (p *Peer) mirrorPods(ctx context.Context) {
 		p.store.remove(pod.UID)
 		p.state.DeletePod(client.ObjectKeyFromObject(pod))
 	}
-	for _, pod := range changed {
-		before := p.store.pods[pod.UID]
+	for _, pod := range pods {
+		before := p.store.pods[pod.UID] // only this goroutine writes them
+		if before != nil && lookAt(before) == lookAt(pod) {
+			continue
+		}
 		p.store.put(pod)
 		if err := p.state.UpdatePod(ctx, pod.DeepCopy()); !apierrors.IsNotFound(err) { // not found: its node has gone
 			p.fail(ctx, "note pod "+pod.Name, err)
