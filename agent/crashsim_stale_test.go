@@ -133,7 +133,8 @@ func outageStep(d drawer, _ *scenario) step {
 func forceStep(d drawer, _ *scenario) step {
 	n := d.IntN(100)
 	return step{name: "remove a node by force", do: func(s *simulation) {
-		nodes := slices.DeleteFunc(s.ours(), func(n *corev1.Node) bool { return !s.tagged(n) }) // something has to tell whose it is
+		listed := s.listed()
+		nodes := slices.DeleteFunc(s.ours(), func(n *corev1.Node) bool { return !listed[n.Spec.ProviderID] }) // something has to tell whose it is
 		if len(nodes) == 0 {
 			return
 		}
@@ -143,9 +144,19 @@ func forceStep(d drawer, _ *scenario) step {
 	}}
 }
 
-// tagged reports whether the machine of a node has the tags of the cluster.
+// tagged reports whether the machine of a node has a tag of the cluster that tells whose it is.
 func (s *simulation) tagged(n *corev1.Node) bool {
 	return slices.ContainsFunc(s.Machines(), func(m offer.Instance) bool { return m.ProviderID == n.Spec.ProviderID && m.Owned })
+}
+
+// listed are the provider ids of the machines that the cloud lists as the cluster's.
+func (s *simulation) listed() map[string]bool {
+	out := map[string]bool{}
+	all, _ := s.Connect(nil).Cloud.Instances(context.Background())
+	for i := range all {
+		out[all[i].ProviderID] = true
+	}
+	return out
 }
 
 // recreateStep deletes a Provisioner and creates it again once it is gone, as `terraform apply -replace`
