@@ -1,6 +1,7 @@
 package drain
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,11 +26,23 @@ const (
 // evictAll asks for the eviction of each pod whose turn it is. A pod that may not
 // go now does not hold up the others.
 func (d *Drainer) evictAll(ctx context.Context, n *cluster.Node, pods []*cluster.Pod) {
-	parallel.Each(podsAtOnce, pods, func(p *cluster.Pod) {
-		if p.State == cluster.PodBound && d.memory.due(p.UID) {
-			d.evict(ctx, n, p)
-		}
-	})
+	pods = slices.DeleteFunc(slices.Clone(pods), func(p *cluster.Pod) bool { return p.State != cluster.PodBound || !d.memory.due(p.UID) })
+	if n.Annotations[api.AnnotationDisruption] == api.ReasonConsolidation {
+		pods = largest(n, pods)
+	}
+	parallel.Each(podsAtOnce, pods, func(p *cluster.Pod) { d.evict(ctx, n, p) })
+}
+
+// largest returns the pod that needs the largest part of its node. Consolidation evicts one pod of
+// a node in each pass, the largest first: kube-scheduler spreads their successors, and large ones
+// would find no room if small ones came first.
+func largest(n *cluster.Node, pods []*cluster.Pod) []*cluster.Pod {
+	if len(pods) == 0 {
+		return nil
+	}
+	return []*cluster.Pod{slices.MaxFunc(pods, func(a, b *cluster.Pod) int {
+		return cmp.Compare(a.Template.Requests.Share(n.Allocatable), b.Template.Requests.Share(n.Allocatable))
+	})}
 }
 
 // endAll deletes each pod whose turn it is without regard to budgets. It keeps the

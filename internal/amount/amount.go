@@ -11,6 +11,17 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
+// Share is the largest part that the list takes of any resource of a room.
+func (l List) Share(room List) float64 {
+	share := 0.0
+	for name, v := range l {
+		if room[name] > 0 {
+			share = max(share, float64(v)/float64(room[name]))
+		}
+	}
+	return share
+}
+
 // Names of the resources that every node has, as Kubernetes spells them.
 const (
 	CPU              = string(corev1.ResourceCPU)

@@ -62,6 +62,22 @@ func TestFits(t *testing.T) {
 	}
 }
 
+func TestShare(t *testing.T) {
+	room := List{CPU: 1000, Memory: 1 << 30, Pods: 0}
+	for name, c := range map[string]struct {
+		need List
+		want float64
+	}{
+		"of what it takes most":          {List{CPU: 250, Memory: 1 << 29}, 0.5},
+		"not of a resource without room": {List{CPU: 250, Pods: 1, "nvidia.com/gpu": 1}, 0.25},
+		"nothing":                        {nil, 0},
+	} {
+		if got := c.need.Share(room); got != c.want {
+			t.Errorf("%s: got %v, want %v", name, got, c.want)
+		}
+	}
+}
+
 // People read amounts in JSON, and programs read them back.
 func TestJSON(t *testing.T) {
 	in := List{CPU: 3920, Memory: 3446249881, Pods: 29, EphemeralStorage: 20 << 30, "hugepages-2Mi": 512}
