@@ -70,13 +70,17 @@ type Step struct {
 	// Node is empty where it is one of the Machines.
 	Places   []Place
 	Machines []pack.Machine
-	// Saving per hour, whatever of the machines' candidates is bought.
+	// Saving per hour, whatever of the machines' candidates is bought, and with the price of those
+	// that pods need which find no room where kube-scheduler puts them.
 	Saving offer.Price
 	// Cost of the evictions and of the time in which both old and new machines run, in
 	// micro-dollars.
 	Cost offer.Price
 	// Due is when the nodes have wasted so much that the step pays.
 	Due time.Time
+	// rooms are those of the machines, and landings are where kube-scheduler puts the pods.
+	rooms    []*room
+	landings []landing
 }
 
 // Place is where a pod goes.

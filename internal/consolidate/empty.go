@@ -20,7 +20,8 @@ const confirmTrials = 200
 // solver is a plan while it is being made.
 type solver struct {
 	*Problem
-	rooms *rooms
+	rooms    *rooms
+	landings *landings
 	// sources that may still go, the most worth per eviction first.
 	sources []*Source
 	// gone are the nodes of steps, taken those that get pods from them.
@@ -33,7 +34,7 @@ type solver struct {
 }
 
 func newSolver(p *Problem) *solver {
-	s := &solver{Problem: p, gone: map[string]bool{}, taken: map[string]bool{}, refused: map[string]string{}, proposed: map[cluster.PodKey]string{}}
+	s := &solver{Problem: p, landings: newLandings(p), gone: map[string]bool{}, taken: map[string]bool{}, refused: map[string]string{}, proposed: map[cluster.PodKey]string{}}
 	for i := range p.Sources {
 		if src := &p.Sources[i]; src.Price > 0 && len(src.Moves) > 0 {
 			s.sources = append(s.sources, src)
@@ -71,7 +72,10 @@ func (s *solver) empty() {
 
 // makeRooms finds the rooms that the steps so far leave.
 func (s *solver) makeRooms() {
-	s.rooms, s.taken = newRooms(s.Problem, s.Base.Leaving), map[string]bool{}
+	open := func(n *cluster.Node) bool {
+		return n.Ready && n.Initialized && !s.Base.Leaving[n.Name] && !s.Busy[n.Name]
+	}
+	s.rooms, s.taken = newRooms(s.Base.Snapshot, open), map[string]bool{}
 	pods := map[cluster.PodKey]*cluster.Template{}
 	for _, src := range s.sources {
 		for i := range src.Moves {
@@ -138,9 +142,28 @@ func (s *solver) confirm(proposed []*Source, tries int) (left int) {
 		}
 	}
 	for _, src := range proposed {
-		s.commit(*by[src.Node.Name])
+		if st := by[src.Node.Name]; s.saves(st) {
+			s.commit(*st)
+		} else {
+			delete(s.gone, src.Node.Name)
+			s.refuse(src.Node.Name, "kube-scheduler would leave pods without room, and machines for them cost more than is saved")
+		}
 	}
 	return tries
+}
+
+// refuse notes why a node is in no step. The first reason stays.
+func (s *solver) refuse(name, why string) {
+	if s.refused[name] == "" {
+		s.refused[name] = why
+	}
+}
+
+// saves subtracts from a step's saving what the machines cost that kube-scheduler's choice needs,
+// and reports whether something is left.
+func (s *solver) saves(st *Step) bool {
+	st.Saving -= s.landings.lost(st)
+	return st.Saving > 0
 }
 
 // part divides sources that cannot all be done without.
@@ -195,6 +218,7 @@ func (s *solver) commit(st Step) {
 			s.taken[at] = true
 		}
 	}
+	s.landings.take(&st)
 	s.steps = append(s.steps, st)
 }
 

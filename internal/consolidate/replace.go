@@ -52,7 +52,7 @@ func (s *solver) replace() {
 			}
 		}
 		if best == nil {
-			s.refused[open[0].Node.Name] = "nothing cheaper can be bought for its pods"
+			s.refuse(open[0].Node.Name, "nothing cheaper can be bought for its pods")
 			open = open[1:]
 			continue
 		}
@@ -103,7 +103,7 @@ func (r *replacer) mergeAll() {
 // is worth more than the steps that it does away with.
 func (r *replacer) merge(src *Source) {
 	group, before := []*Source{src}, 0.0
-	var others []Step
+	var others, merged []Step
 	for i := range r.steps {
 		st := &r.steps[i]
 		if !slices.ContainsFunc(st.Places, func(at Place) bool { return at.Node == src.Node.Name }) {
@@ -114,6 +114,7 @@ func (r *replacer) merge(src *Source) {
 			return
 		}
 		before += r.gain(st)
+		merged = append(merged, *st)
 		for _, name := range st.Nodes {
 			group = append(group, r.source(name))
 		}
@@ -121,9 +122,16 @@ func (r *replacer) merge(src *Source) {
 	if len(group) > groupSizes[len(groupSizes)-1] || !together(group) {
 		return
 	}
+	for i := range merged {
+		r.landings.undo(&merged[i])
+	}
 	if st := r.try(group); st != nil && r.gain(st) > before {
 		r.steps = others
 		r.commit(*st)
+		return
+	}
+	for i := range merged {
+		r.landings.take(&merged[i])
 	}
 }
 
@@ -181,7 +189,7 @@ func (r *replacer) wasteful() []*Source {
 			value += r.rates.Value(p.Template.Requests)
 		}
 		if src.Price-value < src.Price/leastWaste {
-			r.refused[name] = "its pods use what it costs"
+			r.refuse(name, "its pods use what it costs")
 			continue
 		}
 		waste[src] = float64(src.Price-value) * r.horizon([]*Source{src}).Hours() / float64(1+src.cost())
@@ -251,6 +259,9 @@ func (r *replacer) try(group []*Source) *Step {
 	st.Machines, st.Saving, st.Cost = bound.Machines, saving, cost
 	for i := range st.Machines {
 		st.Cost += offer.Price(float64(st.Machines[i].Candidates[0].Price) * overlap.Hours())
+	}
+	if !r.saves(st) {
+		return nil
 	}
 	return st
 }

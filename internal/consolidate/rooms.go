@@ -41,9 +41,9 @@ type kind struct {
 	may    []int8
 }
 
-func newRooms(p *Problem, going map[string]bool) *rooms {
-	r := &rooms{kinds: map[*cluster.Template]*kind{}, needs: map[*cluster.Template][]int64{}, volumes: match.NewVolumes(p.Base.Snapshot)}
-	s := p.Base.Snapshot
+// newRooms lists those on the nodes that are open.
+func newRooms(s *cluster.Snapshot, open func(*cluster.Node) bool) *rooms {
+	r := &rooms{kinds: map[*cluster.Template]*kind{}, needs: map[*cluster.Template][]int64{}, volumes: match.NewVolumes(s)}
 	seen := map[string]bool{}
 	for i := range s.Nodes {
 		for name := range s.Nodes[i].Allocatable {
@@ -61,7 +61,7 @@ func newRooms(p *Problem, going map[string]bool) *rooms {
 		room := &room{node: n, all: r.vector(n.Allocatable), like: map[*cluster.Template]int{}}
 		room.free = slices.Clone(room.all)
 		byName[n.Name] = room
-		if !going[n.Name] && !n.Deleting && n.Ready && n.Initialized && !p.Busy[n.Name] {
+		if !n.Deleting && open(n) {
 			r.list = append(r.list, room)
 		}
 	}

@@ -1,0 +1,172 @@
+package consolidate
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/pack"
+)
+
+// landings are where kube-scheduler puts the pods of nodes that go. It spreads them, so some may
+// find no room although the plan has a place for each. Then a machine is bought for them. Without
+// this, steps late on the timeline "fragments" saved a quarter of what they had planned.
+type landings struct {
+	*Problem
+	rooms *rooms
+	// nodes is how many of the rooms are on nodes; the others are on machines of steps.
+	nodes int
+	going map[string]bool
+	zones map[string]map[*cluster.Template]int // how many pods of a template are in a zone
+}
+
+// landing is a pod in the room that it takes.
+type landing struct {
+	room *room
+	pod  *cluster.Template
+}
+
+// newLandings begins with the cluster as it is when the pods have landed that are on their way.
+func newLandings(p *Problem) *landings {
+	stays := func(n *cluster.Node) bool {
+		return !p.Base.Leaving[n.Name] && (n.Ready && n.Initialized || n.Provisioner != "")
+	}
+	l := &landings{Problem: p, rooms: newRooms(p.Base.Snapshot, stays), going: map[string]bool{}, zones: map[string]map[*cluster.Template]int{}}
+	l.nodes = len(l.rooms.list)
+	for _, m := range l.rooms.list {
+		for t, n := range m.like {
+			l.count(m, t, n)
+		}
+	}
+	for i := range p.Base.Pods {
+		if pod := p.Base.Pods[i].Pod; pod.NodeName != "" || pod.NominatedNode == "" {
+			l.land(pod.Template)
+		}
+	}
+	return l
+}
+
+func (l *landings) count(m *room, t *cluster.Template, n int) {
+	zone := m.node.Labels[zoneLabel]
+	if l.zones[zone] == nil {
+		l.zones[zone] = map[*cluster.Template]int{}
+	}
+	l.zones[zone][t] += n
+}
+
+// lost is what the machines cost that pods of a step need because they find no room where
+// kube-scheduler puts them. The step has the landings then, and none of them is taken.
+func (l *landings) lost(st *Step) offer.Price {
+	for i := range st.Machines {
+		st.rooms = append(st.rooms, l.room(st, &st.Machines[i]))
+	}
+	l.open(st)
+	var left []*cluster.Pod
+	for _, pod := range l.evictions(st) {
+		if at := l.land(pod.Template); at != nil {
+			st.landings = append(st.landings, landing{at, pod.Template})
+		} else {
+			left = append(left, pod)
+		}
+	}
+	l.undo(st)
+	return l.price(left)
+}
+
+// evictions are the pods of a step in the order in which they are evicted.
+func (l *landings) evictions(st *Step) []*cluster.Pod {
+	var out []*cluster.Pod
+	sizes := map[*cluster.Pod]float64{}
+	for _, name := range st.Nodes {
+		src := l.source(name)
+		for i := range src.Moves {
+			pod := src.Moves[i].Pod
+			out, sizes[pod] = append(out, pod), pod.Template.Requests.Share(src.Node.Allocatable)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *cluster.Pod) int { return cmp.Compare(sizes[b], sizes[a]) })
+	return out
+}
+
+// take lets the nodes of a step go, and its pods land.
+func (l *landings) take(st *Step) {
+	l.open(st)
+	for _, one := range st.landings {
+		one.room.take(one.pod, l.rooms.need(one.pod))
+		l.count(one.room, one.pod, 1)
+	}
+}
+
+// open opens the machines of a step, and closes its nodes.
+func (l *landings) open(st *Step) {
+	for _, name := range st.Nodes {
+		l.going[name] = true
+	}
+	l.rooms.list = append(l.rooms.list, st.rooms...)
+}
+
+// undo takes back that a step was taken.
+func (l *landings) undo(st *Step) {
+	for _, name := range st.Nodes {
+		delete(l.going, name)
+	}
+	for _, one := range st.landings {
+		one.room.give(one.pod, l.rooms.need(one.pod))
+		l.count(one.room, one.pod, -1)
+	}
+	l.rooms.list = slices.DeleteFunc(l.rooms.list, func(m *room) bool { return slices.Contains(st.rooms, m) })
+}
+
+// room is that of a machine which is bought for a step, without the pods that were planned for it.
+func (l *landings) room(st *Step, m *pack.Machine) *room {
+	free := m.Allocatable.Minus(m.Used)
+	for _, i := range m.Pods {
+		at := st.Places[i]
+		moves := l.source(at.From).Moves
+		k := slices.IndexFunc(moves, func(m Move) bool { return m.Pod.PodKey == at.Pod })
+		free = free.Plus(moves[k].Pod.Template.Requests)
+	}
+	node := &cluster.Node{Labels: map[string]string{zoneLabel: m.Candidates[0].Zone}}
+	return &room{node: node, all: l.rooms.vector(m.Allocatable), free: l.rooms.vector(free), like: map[*cluster.Template]int{}}
+}
+
+// land takes the room that kube-scheduler prefers for a pod, and returns it; nil if there is none.
+// Machines are open to all pods: they were bought for pods of the same nodes.
+func (l *landings) land(t *cluster.Template) *room {
+	k := l.rooms.kind(t)
+	if k.never {
+		return nil
+	}
+	var among []*room
+	for i, m := range l.rooms.list {
+		if _, fits := m.after(k.need); fits && !l.going[m.node.Name] && (i >= l.nodes || l.rooms.admits(k, t, i, m.node.Labels[zoneLabel])) {
+			among = append(among, m)
+		}
+	}
+	if len(among) == 0 {
+		return nil
+	}
+	at := l.preferred(t, k.need, among)
+	at.take(t, k.need)
+	l.count(at, t, 1)
+	return at
+}
+
+// price is that of machines for pods without a place.
+func (l *landings) price(left []*cluster.Pod) offer.Price {
+	if len(left) == 0 {
+		return 0
+	}
+	p, snapshot := l.Base, *l.Base.Snapshot
+	snapshot.Nodes, snapshot.Pods = nil, nil
+	p.Snapshot, p.Leaving, p.Pods, p.Trials = &snapshot, nil, nil, groupTrials
+	for _, pod := range left {
+		p.Pods = append(p.Pods, pack.Demand{Pod: pod})
+	}
+	var sum offer.Price
+	for _, m := range pack.Solve(&p).Machines {
+		sum += m.Candidates[0].Price + p.NodeCost
+	}
+	return sum
+}
