@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -132,6 +133,27 @@ func TestInstancesLeftOutOfAnswers(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A kubelet has registered under another name, so that its machine has two nodes, and only one is
+// ready. An answer without the machine ends neither of them.
+func TestTwoNodesOfAMachineThatIsLeftOut(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.Apply(testProvisioner("default"))
+		r.BootsAs(func(i offer.Instance) string { return "other-" + i.NodeName })
+		r.start(Options{}, nil)
+		r.Deploy(two())
+		r.until("the other name is known", func() bool { return len(r.ours()) == 2 })
+		r.DeletePods("web")
+		r.until("pods run there", func() bool { return r.onNode("web", "other-"+r.Machines()[0].NodeName) == 2 })
+		before := r.uids("web")
+		time.Sleep(2 * time.Minute)
+		r.unlist(r.Machines()[0].ID, 5*time.Minute)
+		time.Sleep(4 * time.Minute)
+		if after := r.uids("web"); !slices.Equal(before, after) || len(r.CutOff()) > 0 {
+			t.Errorf("pods before %v, and after %v; ended without asking: %v", before, after, r.CutOff())
+		}
+	})
 }
 
 // A machine that the cloud does not know any more, and whose kubelet is silent, is gone.

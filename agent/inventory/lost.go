@@ -3,6 +3,8 @@ package inventory
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -71,13 +73,19 @@ func (c *Inventory) untraceable(ctx context.Context, nodes []*cluster.Node) []*c
 	for _, i := range found {
 		byID[i.ID] = i
 	}
+	// An instance may have two nodes: one that was expected, and one under the name that its kubelet
+	// has registered. If either is ready, the instance runs.
+	ready := map[string]string{} // names of nodes by instance id
+	for i, n := range nodes {
+		if _, there := byID[ids[i]]; !there && n.Ready {
+			ready[ids[i]] = n.Name
+		}
+	}
 	var gone []*cluster.Node
-	var ready []string
 	for i, n := range nodes {
 		switch instance, there := byID[ids[i]]; {
 		case !there && time.Since(since[n.ProviderID]) < offer.ListingLag: // it may be listed yet
-		case !there && n.Ready:
-			ready = append(ready, n.Name)
+		case !there && ready[ids[i]] != "":
 		case !there || instance.State == offer.StateGone:
 			gone = append(gone, n)
 		case instance.State == offer.StateStopping:
@@ -87,7 +95,8 @@ func (c *Inventory) untraceable(ctx context.Context, nodes []*cluster.Node) []*c
 		}
 	}
 	if len(ready) > 0 {
-		c.Log.Warn("kept nodes that are ready although AWS does not know their instances", "node", ready[0], "instances", len(ready))
+		first := slices.Min(slices.Collect(maps.Values(ready)))
+		c.Log.Warn("kept nodes that are ready although AWS does not know their instances", "node", first, "instances", len(ready))
 	}
 	return gone
 }
