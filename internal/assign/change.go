@@ -22,6 +22,23 @@ func (s *Assignment) Put(c *Class, i int, level Level, k int64) {
 	s.onNodes = append(s.onNodes, NodePlacement{Placement{Class: c, Level: level, N: k}, n, slices.Clone(c.take(k))})
 }
 
+// PutItems places k items of a pod group of single pods on a node in their domain, where they
+// have been counted when the group was booked.
+func (s *Assignment) PutItems(i int, l *PodGroup, k int64) {
+	l.N -= k
+	if l.Members == nil {
+		s.Uncount(l, k)
+		s.Put(l.Parts[0].Class, i, l.Parts[0].Level, k)
+		return
+	}
+	for _, of := range l.Members {
+		if n := min(k, of.N); n > 0 {
+			s.PutItems(i, of, n)
+			k -= n
+		}
+	}
+}
+
 // Buy adds a machine with the content of m and gives it pods of the groups that are on it.
 // Their domains have been counted when the groups were booked. The content may be shared
 // with other machines.

@@ -9,6 +9,8 @@ type Heuristic string
 const (
 	// EvenNodes fills existing nodes so that no resource is left over for want of another.
 	EvenNodes Heuristic = "even-nodes"
+	// HeldNodes exchanges pods between existing nodes and machines.
+	HeldNodes Heuristic = "held-nodes"
 	// Balance fills machines by the direction of what is left of them, not by size alone.
 	Balance Heuristic = "balance"
 	// Exchange replaces pods on a filled machine by others that are worth more.
@@ -32,7 +34,7 @@ const (
 // Heuristics lists all of them.
 func Heuristics() []Heuristic {
 	return []Heuristic{
-		EvenNodes, Balance, Exchange, Patterns, Search,
+		EvenNodes, HeldNodes, Balance, Exchange, Patterns, Search,
 		Thin, Equal, Rough, Slots, WaterFilling,
 	}
 }

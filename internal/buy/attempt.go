@@ -91,19 +91,43 @@ const (
 	offeringsPerStep = 16
 )
 
+// refill puts items onto the nodes that were taken out, and returns what they are worth.
+func (s *Search) refill() float64 {
+	worth := 0.0
+	for _, k := range s.out {
+		if j := s.bought[k].Offering; j < s.nodes {
+			s.fillNode(j)
+			s.put(&s.tried)
+			worth += s.tried.value
+		}
+	}
+	return worth
+}
+
+// put makes a content the next of the machines, which takes it off what is left.
+func (s *Search) put(c *content) {
+	s.add(c)
+	s.spend(c.offering, 1)
+	for _, part := range c.parts {
+		s.left[part.Item] -= part.N
+	}
+	for r, v := range c.used {
+		s.sum[r] -= v
+	}
+	s.pool = slices.DeleteFunc(s.pool, func(i int) bool { return s.left[i] == 0 })
+}
+
 // recreate buys for what is left, which is worth so much, at less than a cost, and returns
 // what it costs. At each machine it is looked whether one more would be the last.
 func (s *Search) recreate(most int64, rest float64) (int64, bool) {
-	spent, whole, found := int64(0), s.pool, false
-	defer func() { s.pool = whole }()
-	open, complete := slices.Clone(s.pool), 0 // complete: machines before the last one
-	for len(open) > 0 {
-		s.pool = open
+	spent, before, found := int64(0), s.count, false
+	complete := before // machines before the last one
+	for len(s.pool) > 0 {
 		if s.finish(most - spent) {
 			complete, found = s.count, true
 			most = spent + s.last.cost
 		}
-		if !s.buyNext(most-spent) || s.count >= mostOut {
+		if !s.buyNext(most-spent) || s.count-before >= mostOut {
 			break
 		}
 		spent += s.next.cost
@@ -111,21 +135,13 @@ func (s *Search) recreate(most int64, rest float64) (int64, bool) {
 		if float64(spent)+max(0, rest) >= float64(most) {
 			break
 		}
-		s.add(&s.next)
-		s.spend(s.next.offering, 1)
-		for _, part := range s.next.parts {
-			s.left[part.Item] -= part.N
-		}
-		for r, v := range s.next.used {
-			s.sum[r] -= v
-		}
-		open = slices.DeleteFunc(open, func(i int) bool { return s.left[i] == 0 })
+		s.put(&s.next)
 	}
 	for i := range s.made[:s.count] {
 		s.spend(s.made[i].offering, -1)
 	}
 	switch {
-	case len(open) == 0 && spent < most:
+	case len(s.pool) == 0 && spent < most:
 		return spent, true
 	case found:
 		s.count = complete

@@ -17,10 +17,13 @@ type Item struct {
 	Tied bool
 }
 
-// Offering is a machine that can be bought.
+// Offering is a machine that can be bought, or a node that exists.
 type Offering struct {
 	Room []int64
 	Cost int64 // above 0
+	// Node says that it is there already, once: it is part of every purchase, with or without
+	// items on it, and nothing is paid for it. What is on it is worth no more than Cost.
+	Node bool
 	// Limit is the index in Problem.Limits of what it counts against, -1 for nothing.
 	Limit int
 	// Uses is how much of the limit it uses up, by resource.

@@ -39,9 +39,14 @@ func holds(t *rapid.T, p *Problem, machines []Machine) int64 {
 	for i, it := range p.Items {
 		left[i] = it.Count
 	}
+	nodes := 0
 	for _, m := range machines {
 		o, used := &p.Offerings[m.Offering], make([]int64, 2)
-		cost += o.Cost
+		if o.Node {
+			nodes++
+		} else {
+			cost += o.Cost
+		}
 		for _, part := range m.Parts {
 			it := &p.Items[part.Item]
 			if !slices.Contains(p.Kinds[it.Kind], m.Offering) {
@@ -59,6 +64,14 @@ func holds(t *rapid.T, p *Problem, machines []Machine) int64 {
 	if slices.ContainsFunc(left, func(n int64) bool { return n != 0 }) {
 		t.Fatalf("left over: %v", left)
 	}
+	for _, o := range p.Offerings {
+		if o.Node {
+			nodes--
+		}
+	}
+	if nodes != 0 {
+		t.Fatalf("%d nodes more than there are", nodes)
+	}
 	return cost
 }
 
@@ -67,6 +80,7 @@ func holds(t *rapid.T, p *Problem, machines []Machine) int64 {
 func TestPurchasesHoldAll(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p, bought := shop(t)
+		bought = withNodes(t, p, bought)
 		before := holds(t, p, bought)
 		for _, steps := range []int{100, 1000, 5000} {
 			s := New(p, bought)
@@ -82,6 +96,39 @@ func TestPurchasesHoldAll(t *testing.T) {
 			before = cost
 		}
 	})
+}
+
+// withNodes adds nodes, none of which holds anything.
+func withNodes(t *rapid.T, p *Problem, bought []Machine) []Machine {
+	for range rapid.IntRange(0, 3).Draw(t, "nodes") {
+		at := len(p.Offerings)
+		room := []int64{rapid.Int64Range(0, 12).Draw(t, "free"), rapid.Int64Range(0, 40).Draw(t, "free")}
+		p.Offerings = append(p.Offerings, Offering{Room: room, Cost: 1 + 9*room[0] + room[1], Node: true, Limit: -1})
+		for i := range p.Kinds {
+			if rapid.Bool().Draw(t, "may be there") {
+				p.Kinds[i] = append(p.Kinds[i], at)
+			}
+		}
+		bought = append(bought, Machine{Offering: at})
+	}
+	return bought
+}
+
+// TestNodesAreUsed: what fits onto a node is not bought, and a node takes what costs more
+// elsewhere.
+func TestNodesAreUsed(t *testing.T) {
+	p := &Problem{
+		Kinds:     [][]int{{0, 1, 2}},
+		Offerings: []Offering{{Room: []int64{4}, Cost: 10, Limit: -1}, {Room: []int64{8}, Cost: 20, Limit: -1}, {Room: []int64{6}, Cost: 15, Node: true, Limit: -1}},
+		Items:     []Item{{Need: []int64{5}, Count: 1, Price: []float64{2}, Value: 10}, {Need: []int64{4}, Count: 1, Price: []float64{2}, Value: 8}},
+	}
+	s := New(p, []Machine{{Offering: 1, Parts: []Part{{0, 1}}}, {Offering: 2, Parts: []Part{{1, 1}}}})
+	if s.Cycle(10_000, 10_000, 10); s.Cost() != 10 {
+		t.Errorf("%v cost %d, want 10", s.Best(), s.Cost())
+	}
+	if s.Cycle(10_000, 10_000, 0); len(s.Best()) != 2 {
+		t.Errorf("%v are not a node and a machine", s.Best())
+	}
 }
 
 // TestLimitsHold: no purchase uses more of a limit than there is.

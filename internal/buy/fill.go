@@ -10,6 +10,8 @@ const (
 	seldom = 25
 	// noise is by how much less a content may be worth, in percent, and still be taken.
 	noise = 2
+	// anyFirst is how often, in percent, a node is filled beginning with any item.
+	anyFirst = 50
 	// dense is the density from which on an item is put on a machine before others.
 	dense = 0.95
 )
@@ -41,18 +43,47 @@ func (s *Search) buyNext(most int64) bool {
 	return best > 0
 }
 
+// fillNode fills a node, at times beginning with any item.
+func (s *Search) fillNode(node int) {
+	s.empty(node)
+	if len(s.pool) > 0 && s.random.below(100) < anyFirst {
+		if first := s.pool[s.random.below(len(s.pool))]; s.kinds[s.items[first].Kind].has(node) {
+			s.take(&s.tried, first, 1)
+		}
+	}
+	s.fillUp()
+}
+
 // fill fills a machine that begins with an item of the seed, and replaces it by the cheapest
 // that holds the content. It reports false where not even the seed fits.
 func (s *Search) fill(offering, seed int) bool {
+	s.empty(offering)
 	c := &s.tried
-	c.parts, c.value, c.offering = c.parts[:0], 0, offering
+	if s.take(c, seed, 1) == 0 {
+		return false
+	}
+	s.fillUp()
+	if j := s.cheapest(c.on, c.used, offering, func(j int) bool { return s.admits(j, c.parts) }); j >= 0 {
+		c.offering = j
+	}
+	c.cost = s.costs[c.offering]
+	s.steps -= len(s.order) / offeringsPerStep
+	return true
+}
+
+// empty begins with nothing on a machine.
+func (s *Search) empty(offering int) {
+	c := &s.tried
+	c.parts, c.value, c.offering, c.cost = c.parts[:0], 0, offering, s.costs[offering]
 	copy(s.rest, s.roomOf(offering))
 	if s.rules != nil {
 		s.rules.Begin(s.order[offering])
 	}
-	if s.take(c, seed, 1) == 0 {
-		return false
-	}
+}
+
+// fillUp adds items in one of several ways, as many as fit.
+func (s *Search) fillUp() {
+	c := &s.tried
 	switch s.random.below(3) {
 	case 0:
 		s.bySize(c, 0, dense)
@@ -63,16 +94,11 @@ func (s *Search) fill(offering, seed int) bool {
 		s.balance(c)
 	}
 	s.bySize(c, 0, 0)
-	for r, v := range s.roomOf(offering) {
+	for r, v := range s.roomOf(c.offering) {
 		c.used[r] = v - s.rest[r]
 	}
 	s.masked(c.on, c.parts)
-	if j := s.cheapest(c.on, c.used, offering, func(j int) bool { return s.admits(j, c.parts) }); j >= 0 {
-		c.offering = j
-	}
-	c.cost = s.costs[c.offering]
-	s.steps -= stepsPerFill + len(s.order)/offeringsPerStep + 3*len(c.parts)
-	return true
+	s.steps -= stepsPerFill + 3*len(c.parts)
 }
 
 // take puts at most n items of an item on the machine, and returns how many.

@@ -2,6 +2,7 @@ package buy
 
 import (
 	"cmp"
+	"math"
 	"math/bits"
 	"slices"
 )
@@ -13,8 +14,9 @@ type market struct {
 	width int
 	need  []int64 // item by item
 	kinds []set
-	// By offering, the cheapest first:
+	// By offering, first the nodes and then the cheapest first:
 	order []int // index of Problem.Offerings
+	nodes int   // how many of them are nodes
 	place []int // the reverse
 	room  []int64
 	costs []int64
@@ -43,9 +45,19 @@ func newMarket(p *Problem) market {
 	for j := range k.order {
 		k.order[j] = j
 	}
-	slices.SortStableFunc(k.order, func(a, b int) int { return cmp.Compare(p.Offerings[a].Cost, p.Offerings[b].Cost) })
+	slices.SortStableFunc(k.order, func(a, b int) int {
+		if x, y := &p.Offerings[a], &p.Offerings[b]; x.Node == y.Node {
+			return cmp.Compare(x.Cost, y.Cost)
+		} else if x.Node {
+			return -1
+		}
+		return 1
+	})
 	for at, j := range k.order {
 		o := &p.Offerings[j]
+		if o.Node {
+			k.nodes++
+		}
 		k.place[j] = at
 		k.costs, k.limit, k.uses = append(k.costs, o.Cost), append(k.limit, o.Limit), append(k.uses, o.Uses)
 		k.room = appendOf(k.room, o.Room, used)
@@ -90,7 +102,7 @@ func (k *market) rank(used []int) {
 	}
 	for _, kind := range k.kinds {
 		var able []int
-		for j := range k.order {
+		for j := k.nodes; j < len(k.order); j++ {
 			if kind.has(j) {
 				able = append(able, j)
 			}
@@ -130,8 +142,10 @@ func (k *market) copies(item int, room []int64, n int64) int64 {
 
 // masked sets the offerings that all parts allow.
 func (k *market) masked(on set, parts []Part) {
-	copy(on, k.kinds[k.items[parts[0].Item].Kind])
-	for _, part := range parts[1:] {
+	for w := range on {
+		on[w] = math.MaxUint64
+	}
+	for _, part := range parts {
 		on.keep(k.kinds[k.items[part.Item].Kind])
 	}
 }
@@ -160,7 +174,15 @@ func (s set) meets(o set) bool {
 	return false
 }
 
-// cheapest returns the first of the offerings that has so much room and is accepted, or -1
+// price is what is paid for one more of an offering.
+func (k *market) price(offering int) int64 {
+	if offering < k.nodes {
+		return 0
+	}
+	return k.costs[offering]
+}
+
+// cheapest returns the first of the offerings to be bought that has so much room and is accepted, or -1
 // where none below a number is.
 func (k *market) cheapest(on set, need []int64, below int, accept func(int) bool) int {
 	for w, v := range on {
@@ -169,7 +191,7 @@ func (k *market) cheapest(on set, need []int64, below int, accept func(int) bool
 			if j >= below {
 				return -1
 			}
-			if fits(need, k.roomOf(j)) && accept(j) {
+			if j >= k.nodes && fits(need, k.roomOf(j)) && accept(j) {
 				return j
 			}
 		}

@@ -52,7 +52,7 @@ type Search struct {
 // holding is a machine of the purchase. Its parts are never changed.
 type holding struct {
 	Machine
-	cost  int64
+	cost  int64 // what is on it is worth no more
 	value float64
 	on    set // offerings that all of its parts allow
 }
@@ -65,6 +65,7 @@ type change struct {
 	removed []holding
 }
 
+// waste is what is lost of what the content could be worth.
 func (h *holding) waste() float64 { return float64(h.cost) - h.value }
 
 // sequence is a fixed sequence of numbers that look as if drawn (Lehmer 1951), so that a
@@ -77,7 +78,8 @@ func (s *sequence) below(n int) int {
 	return int(uint64(*s) % uint64(n))
 }
 
-// New begins with a purchase that holds all items.
+// New begins with a purchase that holds all items. It has at least one machine that is bought,
+// and each node once.
 func New(p *Problem, bought []Machine) *Search {
 	s := &Search{market: newMarket(p), rules: p.Rules, random: 1}
 	for _, left := range p.Limits {
@@ -91,7 +93,7 @@ func New(p *Problem, bought []Machine) *Search {
 			h.value += float64(s.items[part.Item].Value * float64(part.N))
 		}
 		s.spend(h.Offering, 1)
-		s.bought, s.total = append(s.bought, h), s.total+h.cost
+		s.bought, s.total = append(s.bought, h), s.total+s.price(h.Offering)
 	}
 	s.cost = s.total
 	s.attempt = newAttempt(len(s.items), s.width, len(s.costs))
@@ -120,7 +122,7 @@ func (s *Search) Cycle(steps, length int, enough float64) int {
 	s.steps = steps
 	for s.steps > 0 && float64(s.cost) > enough {
 		left := float64(length-steps+s.steps) / float64(length)
-		heat := float64(float64(warmth*left) * float64(s.total) / float64(len(s.bought)))
+		heat := float64(float64(warmth*left) * float64(s.total) / float64(max(1, len(s.bought)-s.nodes)))
 		chance := float64(s.random.below(1000)) / 1000
 		s.try(int64(float64(heat*chance) * chance))
 		if s.total < s.cost {
@@ -175,18 +177,21 @@ func (s *Search) affords(offering int) bool {
 
 // try takes machines out and buys for their content again, at most so much more expensive.
 func (s *Search) try(more int64) {
-	s.choose()
+	if s.choose(); len(s.out) == 0 {
+		s.steps -= stepsPerFill
+		return
+	}
 	cost, rest := int64(0), 0.0
 	s.begin()
 	for _, k := range s.out {
 		h := &s.bought[k]
-		cost, rest = cost+h.cost, rest+h.value
+		cost, rest = cost+s.price(h.Offering), rest+h.value
 		s.spend(h.Offering, -1)
 		s.collect(h.Parts, &s.market)
 	}
 	slices.Sort(s.pool)
 	s.steps -= stepsPerItem * len(s.pool)
-	price, ok := s.recreate(cost+more, rest)
+	price, ok := s.recreate(cost+more, rest-s.refill())
 	for _, i := range s.pool {
 		s.left[i] = 0
 	}
@@ -229,7 +234,7 @@ func (s *Search) choose() {
 		worst, most := -1, math.Inf(-1)
 		for range amongWorst {
 			i := s.random.below(len(s.bought))
-			if slices.Contains(s.out, i) || like && !s.bought[i].on.meets(s.bought[s.out[0]].on) {
+			if len(s.out) == 0 && s.bought[i].Offering < s.nodes || slices.Contains(s.out, i) || like && !s.bought[i].on.meets(s.bought[s.out[0]].on) {
 				continue
 			}
 			if w := s.bought[i].waste(); w > most {

@@ -112,6 +112,10 @@ func halfApart(r *rand.Rand, t *cluster.Template) {
 	}
 }
 
+// insteadOf are heuristics that make up for another one in small problems, where there is effort
+// enough for both.
+var insteadOf = map[assign.Heuristic][]assign.Heuristic{assign.EvenNodes: {assign.HeldNodes}}
+
 // TestHeuristicsPay: without a heuristic the plans for a handful of problems of the kind that
 // it is there for cost more together.
 func TestHeuristicsPay(t *testing.T) {
@@ -119,6 +123,7 @@ func TestHeuristicsPay(t *testing.T) {
 	families := func(seed uint64) *assign.Problem { return drawn(seed, 15, 16, byFamily) }
 	for h, draw := range map[assign.Heuristic]func(seed uint64) *assign.Problem{
 		assign.EvenNodes: func(seed uint64) *assign.Problem { return withNodes(mixed(seed), 6) },
+		assign.HeldNodes: func(seed uint64) *assign.Problem { return withNodes(drawn(seed, 40, 12, halfApart), 6) },
 		assign.Balance:   func(seed uint64) *assign.Problem { return drawn(seed, 450, 2, apart) },
 		assign.Exchange:  func(seed uint64) *assign.Problem { return drawn(3000+seed, 120, 16, byFamily) },
 		assign.Patterns:  families,
@@ -129,10 +134,44 @@ func TestHeuristicsPay(t *testing.T) {
 			with, without := int64(0), int64(0)
 			for seed := range uint64(5) {
 				p := draw(seed)
-				with, without = with+spend(t, p), without+spend(t, p, h)
+				with, without = with+spend(t, p, insteadOf[h]...), without+spend(t, p, append(insteadOf[h], h)...)
 			}
 			if with >= without {
 				t.Errorf("the plans cost %d with it and %d without", with, without)
+			}
+		})
+	}
+}
+
+// TestPodsAreExchangedWithNodes: a node is filled with the largest pod before it is known what
+// is to be bought. It then takes the pod that needs the more expensive machine.
+func TestPodsAreExchangedWithNodes(t *testing.T) {
+	zone := func(t *cluster.Template) {
+		t.Spread = []corev1.TopologySpreadConstraint{{
+			MaxSkew: 1, TopologyKey: api.LabelZone, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: &metav1.LabelSelector{MatchLabels: t.Labels},
+		}}
+	}
+	for name, change := range map[string]func(*cluster.Template){
+		"no constraint":  func(*cluster.Template) {},
+		"spread by zone": zone,
+		"apart":          func(t *cluster.Template) { apart(nil, t) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := withNodes(drawn(0, 1, 1, nil), 1)
+			p.Pods, p.Snapshot.Nodes[0].Allocatable = nil, amount.List{amount.CPU: 4000, amount.Memory: 26 << 30, amount.Pods: 100}
+			for kind, k := range []struct{ n, cpu, gib int64 }{{1, 2000, 24}, {1, 3600, 1}} {
+				of := &cluster.Template{
+					Namespace: "default", Labels: map[string]string{"app": fmt.Sprint("app-", kind)},
+					Requests: amount.List{amount.CPU: k.cpu, amount.Memory: k.gib << 30, amount.Pods: 1},
+				}
+				change(of)
+				for range k.n {
+					p.Pods = append(p.Pods, assign.Demand{Pod: &cluster.Pod{PodKey: cluster.PodKey{Namespace: "default", Name: fmt.Sprintf("pod-%05d", len(p.Pods))}, Template: of}})
+				}
+			}
+			with, without := spend(t, p), spend(t, p, assign.HeldNodes, assign.EvenNodes)
+			if with >= without {
+				t.Errorf("the plan costs %d, and %d without exchange", with, without)
 			}
 		})
 	}

@@ -16,6 +16,7 @@ type bought struct {
 	cost     int64
 	left     []int64 // items of each pod group
 	limits   assign.RemainingLimits
+	onNodes  [][]assign.Items // by held node, what a search has put there; nil where it stays as it is
 }
 
 // nothingBought is where buying for a request begins.

@@ -32,7 +32,10 @@ func (s *Purchaser) buy(groups []*assign.PodGroup, tier []*model.Pool) {
 	if pools := rough(groups); s.Uses(assign.Rough) && len(pools) < len(groups) {
 		s.buyRoughly(pools, groups, tier)
 	}
+	s.buying.held = s.hold(groups, tier)
+	defer func() { s.buying.held = nil }()
 	for _, c := range s.purchases(groups, tier) {
+		s.resettle(c)
 		for _, m := range c.machines {
 			s.Buy(m)
 		}
@@ -52,6 +55,9 @@ func (s *Purchaser) purchases(groups []*assign.PodGroup, tier []*model.Pool) []*
 func (s *buyer) purchases(groups []*assign.PodGroup, tier []*model.Pool, limits assign.RemainingLimits) []*bought {
 	var out []*bought
 	regions := s.regions(groups, tier, limits)
+	if len(regions) > 1 {
+		s.held = nil
+	}
 	for _, groups := range regions {
 		b := best(newRequest(s, groups, tier, limits), len(regions))
 		out, limits = append(out, b), b.limits
@@ -94,27 +100,29 @@ func best(r *request, regions int) *bought {
 	if len(r.candidates) == 0 {
 		return nothingBought(r)
 	}
-	if r.Uses(assign.Equal) {
-		if b := buyEqual(r); b != nil {
-			return b
-		}
-	}
 	guess, least := r.guess()
-	b := nothingBought(r)
-	buyGreedily(r, b, r.order, r.style())
-	switch {
-	case r.limited && b.unmet() > 0:
-		return bestUnderLimits(b, guess)
-	case float64(b.cost) <= least*(1+closeEnough):
-		return b
-	case patternsPay(b, regions) && r.Uses(assign.Patterns):
-		other := buyPatterns(b, guess.value)
-		if buyGreedily(r, other, r.order, r.style()); other.better(b) {
-			b = other
+	b := buyEqual(r)
+	if b == nil {
+		b = nothingBought(r)
+		buyGreedily(r, b, r.order, r.style())
+		switch {
+		case r.limited && b.unmet() > 0:
+			return bestUnderLimits(b, guess)
+		case float64(b.cost) > least*(1+closeEnough) && patternsPay(b, regions) && r.Uses(assign.Patterns):
+			other := buyPatterns(b, guess.value)
+			if buyGreedily(r, other, r.order, r.style()); other.better(b) {
+				b = other
+			}
 		}
+	} else if len(r.held) == 0 || r.asked[0].Growing() > 0 {
+		return b
 	}
 	if r.overdrawn(b) {
 		return b
+	}
+	if len(r.held) > 0 && len(b.machines) > 0 {
+		b = b.withNodes()
+		guess, least = b.of.guess()
 	}
 	return search(b, least, guess)
 }

@@ -24,7 +24,7 @@ type size struct {
 // of one machine and of the items that it does not hold. It returns nil where there are
 // several pod groups, or limits do not allow what is cheapest.
 func buyEqual(r *request) *bought {
-	if len(r.asked) != 1 {
+	if len(r.asked) != 1 || !r.Uses(assign.Equal) {
 		return nil
 	}
 	l, b := r.asked[0], nothingBought(r)

@@ -35,6 +35,7 @@ type buyer struct {
 	searches int           // the same to search for a cheaper one
 	patterns bool          // use patterns where limits leave items over
 	enlarged bool          // trials are in proportion to the pods already
+	held     []*held       // nodes that the search may exchange pods with
 	headroom []amount.List // by pool, what all limits leave, those too that do not bind in this pass
 }
 
@@ -61,6 +62,7 @@ type request struct {
 	maskOf     []int                  // by pod group
 	nodeCost   int64                  // what a machine is taken to cost beyond its price
 	pricing    *price.Pricing         // of the candidates
+	nodes      []*held                // what is on them is asked for, too, and may stay there
 }
 
 func newRequest(s *buyer, groups []*assign.PodGroup, pools []*model.Pool, limits assign.RemainingLimits) *request {

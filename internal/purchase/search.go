@@ -6,6 +6,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/buy"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
 )
 
 const (
@@ -26,11 +27,17 @@ const (
 // search looks for a cheaper purchase of what has been bought, as long as trials are left and
 // the gap to what is proven is worth it. It returns what has been bought where it finds none.
 func search(b *bought, least float64, d duals) *bought {
-	r, enough := b.of, least*(1+searchGap)
-	if !r.Uses(assign.Search) || len(b.machines) == 0 || float64(b.cost) <= enough {
+	r := b.of
+	if !r.Uses(assign.Search) || len(b.machines) == 0 || len(r.nodes) == 0 && float64(b.cost) <= least*(1+searchGap) {
 		return b
 	}
 	p := newSearchProblem(b, d)
+	for i := range p.Problem.Offerings {
+		if o := &p.Problem.Offerings[i]; o.Node {
+			least -= float64(o.Cost)
+		}
+	}
+	enough := max(0, least) * (1 + searchGap)
 	search, idle := buy.New(&p.Problem, p.state(b)), 0.0
 	for cycle := firstCycle; r.searches > 0 && float64(search.Cost()) > enough; cycle += cycle / 2 {
 		cost := search.Cost()
@@ -39,7 +46,7 @@ func search(b *bought, least float64, d duals) *bought {
 		if idle++; float64(cost-search.Cost()) >= leastGained*float64(cost) {
 			idle = 0
 		}
-		if gap := float64(search.Cost())/least - 1; !r.patient && (idle >= mostIdle || idle*idlePerGap > gap) {
+		if gap := float64(search.Cost())/max(1, least) - 1; !r.patient && (idle >= mostIdle || idle*idlePerGap > gap) {
 			break
 		}
 	}
@@ -55,7 +62,9 @@ type searchProblem struct {
 	*request
 	offerings []int           // of the problem's offerings
 	items     []int           // pod groups
-	machine   *assign.Machine // that rules are asked about
+	machine   *assign.Machine // that rules are asked about, or
+	node      *held           // the node, with
+	counts    topology.NodeCounts
 }
 
 func newSearchProblem(b *bought, d duals) *searchProblem {
@@ -81,6 +90,9 @@ func newSearchProblem(b *bought, d duals) *searchProblem {
 	}
 	p.Limits = r.limits
 	p.addItems(b, d)
+	for _, h := range p.nodes {
+		p.Problem.Offerings = append(p.Problem.Offerings, buy.Offering{Room: h.room, Cost: p.worth(h, p.items, d.value), Node: true, Limit: -1})
+	}
 	p.Rules, p.machine = p, r.NewMachine(p.offerings[0])
 	return p
 }
@@ -91,10 +103,15 @@ func (p *searchProblem) addItems(b *bought, d duals) {
 	var kinds []model.Bitset
 	for _, i := range p.items {
 		l := p.asked[i]
-		on := model.NewBitset(len(p.offerings))
+		on := model.NewBitset(len(p.offerings) + len(p.nodes))
 		for j, k := range p.offerings {
 			if l.Mask.Has(k) || l.Opt.Offerings.Has(k) && !model.Fits(l.Need, p.request.Offerings[k].Room) {
 				on.Add(j)
+			}
+		}
+		for j, h := range p.nodes {
+			if p.mayHold(h, l) {
+				on.Add(len(p.offerings) + j)
 			}
 		}
 		kind := slices.IndexFunc(kinds, func(of model.Bitset) bool { return slices.Equal(of, on) })
@@ -114,11 +131,22 @@ func (p *searchProblem) tied(l *assign.PodGroup) bool {
 	})
 }
 
-// Begin empties the machine that is asked about.
-func (p *searchProblem) Begin(offering int) { p.Reset(p.machine, p.offerings[offering]) }
+// Begin empties the machine or node that is asked about.
+func (p *searchProblem) Begin(offering int) {
+	if at := offering - len(p.offerings); at >= 0 {
+		p.node = p.nodes[at]
+		p.counts = append(p.counts[:0], p.node.counts...)
+		return
+	}
+	p.node = nil
+	p.Reset(p.machine, p.offerings[offering])
+}
 
 // Admits returns how many items may join those that are on the machine.
 func (p *searchProblem) Admits(item int, n int64) int64 {
+	if p.node != nil {
+		return p.counts.Room(p.asked[p.items[item]].Host, n)
+	}
 	n, _ = p.Admit(p.machine, p.asked[p.items[item]], n)
 	return n
 }
@@ -126,6 +154,10 @@ func (p *searchProblem) Admits(item int, n int64) int64 {
 // Add puts items on the machine that it admits.
 func (p *searchProblem) Add(item int, n int64) {
 	l := p.asked[p.items[item]]
+	if p.node != nil {
+		p.counts = p.counts.Plus(l.Host, n)
+		return
+	}
 	residual, _ := p.Merge(p.machine.Residual, l.Opt.Residual[p.machine.Pool.Number])
 	p.machine.Add(l, n, residual)
 }
@@ -143,13 +175,29 @@ func (p *searchProblem) state(b *bought) []buy.Machine {
 			out[i].Parts = append(out[i].Parts, buy.Part{Item: at[it.Group.Index], N: it.N})
 		}
 	}
+	for j, h := range p.nodes {
+		m := buy.Machine{Offering: len(p.offerings) + j}
+		for _, it := range h.items {
+			m.Parts = append(m.Parts, buy.Part{Item: at[it.Group.Index], N: it.N})
+		}
+		out = append(out, m)
+	}
 	return out
 }
 
 // carriedOut returns the purchase of these machines for the items that b has bought for.
 func (p *searchProblem) carriedOut(b *bought, machines []buy.Machine) *bought {
 	out := &bought{of: p.request, left: b.left, limits: p.limits.Clone()}
+	if len(p.nodes) > 0 {
+		out.onNodes = make([][]assign.Items, len(p.nodes))
+	}
 	for _, of := range machines {
+		if at := of.Offering - len(p.offerings); at >= 0 {
+			for _, part := range of.Parts {
+				out.onNodes[at] = append(out.onNodes[at], assign.Items{Group: p.asked[p.items[part.Item]], N: part.N})
+			}
+			continue
+		}
 		m := p.NewMachine(p.offerings[of.Offering])
 		for _, part := range of.Parts {
 			l := p.asked[p.items[part.Item]]

@@ -1,0 +1,194 @@
+package purchase
+
+import (
+	"math"
+	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/lp"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
+)
+
+// Nodes that exist are filled before it is known what will be on machines. A small pod that
+// may not be beside another of its kind then needs a machine, although it could have taken a
+// little of a node, or a node has room left for which no pod is small enough. So the search
+// exchanges pods between nodes and machines, as far as nothing but room and the other pods on
+// a node decides where they may be.
+
+// held is a node with what this plan has put there and may put elsewhere.
+type held struct {
+	node   int // index of Existing
+	view   *topology.NodeView
+	placed []int // indices of OnNodes
+	items  []assign.Items
+	room   []int64             // with what the items take
+	counts topology.NodeCounts // without the items
+}
+
+// mostHeld bounds nodes times pod groups.
+const mostHeld = 100_000
+
+// hold lists the nodes that some of the pod groups may be on, which are bought for from a tier.
+func (s *Purchaser) hold(asked []*assign.PodGroup, tier []*model.Pool) []*held {
+	existing := s.Existing()
+	if !s.Uses(assign.HeldNodes) || len(asked) == 0 || len(existing)*len(asked) > mostHeld {
+		return nil
+	}
+	all, at := make([]*held, len(existing)), map[*assign.Node]*held{}
+	for i, n := range existing {
+		all[i] = &held{node: i, view: n.NodeView, room: slices.Clone(n.Free), counts: slices.Clone(s.Start.Counts[i])}
+		at[n] = all[i]
+	}
+	groups := movable{s, tier[0].Weight, map[placedAs]*assign.PodGroup{}}
+	for i := range s.OnNodes() {
+		p := &s.OnNodes()[i]
+		h, l := at[p.Node], groups.of(p)
+		if l == nil {
+			h.counts = h.counts.Plus(p.Class.PerNode, p.N)
+			continue
+		}
+		h.placed, h.items = append(h.placed, i), append(h.items, assign.Items{Group: l, N: p.N})
+		model.AddTimes(h.room, p.Class.Need, p.N)
+	}
+	s.Effort.Others() // what follows is for no pod alone
+	return slices.DeleteFunc(all, func(h *held) bool {
+		return h.view.HostLess() || !slices.ContainsFunc(asked, func(l *assign.PodGroup) bool { return model.Fits(l.Need, h.room) && s.buying.mayHold(h, l) })
+	})
+}
+
+// mayHold reports whether items of the pod group may be on the node, room and other pods apart.
+func (s *buyer) mayHold(h *held, l *assign.PodGroup) bool {
+	free := func(l *assign.PodGroup) bool { return len(l.Parts) == 1 && s.roams(l.Parts[0].Class) }
+	return free(l) && !slices.ContainsFunc(l.Members, func(of *assign.PodGroup) bool { return !free(of) }) && s.Matches(l.Opt, h.node)
+}
+
+// roams reports whether pods of the class may leave a node for another one in the same domains,
+// as far as pods on neither of them go.
+func (s *buyer) roams(c *assign.Class) bool {
+	return len(c.Follows())+len(c.Nodes) == 0 && !slices.ContainsFunc(c.Groups(), func(id int) bool { return s.State.List[id].Selective() })
+}
+
+// movable finds pod groups for what is on nodes.
+type movable struct {
+	*Purchaser
+	weight int32 // of the Provisioners that machines are bought from
+	known  map[placedAs]*assign.PodGroup
+}
+
+// placedAs is what pods on nodes have in common that may be exchanged.
+type placedAs struct {
+	class   *assign.Class
+	level   assign.Level
+	domains string
+}
+
+// of returns the pod group of what is placed on a node; nil where it stays where it is.
+func (g *movable) of(p *assign.NodePlacement) *assign.PodGroup {
+	at := topology.AssignmentOf(p.Class.Keys, p.Node.Node)
+	key := placedAs{p.Class, p.Level, model.DomainsKey(at.Domains)}
+	l, ok := g.known[key]
+	if !ok {
+		l = g.find(p.Class, p.Level, at)
+		g.known[key] = l
+	}
+	return l
+}
+
+// find returns nothing where others depend on where the pods are, and where they could not be
+// bought for in these domains from the Provisioners of this weight.
+func (g *movable) find(c *assign.Class, level assign.Level, at *topology.DomainAssignment) *assign.PodGroup {
+	if !g.buying.roams(c) || g.followed(c) {
+		return nil
+	}
+	o, ok := g.OptionsAt(c, level)
+	if !ok {
+		return nil
+	}
+	if len(c.Keys) > 0 {
+		cells := g.CellsOf(o, c.Keys)
+		i := slices.IndexFunc(cells, func(in model.Cell) bool { return slices.Equal(in.Domains, at.Domains) })
+		if i < 0 {
+			return nil
+		}
+		o = g.PinnedTo(o, &cells[i])
+	}
+	l, _ := g.GroupFor(c, level, o)
+	if best, ok := g.BestRank(l.Mask, g.Remaining()); !ok || best.Weight != g.weight {
+		return nil
+	}
+	if len(c.Keys) > 0 {
+		l.At = at
+	}
+	return l
+}
+
+// followed reports whether pods of another class must be with the class's.
+func (g *movable) followed(c *assign.Class) bool {
+	return slices.ContainsFunc(g.Classes(), func(o *assign.Class) bool { return len(o.Follows()) > 0 && g.FollowsClass(o, c) })
+}
+
+// withNodes returns the purchase as one that also has what nodes hold.
+func (b *bought) withNodes() *bought {
+	r, groups := b.of, slices.Clone(b.of.asked)
+	for _, h := range r.held {
+		for _, it := range h.items {
+			if !slices.Contains(groups, it.Group) {
+				it.Group.N = 0
+				groups = append(groups, it.Group)
+			}
+			it.Group.N += it.N
+		}
+	}
+	out := *b
+	out.of = newRequest(r.buyer, groups, r.pools, r.limits)
+	out.of.nodes = r.held
+	out.left = append(slices.Clone(b.left), make([]int64, len(groups)-len(b.left))...)
+	return &out
+}
+
+// worth is the most that pods on a node can be worth, if they may be divided.
+func (p *searchProblem) worth(h *held, items []int, value []float64) int64 {
+	var share, most, each []float64
+	for _, i := range items {
+		l := p.asked[i]
+		n := amount.Copies(l.Need, h.room, l.N)
+		if n == 0 || !p.mayHold(h, l) {
+			continue
+		}
+		most, each = append(most, float64(n)), append(each, value[i])
+		for r, v := range l.Need {
+			share = append(share, float64(v)/float64(max(1, h.room[r])))
+		}
+	}
+	packing := lp.NewPacking(len(h.room), share, most)
+	packing.Solve(each)
+	return max(1, int64(math.Ceil(packing.Value)))
+}
+
+// resettle carries out what a purchase has changed on nodes.
+func (s *Purchaser) resettle(b *bought) {
+	if b.onNodes == nil {
+		return
+	}
+	var list []assign.Withdrawal
+	for _, h := range b.of.nodes {
+		for _, i := range h.placed {
+			p := &s.OnNodes()[i]
+			list = append(list, assign.Withdrawal{Index: i, N: p.N})
+			s.State.Join(p.Class.Rules, -p.N)
+			s.State.EnterNode(p.Class.Rules, topology.AssignmentOf(p.Class.Keys, p.Node.Node), p.Node.Node, -p.N)
+		}
+		for _, it := range h.items {
+			s.Uncount(it.Group, -it.N) // as if it were booked
+		}
+	}
+	slices.SortFunc(list, func(a, b assign.Withdrawal) int { return a.Index - b.Index })
+	s.Withdraw(list)
+	for k, h := range b.of.nodes {
+		for _, it := range b.onNodes[k] {
+			s.PutItems(h.node, it.Group, it.N)
+		}
+	}
+}
