@@ -168,12 +168,13 @@ func (p *searchProblem) state(b *bought) []buy.Machine {
 	for i, group := range p.items {
 		at[group] = i
 	}
-	out := make([]buy.Machine, len(b.machines))
-	for i, m := range b.machines {
-		out[i].Offering = slices.Index(p.offerings, m.Offering)
-		for _, it := range m.Items {
-			out[i].Parts = append(out[i].Parts, buy.Part{Item: at[it.Group.Index], N: it.N})
+	var out []buy.Machine
+	for _, of := range b.machines {
+		m := buy.Machine{Offering: slices.Index(p.offerings, of.Offering)}
+		for _, it := range of.Items {
+			m.Parts = append(m.Parts, buy.Part{Item: at[it.Group.Index], N: it.N})
 		}
+		out = append(out, m)
 	}
 	for j, h := range p.nodes {
 		m := buy.Machine{Offering: len(p.offerings) + j}
