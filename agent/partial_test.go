@@ -32,16 +32,7 @@ func (s *retailer) Launch(ctx context.Context, o offer.Order) (offer.Delivery, e
 // retail runs an agent whose orders a test answers.
 func (r *rig) retail(launch func(ctx context.Context, c Cloud, o offer.Order) (offer.Delivery, error)) {
 	process := r.Connect(nil)
-	a := New(process.Cluster, &retailer{process.Cloud, launch}, Options{}, r.log)
-	ctx, cancel := context.WithCancel(r.Context())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if err := a.Run(ctx); err != nil {
-			r.Errorf("the agent ended: %v", err)
-		}
-	}()
-	r.Cleanup(func() { cancel(); <-done })
+	r.runWith(process, &retailer{process.Cloud, launch})
 }
 
 // An order is served in part, and then a request fails that has bought the rest. The machine that is

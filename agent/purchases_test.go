@@ -37,7 +37,12 @@ func (s *shop) Launch(ctx context.Context, o offer.Order) (offer.Delivery, error
 func (s *shop) with(r *rig) {
 	process := r.Connect(nil)
 	s.Cloud = process.Cloud
-	a := New(process.Cluster, s, Options{}, r.log)
+	r.runWith(process, s)
+}
+
+// runWith runs an agent of the process on another cloud than its own, until the test ends.
+func (r *rig) runWith(process *sim.Process, cloud Cloud) {
+	a := New(process.Cluster, cloud, Options{}, r.log)
 	ctx, cancel := context.WithCancel(r.Context())
 	done := make(chan struct{})
 	go func() {
