@@ -195,10 +195,14 @@ func selectorFor(s *metav1.LabelSelector, own map[string]string, match, mismatch
 
 // String identifies what the finder finds.
 func (f finder) String() string {
-	if f.namespaces == nil {
-		return "*\x00" + f.selector.String()
+	namespaces, pods := "*", f.selector.String()
+	if f.namespaces != nil {
+		namespaces = strings.Join(slices.Sorted(maps.Keys(f.namespaces)), ",")
 	}
-	return strings.Join(slices.Sorted(maps.Keys(f.namespaces)), ",") + "\x00" + f.selector.String()
+	if _, selectable := f.selector.Requirements(); !selectable {
+		pods = "\x00" // A selector of no pods and one of all pods are both written as "".
+	}
+	return namespaces + "\x00" + pods
 }
 
 func setOf(names []string) map[string]bool {

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 )
@@ -57,5 +58,25 @@ func TestClassKey(t *testing.T) {
 				t.Errorf("%d classes, want %d", got, of.want)
 			}
 		})
+	}
+}
+
+// TestSelectorOfNoPods: a term without a label selector finds no pods. It shares no group
+// with a term whose empty selector finds all of them.
+func TestSelectorOfNoPods(t *testing.T) {
+	groups := NewGroups(nil)
+	group := func(selector *metav1.LabelSelector) *Group {
+		pods, err := groups.foundBy(web(), podTerm{PodAffinityTerm: &corev1.PodAffinityTerm{LabelSelector: selector}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return groups.List[groups.addTerm(api.LabelZone, pods)]
+	}
+	none, all := group(nil), group(&metav1.LabelSelector{})
+	if none.Matches(web()) {
+		t.Error("a term without a selector finds a pod")
+	}
+	if !all.Matches(web()) {
+		t.Error("a term with an empty selector does not find a pod of its namespace")
 	}
 }
