@@ -237,7 +237,8 @@ func (j *judge) judgeUnplaced(ctx context.Context, p *decide.Plan, sale []*corev
 	}
 	before := len(j.nodes)
 	j.nodes = append(j.nodes, sale...)
-	if _, err := j.awaitDaemons(ctx, j.scenario.DaemonSets, j.nodes); err != nil {
+	daemons, err := j.awaitDaemons(ctx, j.scenario.DaemonSets, j.nodes)
+	if err != nil {
 		return err
 	}
 	reasons := map[string]string{}
@@ -258,25 +259,45 @@ func (j *judge) judgeUnplaced(ctx context.Context, p *decide.Plan, sale []*corev
 		switch node := got[keyOf(pod)].node; {
 		case node == "":
 			j.out.unplaced++
-		case !j.countsSale(pod, before):
+		case !j.countsSale(pod, before) && !keepsOffDaemon(node, daemons):
 			j.differ(accepted, keyOf(pod), "no place: "+reasons[keyOf(pod)], "goes to "+describe(node, j.nodes))
 		}
 	}
 	return nil
 }
 
-// countsSale reports whether a pod's spread counts what is on sale, not all of which
-// would be bought: it wants more nodes than there were, or finds the pods that
-// DaemonSets have there.
+// countsSale reports whether a pod's constraints count what is on sale, not all of which
+// would be bought: a spread wants more nodes than there were, or a spread or an affinity
+// finds the pods that DaemonSets have there.
 func (j *judge) countsSale(p *corev1.Pod, nodes int) bool {
-	return slices.ContainsFunc(p.Spec.TopologySpreadConstraints, func(s corev1.TopologySpreadConstraint) bool {
+	spread := slices.ContainsFunc(p.Spec.TopologySpreadConstraints, func(s corev1.TopologySpreadConstraint) bool {
 		if s.TopologyKey == corev1.LabelHostname {
 			return s.MinDomains != nil && int(*s.MinDomains) > nodes
 		}
-		selector, err := metav1.LabelSelectorAsSelector(s.LabelSelector)
-		return err == nil && slices.ContainsFunc(j.scenario.DaemonSets, func(d *appsv1.DaemonSet) bool {
-			return d.Namespace == p.Namespace && selector.Matches(labels.Set(d.Spec.Template.Labels))
+		return j.findsDaemon(s.LabelSelector, func(namespace string) bool { return namespace == p.Namespace })
+	})
+	a := p.Spec.Affinity
+	return spread || a != nil && a.PodAffinity != nil && slices.ContainsFunc(a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution, func(t corev1.PodAffinityTerm) bool {
+		return j.findsDaemon(t.LabelSelector, func(namespace string) bool {
+			return namespace == p.Namespace || len(t.Namespaces) > 0 || t.NamespaceSelector != nil
 		})
+	})
+}
+
+// findsDaemon reports whether a selector finds the pods of a DaemonSet in one of the namespaces.
+func (j *judge) findsDaemon(of *metav1.LabelSelector, in func(namespace string) bool) bool {
+	selector, err := metav1.LabelSelectorAsSelector(of)
+	return err == nil && slices.ContainsFunc(j.scenario.DaemonSets, func(d *appsv1.DaemonSet) bool {
+		return in(d.Namespace) && selector.Matches(labels.Set(d.Spec.Template.Labels))
+	})
+}
+
+// keepsOffDaemon reports whether a running pod keeps the pod of a DaemonSet off the node.
+// We keep room for it on a machine all the same, since the running pod may go first.
+func keepsOffDaemon(node string, daemons []corev1.Pod) bool {
+	return slices.ContainsFunc(daemons, func(d corev1.Pod) bool {
+		v, _ := verdictOn(&d)
+		return nodeMeant(&d) == node && v.node == "" && strings.Contains(v.message, repelled)
 	})
 }
 
