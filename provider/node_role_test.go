@@ -92,8 +92,18 @@ func TestNodeRole(t *testing.T) {
 				ImportStateVerifyIdentifierAttribute: "name",
 			},
 			{
-				Config: nodeRoleConfig(name, `access_entry = "none"`), ConfigPlanChecks: plans(nodeRoleAddress, plancheck.ResourceActionUpdate),
-				Check: func(*terraform.State) error { return notAdmitted(name) },
+				Config: nodeRoleConfig(name, `
+  access_entry = "none"
+  policies     = { logs = "{\"Version\":\"2012-10-17\",\"Statement\":[{\"Effect\":\"Allow\",\"Action\":\"logs:*\",\"Resource\":\"*\"}]}" }`),
+				ConfigPlanChecks: plans(nodeRoleAddress, plancheck.ResourceActionUpdate),
+				Check:            func(*terraform.State) error { return errors.Join(notAdmitted(name), inlinePolicies(name, "logs")) },
+			},
+			{
+				// The same policy in another spelling is no change.
+				Config: nodeRoleConfig(name, `
+  access_entry = "none"
+  policies     = { logs = jsonencode({ Version = "2012-10-17", Statement = [{ Effect = "Allow", Action = "logs:*", Resource = "*" }] }) }`),
+				PlanOnly: true,
 			},
 		},
 	})

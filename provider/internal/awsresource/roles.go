@@ -24,6 +24,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/attribute"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/kubevalue"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
@@ -78,7 +79,11 @@ func RoleAttributes(pathOf string) attribute.Level {
 			Optional: true, MarkdownDescription: "Description of the role.", Validators: []validator.String{attribute.Description()},
 		},
 		"permissions_boundary": attribute.FormText("ARN of the permissions boundary of the role.", policy.PolicyARN),
-		"arn":                  attribute.ComputedARN("ARN of the role."),
+		"policies": schema.MapAttribute{
+			Optional: true, ElementType: jsontypes.NormalizedType{}, MarkdownDescription: "Inline policies of the role, as JSON by name.",
+			PlanModifiers: []planmodifier.Map{kubevalue.KeepSpelling{}},
+		},
+		"arn": attribute.ComputedARN("ARN of the role."),
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -18,7 +17,6 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/attribute"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/awsresource"
-	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/kubevalue"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
 )
 
@@ -118,11 +116,6 @@ func irsaPolicyAttributes() attribute.Level {
 		"preset_policies": schema.MapAttribute{
 			Computed: true, ElementType: jsontypes.NormalizedType{},
 			MarkdownDescription: "Inline policies that the preset adds to the role, by name.",
-		},
-		"policies": schema.MapAttribute{
-			Optional: true, ElementType: jsontypes.NormalizedType{},
-			MarkdownDescription: "Inline policies of the role, as JSON by name.",
-			PlanModifiers:       []planmodifier.Map{kubevalue.KeepSpelling{}},
 		},
 		"policy_arns": schema.SetAttribute{
 			Optional: true, ElementType: types.StringType, MarkdownDescription: "ARNs of managed policies that are attached to the role.",

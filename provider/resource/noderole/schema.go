@@ -49,10 +49,6 @@ func resourceSchema(ctx context.Context) schema.Schema {
 				"`arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore`.",
 			Validators: attribute.EachForm(policy.PolicyARN),
 		},
-		"policies": schema.MapAttribute{
-			Optional: true, ElementType: jsontypes.NormalizedType{},
-			MarkdownDescription: "Inline policies of the role, as JSON by name.",
-		},
 	}
 	for _, part := range []attribute.Level{awsresource.RoleAttributes("role and its instance profile"), attribute.Tags("the role, its instance profile and its access entry"), nodeAdmissionAttributes()} {
 		maps.Copy(level, part)
