@@ -33,7 +33,7 @@ type runner struct {
 func newBuilder(p *Problem, binding Limits, e *model.Effort) *builder {
 	known := model.New(&model.Input{
 		Snapshot: p.Snapshot, Provisioners: p.Provisioners, Pods: p.Pods, Leaving: p.Leaving, Shut: p.Shut,
-		Key: topology.NewKey(p.Snapshot).Append, Binding: binding,
+		Key: topology.NewKey(p.Snapshot).Append, Binding: binding, NodeCost: p.NodeCost,
 	}, e)
 	b := &builder{
 		Assignment: &Assignment{Problem: p, refusals: known.Refusals, Market: newMarket(&known.Supply, p)},

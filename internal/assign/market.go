@@ -27,10 +27,9 @@ func (s *Market) Tiers() [][]*model.Pool {
 // onto machines.
 type Market struct {
 	*model.Supply
-	State    *topology.State
-	NodeCost offer.Price // of a machine beyond its price
-	without  []Heuristic
-	few      bool // so few classes that a look at all offerings is the quicker way
+	State   *topology.State
+	without []Heuristic
+	few     bool // so few classes that a look at all offerings is the quicker way
 
 	held   map[string]model.Bitset // offerings, see holding
 	Key    []byte                  // scratch
@@ -39,7 +38,7 @@ type Market struct {
 }
 
 func newMarket(s *model.Supply, p *Problem) *Market {
-	return &Market{Supply: s, NodeCost: p.NodeCost, without: p.Without, held: map[string]model.Bitset{}}
+	return &Market{Supply: s, without: p.Without, held: map[string]model.Bitset{}}
 }
 
 // Uses reports whether a heuristic has not been left out.

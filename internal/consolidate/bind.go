@@ -23,13 +23,12 @@ const choiceShare = 10
 // Bind leaves of the machines' candidates those of the planned capacity type that cost
 // no more than the planned one and a tenth of its share of the saving. A spot node is
 // replaced by spot only where enough types could serve, which are then all offered: so
-// chasing prices does not end in the pool that is interrupted most. The price is that of
-// the nodes together, nodes is how many they are, and spot says whether there is a spot
-// node among them.
-func Bind(machines []pack.Machine, price, nodeCost offer.Price, nodes int, spot bool) Bound {
-	saving := price + nodeCost*offer.Price(nodes)
+// chasing prices does not end in the pool that is interrupted most. The cost is that of
+// the nodes together, and spot says whether there is a spot node among them.
+func Bind(machines []pack.Machine, cost offer.Price, spot bool) Bound {
+	saving := cost
 	for i := range machines {
-		saving -= machines[i].Candidates[0].Price + nodeCost
+		saving -= machines[i].Cost
 	}
 	out := Bound{saving: saving, possible: saving > 0}
 	if !out.possible || len(machines) == 0 {

@@ -23,8 +23,8 @@ func TestBindKeepsWhatIsNeeded(t *testing.T) {
 		"what is demanded is dear":   {[]offer.Candidate{cheap, dear}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			machines := []pack.Machine{{Candidates: []offer.Candidate{cheap, near, dear}, Needed: c.needed}}
-			bound := Bind(machines, 200_000, 0, 1, false)
+			machines := []pack.Machine{{Cost: cheap.Price, Candidates: []offer.Candidate{cheap, near, dear}, Needed: c.needed}}
+			bound := Bind(machines, 200_000, false)
 			if _, possible := bound.Saving(); possible != c.want {
 				t.Errorf("possible: %t", possible)
 			}

@@ -37,6 +37,8 @@ type Problem struct {
 type Source struct {
 	Node  *cluster.Node
 	Price offer.Price
+	// Cost is what is saved when it goes: the price, and what a node costs beyond its price.
+	Cost offer.Price
 	// Moves are the pods that would come back elsewhere, in the order of the snapshot.
 	Moves []Move
 	// Settled is since when nothing has come to the node that stays there.
@@ -169,7 +171,7 @@ func later(a, b time.Time) time.Time {
 // costs less to move its pods.
 func (p *Problem) sooner(node string, than *Source) bool {
 	other := p.source(node)
-	return other != nil && float64(other.cost())*float64(than.Price) < float64(than.cost())*float64(other.Price)
+	return other != nil && float64(other.evictions())*float64(than.Price) < float64(than.evictions())*float64(other.Price)
 }
 
 // perNode is what a step saves for each node that goes: budgets count nodes. On the timeline
@@ -199,8 +201,8 @@ func (p *Problem) source(name string) *Source {
 	return &p.Sources[i]
 }
 
-// cost of evicting all of the pods.
-func (s *Source) cost() offer.Price {
+// evictions is the cost of evicting all of the pods.
+func (s *Source) evictions() offer.Price {
 	var out offer.Price
 	for i := range s.Moves {
 		out += s.Moves[i].Cost

@@ -49,7 +49,7 @@ func newSolver(p *Problem) *solver {
 // worth is how many times over the source would have paid for its evictions within its
 // horizon.
 func (s *solver) worth(src *Source) float64 {
-	return float64(src.Price) * s.horizon([]*Source{src}).Hours() / float64(1+src.cost())
+	return float64(src.Price) * s.horizon([]*Source{src}).Hours() / float64(1+src.evictions())
 }
 
 // empty finds nodes whose pods all fit on nodes that stay, and has a packing confirm it. A
@@ -134,7 +134,7 @@ func (s *solver) confirm(proposed []*Source, tries int) (left int) {
 	}
 	by := map[string]*Step{}
 	for _, src := range proposed {
-		by[src.Node.Name] = &Step{Nodes: []string{src.Node.Name}, Saving: src.Price + s.Base.NodeCost, Cost: src.cost()}
+		by[src.Node.Name] = &Step{Nodes: []string{src.Node.Name}, Saving: src.Cost, Cost: src.evictions()}
 	}
 	for i := range demands {
 		if st := by[demands[i].From]; st != nil {
@@ -288,11 +288,11 @@ func (s *solver) unpaid() map[string]string {
 	return out
 }
 
-// total adds prices up.
-func total(sources []*Source) (price, cost offer.Price) {
+// total adds costs up.
+func total(sources []*Source) (cost, evictions offer.Price) {
 	for _, src := range sources {
-		price += src.Price
-		cost += src.cost()
+		cost += src.Cost
+		evictions += src.evictions()
 	}
-	return price, cost
+	return cost, evictions
 }

@@ -166,7 +166,7 @@ func (l *landings) price(left []*cluster.Pod) offer.Price {
 	}
 	var sum offer.Price
 	for _, m := range pack.Solve(&p).Machines {
-		sum += m.Candidates[0].Price + p.NodeCost
+		sum += m.Cost
 	}
 	return sum
 }

@@ -192,7 +192,7 @@ func (r *replacer) wasteful() []*Source {
 			r.refuse(name, "its pods use what it costs")
 			continue
 		}
-		waste[src] = float64(src.Price-value) * r.horizon([]*Source{src}).Hours() / float64(1+src.cost())
+		waste[src] = float64(src.Price-value) * r.horizon([]*Source{src}).Hours() / float64(1+src.evictions())
 		out = append(out, src)
 	}
 	slices.SortStableFunc(out, func(a, b *Source) int {
@@ -249,14 +249,14 @@ func (r *replacer) try(group []*Source) *Step {
 		}
 		st.Places = append(st.Places, Place{p.Pods[i].Pod.PodKey, p.Pods[i].From, at.Node})
 	}
-	price, cost := total(group)
+	cost, evictions := total(group)
 	spot := slices.ContainsFunc(group, func(src *Source) bool { return src.Node.Labels[api.LabelCapacityType] == api.CapacitySpot })
-	bound := Bind(layout.Machines, price, p.NodeCost, len(group), spot)
+	bound := Bind(layout.Machines, cost, spot)
 	saving, ok := bound.Saving()
 	if !ok {
 		return nil
 	}
-	st.Machines, st.Saving, st.Cost = bound.Machines, saving, cost
+	st.Machines, st.Saving, st.Cost = bound.Machines, saving, evictions
 	for i := range st.Machines {
 		st.Cost += offer.Price(float64(st.Machines[i].Candidates[0].Price) * overlap.Hours())
 	}

@@ -69,8 +69,8 @@ type consolidator struct {
 	busy    map[string]bool
 	changed map[string]time.Time
 	trials  int
-	// planned are the saving and the source price of the steps that go.
-	saving, price offer.Price
+	// saving and cost are those of the steps that go, and of their nodes.
+	saving, cost offer.Price
 	spot          bool
 	going         []string
 }
@@ -152,7 +152,7 @@ func (c *consolidator) sources(nodes []*retire.Node) []consolidate.Source {
 		case hold.Why != "":
 			c.stay(n.Name, hold)
 		default:
-			out = append(out, consolidate.Source{Node: n.Node, Price: price, Moves: costs.moves(n), Settled: n.Settled(), Together: c.budgets.Together(finding)})
+			out = append(out, consolidate.Source{Node: n.Node, Price: price, Cost: price + c.in.Settings.nodeCost(), Moves: costs.moves(n), Settled: n.Settled(), Together: c.budgets.Together(finding)})
 		}
 	}
 	return out
@@ -264,13 +264,13 @@ func (c *consolidator) try(steps []consolidate.Step, these []int) {
 // where it does.
 func (c *consolidator) verified(steps []consolidate.Step, these []int) string {
 	var nodes []string
-	saving, price, spot := c.saving, c.price, c.spot
+	saving, cost, spot := c.saving, c.cost, c.spot
 	for _, i := range these {
 		st := &steps[i]
 		nodes = append(nodes, st.Nodes...)
 		saving += st.Saving
 		for _, name := range st.Nodes {
-			price += c.priceOf(c.nodes[name])
+			cost += c.priceOf(c.nodes[name]) + c.in.Settings.nodeCost()
 			spot = spot || c.nodes[name].Labels[api.LabelCapacityType] == api.CapacitySpot
 		}
 		for _, at := range st.Places {
@@ -283,7 +283,7 @@ func (c *consolidator) verified(steps []consolidate.Step, these []int) string {
 		c.leaving[name] = true
 	}
 	next := c.pack()
-	bound := consolidate.Bind(next.layout.Machines, price, c.in.Settings.nodeCost(), len(c.going)+len(nodes), spot)
+	bound := consolidate.Bind(next.layout.Machines, cost, spot)
 	why := c.fault(next, steps, these)
 	if kept, ok := bound.Saving(); why == "" && (!ok || kept < saving/2) {
 		why = "what would have to be bought costs too much"
@@ -295,7 +295,7 @@ func (c *consolidator) verified(steps []consolidate.Step, these []int) string {
 		return why
 	}
 	next.layout.Machines = bound.Machines
-	c.now, c.saving, c.price, c.spot = next, saving, price, spot
+	c.now, c.saving, c.cost, c.spot = next, saving, cost, spot
 	c.going = append(c.going, nodes...)
 	return ""
 }

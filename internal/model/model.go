@@ -28,6 +28,8 @@ type Input struct {
 	Key func(b []byte, t *cluster.Template, needs match.Needs) []byte
 	// Binding are the limits, by Provisioner, that the solution must keep.
 	Binding []amount.List
+	// NodeCost is the cost of a machine beyond its price.
+	NodeCost offer.Price
 }
 
 // Provisioner is a Provisioner with what it may buy.
@@ -77,7 +79,7 @@ func New(in *Input, e *Effort) *Model {
 	m.Classes, m.Refusals = f.classes, f.refusals
 	m.measure()
 	m.addDaemons(in.Snapshot.DaemonSets)
-	m.list(m.Classes)
+	m.list(m.Classes, in.NodeCost)
 	m.addNodes(in)
 	e.Others()
 	m.chargeDaemons()

@@ -42,8 +42,9 @@ type Supply struct {
 type Offering struct {
 	*Shape
 	Offer *offer.Offering
-	Price int64
-	Place int // index of offer.Index.Places
+	Price int64 // what is paid
+	Cost  int64 // what plans minimise: the price, and what a machine costs beyond it
+	Place int   // index of offer.Index.Places
 	// LabelChoice is what labels that the Provisioner leaves open are limited to on its
 	// machines; LabelChoiceIndex numbers those of a pool.
 	LabelChoice      match.Requirements
@@ -124,7 +125,7 @@ func (p *Pool) most() amount.List {
 }
 
 // list lists what the pools sell and the classes can use.
-func (m *Supply) list(classes []*Class) {
+func (m *Supply) list(classes []*Class, nodeCost offer.Price) {
 	demands := demandsOf(classes)
 	for _, p := range m.Pools {
 		p.Offerings[0] = len(m.Offerings)
@@ -141,7 +142,9 @@ func (m *Supply) list(classes []*Class) {
 	}
 	m.Special = NewBitset(len(m.Offerings))
 	for k := range m.Offerings {
-		if m.Offerings[k].Special {
+		o := &m.Offerings[k]
+		o.Cost = o.Price + int64(nodeCost)
+		if o.Special {
 			m.Special.Add(k)
 		}
 	}

@@ -80,7 +80,7 @@ func spend(t *testing.T, p *assign.Problem, without ...assign.Heuristic) int64 {
 	l := Solve(&of)
 	sum := int64(0)
 	for i := range l.Machines {
-		sum += int64(l.Machines[i].Candidates[0].Price + p.NodeCost)
+		sum += int64(l.Machines[i].Cost)
 	}
 	for i := range l.Places {
 		if !l.Places[i].Placed() {

@@ -7,6 +7,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
 // rendering states an assignment as a layout.
@@ -100,7 +101,7 @@ func (s rendering) podsOf(m *assign.Machine, group int) int64 {
 
 func (s rendering) render(m *assign.Machine, r *ranker) Machine {
 	col := &s.Offerings[m.Offering]
-	out := Machine{Provisioner: m.Pool.Number, Labels: s.labels(m)}
+	out := Machine{Provisioner: m.Pool.Number, Cost: offer.Price(col.Cost), Labels: s.labels(m)}
 	used := slices.Clone(m.Used)
 	for _, i := range col.DaemonSets {
 		model.AddTimes(used, s.DaemonSets[i].Need, 1)

@@ -32,6 +32,9 @@ type Machine struct {
 	Provisioner int // index of Problem.Provisioners
 	// Pods are indices of Problem.Pods, ascending.
 	Pods []int
+	// Cost is what the plan minimises: the price of the first candidate, and what a machine
+	// costs beyond its price.
+	Cost offer.Price
 	// Candidates may serve it, best first.
 	Candidates []offer.Candidate
 	// Needed are those of the candidates without which the Provisioner's minValues are not met.

@@ -140,7 +140,7 @@ func (s *Placer) pricesOf(d *price.Demand) price.Prices {
 	for k := range offerings {
 		offerings[k] = k
 	}
-	return price.New(s.Supply, offerings, int64(s.NodeCost)).Price(d)
+	return price.New(s.Supply, offerings).Price(d)
 }
 
 // exceedsNodes reports whether the classes need more of something than all nodes

@@ -47,7 +47,7 @@ func TestPrice(t *testing.T) {
 	m := sold(t)
 	d := NewDemand(len(m.Space.Names))
 	d.Add([]int64{1000, 3, 0}, 8) // three quarters of a machine of either type hold no more
-	found := New(&m.Supply, []int{0, 1}, 0).Price(d)
+	found := New(&m.Supply, []int{0, 1}).Price(d)
 	for k, want := range []float64{100, 160} {
 		value := float64(found.Dual[0]*float64(m.Offerings[k].Room[0])) + float64(found.Dual[1]*float64(d.Usable(m.Offerings[k].Room[1], 1)))
 		if value > want*(1+1e-9) {

@@ -41,19 +41,26 @@ type Prices struct {
 }
 
 // New prices offerings, of which those of a pool are sorted by price.
-func New(s *model.Supply, offerings []int, nodeCost int64) *Pricing {
+func New(s *model.Supply, offerings []int) *Pricing {
 	p := &Pricing{supply: s, offerings: offerings, cost: make([]float64, len(offerings))}
 	p.Prices = Prices{offerings: offerings, Dual: make([]float64, len(s.Space.Names)), PerUnit: make([]float64, len(offerings)), Order: make([]int, len(offerings))}
 	seen := model.NewBitset(len(s.Shapes))
 	for j, k := range offerings {
 		o := &s.Offerings[k]
-		p.cost[j], p.Order[j] = float64(o.Price+nodeCost), j
+		p.cost[j], p.Order[j] = float64(o.Cost), j
 		if !seen.Has(o.Number) { // others have the same room for more
 			seen.Add(o.Number)
 			p.first = append(p.first, j)
 		}
 	}
 	return p
+}
+
+// Surcharge makes each offering cost so much more. No demand may have been priced yet.
+func (p *Pricing) Surcharge(more int64) {
+	for j := range p.cost {
+		p.cost[j] += float64(more)
+	}
 }
 
 // Price prices a demand.

@@ -36,7 +36,7 @@ func (b *bought) buy(m *assign.Machine, times int64) int64 {
 	for _, it := range m.Items {
 		b.left[it.Group.Index] -= it.N * times
 	}
-	b.cost += times * b.of.costOf(m)
+	b.cost += times * o.Cost
 	for range times {
 		b.machines = append(b.machines, m)
 	}
@@ -106,7 +106,7 @@ func (b *bought) enlargeOne(at int, l *assign.PodGroup) bool {
 	}
 	m.Add(l, n, residual)
 	b.left[l.Index] -= n
-	b.cost += r.Offerings[m.Offering].Price - r.Offerings[before].Price
+	b.cost += r.Offerings[m.Offering].Cost - r.Offerings[before].Cost
 	b.machines[at] = m
 	return true
 }

@@ -170,9 +170,9 @@ func fewMachines(r *request) *bought {
 	for _, k := range r.candidates {
 		more = max(more, r.Offerings[k].Price)
 	}
-	out := nothingBought(r.withNodeCost(more))
+	out := nothingBought(r.surcharged(more))
 	buyGreedily(out.of, out, r.inOrder(false), byBalance)
-	out.of, out.cost = r, out.cost-more*int64(len(out.machines))
+	out.of = r
 	return out
 }
 

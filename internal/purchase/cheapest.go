@@ -63,10 +63,10 @@ func distinctMasks(options []*model.Options) []model.Bitset {
 }
 
 // kindsOf states offerings, each of which holds the items whose masks have it.
-func (s *buyer) kindsOf(offerings []int, masks []model.Bitset, nodeCost int64) []colgen.MachineKind {
+func (s *buyer) kindsOf(offerings []int, masks []model.Bitset) []colgen.MachineKind {
 	out := make([]colgen.MachineKind, len(offerings))
 	for j, k := range offerings {
-		out[j] = colgen.MachineKind{Room: s.Offerings[k].Room, Cost: s.Offerings[k].Price + nodeCost}
+		out[j] = colgen.MachineKind{Room: s.Offerings[k].Room, Cost: s.Offerings[k].Cost}
 		for i, m := range masks {
 			if m.Has(k) {
 				out[j].Items = append(out[j].Items, i)

@@ -68,7 +68,7 @@ func (r *request) sizes(l *assign.PodGroup, items int64) []size {
 	for _, k := range r.candidates {
 		r.Reset(empty, k)
 		if n, _ := r.Admit(empty, l, items); n > 0 {
-			all = append(all, size{offering: k, holds: n, cost: r.costOf(empty)})
+			all = append(all, size{offering: k, holds: n, cost: r.Offerings[k].Cost})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b size) int { return cmp.Compare(a.cost, b.cost) })

@@ -173,7 +173,7 @@ func (r *request) kinds(limits limitRows) []colgen.MachineKind {
 	for i, l := range r.asked {
 		masks[i] = l.Mask
 	}
-	out := r.kindsOf(r.candidates, masks, r.nodeCost)
+	out := r.kindsOf(r.candidates, masks)
 	for j, k := range r.candidates {
 		for _, row := range limits {
 			n := int64(0)
@@ -217,7 +217,7 @@ func (l limitRows) left(of assign.RemainingLimits) []int64 {
 func (r *request) leave() float64 {
 	most := int64(0)
 	for _, k := range r.candidates {
-		most = max(most, r.Offerings[k].Price+r.nodeCost)
+		most = max(most, r.Offerings[k].Cost)
 	}
 	return float64(most)
 }

@@ -42,7 +42,7 @@ func (r *request) prune() {
 			offerings = append(offerings, k)
 		}
 	}
-	r.candidates, r.pricing = offerings, price.New(r.Supply, offerings, r.nodeCost)
+	r.candidates, r.pricing = offerings, price.New(r.Supply, offerings)
 }
 
 // nearly reports whether offering i has nearly as much room as j and can be had for the same.

@@ -60,13 +60,13 @@ type request struct {
 	candidates []int                  // one of each group of offerings that no pod group tells apart
 	masks      []model.Bitset         // distinct sets of offerings that pod groups allow
 	maskOf     []int                  // by pod group
-	nodeCost   int64                  // what a machine is taken to cost beyond its price
+	surcharge  int64                  // what each machine is taken to cost more than it does
 	pricing    *price.Pricing         // of the candidates
 	nodes      []*held                // what is on them is asked for, too, and may stay there
 }
 
 func newRequest(s *buyer, groups []*assign.PodGroup, pools []*model.Pool, limits assign.RemainingLimits) *request {
-	r := &request{buyer: s, pools: pools, limits: limits, nodeCost: int64(s.NodeCost)}
+	r := &request{buyer: s, pools: pools, limits: limits}
 	var options []*model.Options
 	for _, l := range groups {
 		if l.N > 0 && slices.ContainsFunc(pools, func(p *model.Pool) bool { return model.AnyIn(l.Mask, p.Offerings) }) {
@@ -77,7 +77,7 @@ func newRequest(s *buyer, groups []*assign.PodGroup, pools []*model.Pool, limits
 	r.limited = slices.ContainsFunc(pools, func(p *model.Pool) bool { return limits[p.Number] != nil }) && !r.lower()
 	r.order = r.inOrder(r.limited)
 	r.candidates = s.cheapest(options, pools, limits)
-	r.pricing = price.New(s.Supply, r.candidates, r.nodeCost)
+	r.pricing = price.New(s.Supply, r.candidates)
 	r.groupByMask()
 	r.prune()
 	return r
@@ -124,11 +124,11 @@ func (r *request) groupByMask() {
 	}
 }
 
-// withNodeCost returns the request if each machine costs so much more.
-func (r *request) withNodeCost(more int64) *request {
+// surcharged returns the request if each machine is taken to cost so much more.
+func (r *request) surcharged(more int64) *request {
 	out := *r
-	out.nodeCost += more
-	out.pricing = price.New(r.Supply, r.candidates, out.nodeCost)
+	out.surcharge, out.pricing = more, price.New(r.Supply, r.candidates)
+	out.pricing.Surcharge(more)
 	return &out
 }
 
@@ -141,5 +141,5 @@ func (r *request) counts() []int64 {
 	return out
 }
 
-// costOf is the price of a machine with the cost of having it.
-func (r *request) costOf(m *assign.Machine) int64 { return r.Offerings[m.Offering].Price + r.nodeCost }
+// costOf is what a machine is taken to cost.
+func (r *request) costOf(m *assign.Machine) int64 { return r.Offerings[m.Offering].Cost + r.surcharge }

@@ -82,7 +82,7 @@ func newSearchProblem(b *bought, d duals) *searchProblem {
 	}
 	for _, k := range p.offerings {
 		of := &r.Offerings[k]
-		o := buy.Offering{Room: of.Room, Cost: of.Price + r.nodeCost, Limit: -1}
+		o := buy.Offering{Room: of.Room, Cost: of.Cost, Limit: -1}
 		if r.limits[of.Pool] != nil {
 			o.Limit, o.Uses = of.Pool, of.Capacity
 		}
@@ -206,7 +206,7 @@ func (p *searchProblem) carriedOut(b *bought, machines []buy.Machine) *bought {
 			m.Add(l, part.N, residual)
 		}
 		out.limits.Spend(&p.request.Offerings[m.Offering], 1)
-		out.cost += p.costOf(m)
+		out.cost += p.request.Offerings[m.Offering].Cost
 		out.machines = append(out.machines, m)
 	}
 	return out
