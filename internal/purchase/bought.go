@@ -96,14 +96,16 @@ func (b *bought) enlarge() {
 // enlargeOne moves a machine to the cheapest offering that also holds items of the pod group,
 // puts as many of them there as that takes, and reports whether there is one.
 func (b *bought) enlargeOne(at int, l *assign.PodGroup) bool {
-	r, m := b.of, b.machines[at].Clone()
+	r, m := b.of, b.machines[at]
 	before := m.Offering
 	b.limits.Spend(&r.Offerings[before], -1)
-	n, residual := b.largerFor(m, l)
-	b.limits.Spend(&r.Offerings[m.Offering], 1)
+	k, n, residual := b.largerFor(m, l)
+	b.limits.Spend(&r.Offerings[k], 1)
 	if n == 0 {
 		return false
 	}
+	m = m.Clone()
+	m.Offering = k
 	m.Add(l, n, residual)
 	b.left[l.Index] -= n
 	b.cost += r.Offerings[m.Offering].Cost - r.Offerings[before].Cost
@@ -111,25 +113,28 @@ func (b *bought) enlargeOne(at int, l *assign.PodGroup) bool {
 	return true
 }
 
-// largerFor moves a machine that is not counted towards limits to the cheapest offering that
-// also takes items of the pod group, and returns how many it takes; 0 where there is none.
-func (b *bought) largerFor(m *assign.Machine, l *assign.PodGroup) (n int64, residual int) {
+// largerFor returns the cheapest offering that has room for the content of a machine, which is
+// not counted towards limits, and for items of the pod group, and how many it takes; 0 of them
+// on the machine's own offering where there is none.
+func (b *bought) largerFor(m *assign.Machine, l *assign.PodGroup) (offering int, n int64, residual int) {
 	r, before := b.of, m.Offering
 	if !m.Mask.Meets(l.Mask) || len(l.Parts) == 1 && !r.Followed(m, l.Parts[0].Class) {
-		return 0, 0
+		return before, 0, 0
 	}
-	need := slices.Clone(m.Used)
+	larger, need := *m, slices.Clone(m.Used)
 	model.AddTimes(need, l.Need, 1)
-	for k := range l.Mask.Within(m.Pool.Offerings) { // sorted by price
+	r.Roomy = append(r.Roomy[:0], m.Mask...)
+	r.Roomy.Keep(l.Mask)
+	r.KeepRoomy(r.Roomy, need)
+	for k := range r.Roomy.Within(m.Pool.Offerings) { // sorted by price
 		o := &r.Offerings[k]
-		if !m.Mask.Has(k) || !model.Fits(need, o.Room) || !b.affords(o) || !r.LeavesChoice(m.Residual, o) || !r.SameDaemons(k, before) {
+		if !b.affords(o) || !r.LeavesChoice(m.Residual, o) || !r.SameDaemons(k, before) {
 			continue
 		}
-		m.Offering = k
-		if n, residual = r.Admit(m, l, b.left[l.Index]); n > 0 {
-			return n, residual
+		larger.Offering = k
+		if n, residual = r.Admit(&larger, l, b.left[l.Index]); n > 0 {
+			return k, n, residual
 		}
 	}
-	m.Offering = before
-	return 0, 0
+	return before, 0, 0
 }
