@@ -24,6 +24,8 @@ const (
 	conditionConsolidation = "ConsolidationSupported"
 	// conditionPrices is there while on-demand prices are not the published ones.
 	conditionPrices = "PricesEstimated"
+	// conditionStock is there while instance types or spot prices cannot be read.
+	conditionStock = "StockOutdated"
 )
 
 // The reasons of the others.
@@ -87,25 +89,34 @@ func (a *Agent) provisionerStatus(v *view.View, p *view.Provisioner) api.Provisi
 	}
 	meta.SetStatusCondition(&status.Conditions, ready)
 	setWarnings(&status.Conditions, p.Findings, p.Raw.Generation)
-	setPricesCondition(p, &status.Conditions)
+	setMarketConditions(p, &status.Conditions)
 	setQuotaCondition(p, a.buyer.Quotas(p.Raw.Name, v.Now), &status.Conditions)
 	meta.RemoveStatusCondition(&status.Conditions, conditionConsolidation)
 	return status
 }
 
-// setPricesCondition says where choices are made by prices that were not published
-// for the region, or not lately.
-func setPricesCondition(p *view.Provisioner, conditions *[]metav1.Condition) {
-	if p.Market.Estimate == "" {
-		meta.RemoveStatusCondition(conditions, conditionPrices)
+// setMarketConditions say what of the market the cloud did not tell, or not lately.
+func setMarketConditions(p *view.Provisioner, conditions *[]metav1.Condition) {
+	prices := p.Market.Estimate
+	if prices != "" {
+		prices = "on-demand prices are those that this release was built with: " + prices
+	}
+	setFailure(p, conditions, conditionPrices, obstacle{reasonEmbeddedPrices, prices})
+	setFailure(p, conditions, conditionStock, obstacle{p.Market.FaultReason, p.Market.Fault})
+}
+
+// setFailure keeps a condition as it was first written, for as long as there is a failure with its reason:
+// each failure has a request id of its own, and writing that would be a change, and the next turn.
+func setFailure(p *view.Provisioner, conditions *[]metav1.Condition, kind string, failure obstacle) {
+	if failure.message == "" {
+		meta.RemoveStatusCondition(conditions, kind)
 		return
 	}
-	if meta.IsStatusConditionTrue(*conditions, conditionPrices) {
-		return // each failure has a request id of its own: writing that would be a change, and the next turn
+	if was := meta.FindStatusCondition(*conditions, kind); was != nil && was.Reason == failure.reason {
+		return
 	}
 	meta.SetStatusCondition(conditions, metav1.Condition{
-		Type: conditionPrices, Status: metav1.ConditionTrue, Reason: reasonEmbeddedPrices, ObservedGeneration: p.Raw.Generation,
-		Message: "on-demand prices are those that this release was built with: " + p.Market.Estimate,
+		Type: kind, Status: metav1.ConditionTrue, Reason: failure.reason, ObservedGeneration: p.Raw.Generation, Message: failure.message,
 	})
 }
 

@@ -227,18 +227,31 @@ func TestUnreadableMarketDoesNotSpin(t *testing.T) {
 	})
 }
 
-// Prices that are estimates are said to be, once, until they are published ones.
-func TestPricesCondition(t *testing.T) {
+// What the cloud did not tell is said once for each reason, until it does.
+func TestMarketConditions(t *testing.T) {
 	p := &view.Provisioner{Raw: testProvisioner("default")}
 	var conditions []metav1.Condition
-	for i, c := range []struct{ estimate, want string }{
-		{"", ""}, {"no route, request 1", "request 1"}, {"no route, request 2", "request 1"}, {"", ""},
+	said := func(kind string) string {
+		if found := meta.FindStatusCondition(conditions, kind); found != nil {
+			return found.Reason + ": " + found.Message
+		}
+		return ""
+	}
+	for i, c := range []struct{ estimate, reason, fault, prices, stock string }{
+		{},
+		{estimate: "no route, request 1", prices: "no route, request 1"},
+		{estimate: "no route, request 2", reason: "SpotPricesUnknown", fault: "denied, request 3", prices: "no route, request 1", stock: "SpotPricesUnknown: denied, request 3"},
+		{reason: "SpotPricesUnknown", fault: "denied, request 4", stock: "SpotPricesUnknown: denied, request 3"},
+		{reason: "SpotPricesOutdated", fault: "denied, request 5", stock: "SpotPricesOutdated: denied, request 5"},
+		{},
 	} {
-		p.Market.Estimate = c.estimate
-		setPricesCondition(p, &conditions)
-		found := meta.FindStatusCondition(conditions, conditionPrices)
-		if (found != nil) != (c.want != "") || found != nil && !strings.Contains(found.Message, c.want) {
-			t.Errorf("step %d: %+v, want %q", i, found, c.want)
+		p.Market.Estimate, p.Market.FaultReason, p.Market.Fault = c.estimate, c.reason, c.fault
+		setMarketConditions(p, &conditions)
+		if got := said(conditionPrices); (got == "") != (c.prices == "") || !strings.Contains(got, c.prices) {
+			t.Errorf("step %d: %s is %q, want %q", i, conditionPrices, got, c.prices)
+		}
+		if got := said(conditionStock); got != c.stock {
+			t.Errorf("step %d: %s is %q, want %q", i, conditionStock, got, c.stock)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package aws
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
@@ -18,11 +19,24 @@ import (
 func ReadCatalogue(ctx context.Context, cfg awssdk.Config) (*offer.Catalogue, error) {
 	s := stock.New(client.NewEC2(cfg, func(o *ec2.Options) { o.Retryer = retry.NewStandard(client.Retries) }), cfg, true, time.Now)
 	s.ReadPrices(ctx)
-	return s.Get(ctx)
+	return all(ctx, s)
 }
 
 // Catalogue returns the instance types that the region sells, with prices and zones.
-func (c *Cloud) Catalogue(ctx context.Context) (*offer.Catalogue, error) { return c.stock.Get(ctx) }
+func (c *Cloud) Catalogue(ctx context.Context) (*offer.Catalogue, error) { return all(ctx, c.stock) }
+
+// all returns a catalogue for people, who take what is not in it for what is not sold. If it lacks
+// something, that is an error.
+func all(ctx context.Context, s *stock.Stock) (*offer.Catalogue, error) {
+	catalogue, err := s.Get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if _, fault := s.Fault(); fault != "" {
+		return nil, errors.New(fault)
+	}
+	return catalogue, nil
+}
 
 // ReadPrices reads on-demand prices and waits for them, if they have not been read yet.
 // Without it, they are read in the background. Prices that cannot be read stay estimates.

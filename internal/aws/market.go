@@ -50,6 +50,7 @@ func (c *Cloud) Market(ctx context.Context, p *api.Provisioner, profile *api.Nod
 		return offer.Market{}, fmt.Errorf("read the market of %s: %w", p.Name, err)
 	}
 	market.Estimate = c.stock.Estimate()
+	market.FaultReason, market.Fault = c.stock.Fault()
 	known := c.markets.of(p.Name, c.marketKey(p, r), catalogue, func() []offer.InstanceType {
 		return c.types(catalogue, r, p.Spec.KubeletConfiguration)
 	})

@@ -1,9 +1,15 @@
 package aws
 
 import (
+	"context"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/smithy-go"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
@@ -35,6 +41,55 @@ func TestSpotPricesFollowTheHistory(t *testing.T) {
 	if got := price(t, f.market(t, nil), "m5.large", api.CapacityOnDemand); got != 107_000 {
 		t.Errorf("on-demand price = %d, want it unchanged", got)
 	}
+}
+
+// A role that may not read spot prices buys on-demand machines, and says why it buys no spot machines.
+// Once it may, it buys both. If it loses the permission again, the prices that are known stay.
+func TestSpotPricesThatAreRefused(t *testing.T) {
+	f := start(t)
+	allowed, read := atomic.Bool{}, f.reads.SpotPrices
+	f.reads.SpotPrices = func(ctx context.Context, in *ec2.DescribeSpotPriceHistoryInput, o ...func(*ec2.Options)) (*ec2.DescribeSpotPriceHistoryOutput, error) {
+		if !allowed.Load() {
+			return nil, &smithy.GenericAPIError{Code: "UnauthorizedOperation", Message: "ec2:DescribeSpotPriceHistory"}
+		}
+		return read(ctx, in, o...)
+	}
+	sold := func(m offer.Market) bool {
+		return slices.ContainsFunc(find(t, m, "m5.large").Offerings, func(o offer.Offering) bool { return o.CapacityType == api.CapacitySpot })
+	}
+	m := f.market(t, nil)
+	if price(t, m, "m5.large", api.CapacityOnDemand) == 0 || sold(m) {
+		t.Errorf("offerings = %+v, want those on demand", find(t, m, "m5.large").Offerings)
+	}
+	if m.FaultReason != "SpotPricesUnknown" || !strings.Contains(m.Fault, "ec2:DescribeSpotPriceHistory") {
+		t.Errorf("fault = %q, %q", m.FaultReason, m.Fault)
+	}
+	if _, err := f.Catalogue(t.Context()); err == nil || !strings.Contains(err.Error(), "ec2:DescribeSpotPriceHistory") {
+		t.Errorf("a catalogue without spot prices is printed, error = %v", err)
+	}
+	allowed.Store(true)
+	f.clock.Advance(time.Minute)
+	eventually(t, "spot offerings", func() bool { m := f.market(t, nil); return m.Fault == "" && sold(m) })
+	allowed.Store(false)
+	f.clock.Advance(2 * time.Hour)
+	eventually(t, "word of old prices", func() bool { return f.market(t, nil).FaultReason == "SpotPricesOutdated" })
+	if !sold(f.market(t, nil)) {
+		t.Error("spot offerings are gone, although their prices were known")
+	}
+}
+
+// Instance types stay on sale if they cannot be read again, and that is said.
+func TestInstanceTypesThatAreRefusedLater(t *testing.T) {
+	f := start(t)
+	f.market(t, nil)
+	f.reads.Offerings = func(context.Context, *ec2.DescribeInstanceTypeOfferingsInput, ...func(*ec2.Options)) (*ec2.DescribeInstanceTypeOfferingsOutput, error) {
+		return nil, &smithy.GenericAPIError{Code: "UnauthorizedOperation", Message: "ec2:DescribeInstanceTypeOfferings"}
+	}
+	f.clock.Advance(13 * time.Hour)
+	eventually(t, "word of old instance types", func() bool {
+		m := f.market(t, nil)
+		return price(t, m, "m5.large", api.CapacityOnDemand) > 0 && m.FaultReason == "InstanceTypesOutdated" && strings.Contains(m.Fault, "ec2:DescribeInstanceTypeOfferings")
+	})
 }
 
 // New instance types are found when somebody asks for them by name, without a

@@ -115,12 +115,29 @@ func (s *Stock) Estimate() string {
 	return "the price list has not been read yet"
 }
 
+// Fault says why spot prices or instance types are not known as they are now, with the reason of
+// a condition. Both are empty if the last reads succeeded.
+func (s *Stock) Fault() (reason, message string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.hardware.err != nil:
+		return "InstanceTypesOutdated", fmt.Sprintf("instance types and their zones are those of %s: %s", s.hardware.at.UTC().Format(time.RFC3339), s.hardware.err)
+	case s.spot.err != nil && s.spot.at.IsZero():
+		return "SpotPricesUnknown", fmt.Sprintf("spot capacity is not bought, because its prices are not known: %s", s.spot.err)
+	case s.spot.err != nil:
+		return "SpotPricesOutdated", fmt.Sprintf("spot prices are those of %s: %s", s.spot.at.UTC().Format(time.RFC3339), s.spot.err)
+	}
+	return "", ""
+}
+
 // lacksLocked reports whether no zone of the region is known to sell an instance type.
 func (s *Stock) lacksLocked(instanceType string) bool {
 	return len(s.hardware.value.zones[instanceType]) == 0
 }
 
-// firstRead reads everything without which nothing can be bought.
+// firstRead reads the instance types, without which nothing can be bought, and the spot prices,
+// without which only on-demand machines can be.
 type firstRead struct {
 	done chan struct{} // closed when it is over
 	err  error
@@ -152,18 +169,26 @@ func (s *Stock) readFirst(ctx context.Context, first *firstRead) {
 	ctx, cancel := context.WithTimeout(ctx, refreshDeadline)
 	defer cancel()
 	defer close(first.done)
-	var hardware inventory
 	var spot spotPrices
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() (err error) { hardware, err = s.readHardware(ctx); return err })
-	group.Go(func() (err error) { spot, err = s.readSpotPrices(ctx); return err })
-	first.err = group.Wait()
+	var spotErr error
+	var reading sync.WaitGroup
+	reading.Go(func() { spot, spotErr = s.readSpotPrices(ctx) })
+	hardware, err := s.readHardware(ctx)
+	if err != nil {
+		cancel() // nobody waits for prices without instance types
+	}
+	reading.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.first = nil
-	if first.err == nil {
-		s.hardware = snapshot[inventory]{value: hardware, at: s.now()}
-		s.spot = snapshot[spotPrices]{value: spot, at: s.now()}
+	s.first, first.err = nil, err
+	if err != nil {
+		return
+	}
+	now := s.now()
+	s.hardware = snapshot[inventory]{value: hardware, at: now}
+	s.spot = snapshot[spotPrices]{tried: now, err: spotErr}
+	if spotErr == nil {
+		s.spot = snapshot[spotPrices]{value: spot, at: now}
 	}
 }
 
