@@ -4,11 +4,18 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
 )
@@ -147,5 +154,66 @@ func TestPartitionedLeader(t *testing.T) {
 		if got := len(r.Machines()); got > 1 {
 			t.Errorf("%d machines, want the one that the first bought", got)
 		}
+	})
+}
+
+// choosy is an API server with an admission policy that refuses the Node objects of a Provisioner.
+type choosy struct {
+	Cluster
+	refuses *atomic.Bool
+	name    string
+}
+
+func (c choosy) CreateNode(ctx context.Context, node *corev1.Node) error {
+	if c.refuses.Load() && node.Labels[api.LabelProvisioner] == c.name {
+		return errors.New("denied by the policy no-strangers")
+	}
+	return c.Cluster.CreateNode(ctx, node)
+}
+
+// A Node object that the API server refuses keeps its own Provisioner from buying, and says why. The others
+// go on. Its machine counts, so that nothing is bought for the same pods once it is let in.
+func TestRefusedNodeHoldsBackItsProvisionerOnly(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.Apply(testProvisioner("strange"))
+		r.Apply(testProvisioner("usual"))
+		r.NeverBoots(func(i offer.Instance) bool { return i.Provisioner == "strange" })
+		var refuses atomic.Bool
+		refuses.Store(true)
+		process := r.Connect(nil)
+		a := New(choosy{process.Cluster, &refuses, "strange"}, process.Cloud, Options{}, r.log)
+		ctx, cancel := context.WithCancel(r.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); _ = a.Run(ctx) }()
+		defer func() { cancel(); <-done }()
+		machines := func(provisioner string) (n int) {
+			for _, m := range r.Machines() {
+				if m.Provisioner == provisioner {
+					n++
+				}
+			}
+			return n
+		}
+		r.Deploy(sim.Workload{Name: "strange", Replicas: 1, Spec: on("strange", sim.Requests("900m", "1Gi"))})
+		r.until("the refusal is told", func() bool { return len(r.Events(event.NodeRefused)) > 0 })
+		r.Deploy(sim.Workload{Name: "usual", Replicas: 3, Spec: on("usual", sim.Requests("900m", "1Gi"))})
+		if took := r.until("the others run", r.allRun("usual", 3)); took > 2*time.Minute {
+			t.Errorf("it took %s", took)
+		}
+		r.Scale("strange", 8)
+		r.never(8*time.Minute, "more machines are bought that would be refused", func() bool { return machines("strange") != 1 })
+		if c := r.ready("strange"); c.Reason != view.ReasonNodeless || !strings.Contains(c.Message, "no-strangers") {
+			t.Errorf("condition %+v, want the words of the API server", c)
+		}
+		if c := r.ready("usual"); c.Status != metav1.ConditionTrue {
+			t.Errorf("condition of the other Provisioner: %+v", c)
+		}
+		if n := len(r.Events(event.NodeRefused)); n != 1 {
+			t.Errorf("told %d times, want once", n)
+		}
+		r.NeverBoots(nil)
+		refuses.Store(false)
+		r.until("all run", r.allRun("strange", 8))
+		r.until("machines and nodes agree", r.agrees)
 	})
 }

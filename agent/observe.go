@@ -49,6 +49,9 @@ func (a *Agent) provisioners(ctx context.Context) []*view.Provisioner {
 		} else {
 			p.Failure = a.buyer.Retrying(p.Raw.Name)
 		}
+		if why := a.inventory.Refused(p.Raw.Name); p.Blocked == "" && why != "" {
+			p.Block(view.ReasonNodeless, why)
+		}
 		if why := a.takeover.Left(p.Raw.Name); why != "" {
 			p.Block(view.ReasonTakingOver, why)
 		}

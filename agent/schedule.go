@@ -52,7 +52,7 @@ func (a *Agent) nextTurn(began time.Time, v *view.View) time.Time {
 			at(emptyLongEnough(n, p))
 		}
 	}
-	if !a.inventory.Complete() || a.retry.Load() {
+	if a.inventory.Waits() || a.retry.Load() {
 		at(now.Add(retryPause))
 	}
 	return next

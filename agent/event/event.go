@@ -38,6 +38,7 @@ const (
 	TagsLost         = "TagsLost"     // node: its instance has lost the tags of the cluster
 	MarksLost        = "MarksLost"    // node: it had lost what tells its Provisioner
 	LaunchFailed     = "LaunchFailed" // Provisioner: the cloud refused an order
+	NodeRefused      = "NodeRefused"  // Provisioner: the Node object of a machine cannot be created
 	DoubtfulSpec     = "DoubtfulSpec" // Provisioner and node profile: what has no effect or is probably not meant
 )
 

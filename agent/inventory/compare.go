@@ -1,11 +1,14 @@
 package inventory
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/parallel"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -29,7 +32,8 @@ func (c *Inventory) Compare(ctx context.Context, v *view.View) {
 	}
 	nodes := nodesByProviderID(v)
 	listed := map[string]offer.Instance{}
-	var surplus, nodeless []string
+	var surplus []string
+	var kept []instanceNodes
 	for _, i := range instances {
 		listed[i.ProviderID] = i
 		own, others := c.nodesOf(v, nodes, i)
@@ -44,21 +48,47 @@ func (c *Inventory) Compare(ctx context.Context, v *view.View) {
 			surplus = append(surplus, i.ID)
 		case len(own) == 0 && c.tooOld(v, i, len(others) > 0):
 			surplus = append(surplus, i.ID)
-		case !c.adoptAll(ctx, v, i, own, others):
-			nodeless = append(nodeless, i.ID)
+		default:
+			kept = append(kept, instanceNodes{i, own, others})
 		}
 	}
 	for _, i := range c.leftOut(instances) {
 		own, others := c.nodesOf(v, nodes, i)
-		if len(own)+len(others) == 0 && !c.Launching(i.LaunchID) && !c.wasGivenBack(i.ID) && !c.adoptAll(ctx, v, i, nil, nil) {
-			nodeless = append(nodeless, i.ID)
+		if len(own)+len(others) == 0 && !c.Launching(i.LaunchID) && !c.wasGivenBack(i.ID) {
+			kept = append(kept, instanceNodes{Instance: i})
 		}
 	}
+	without := &nodeless{}
+	parallel.Each(adoptionsAtOnce, kept, func(i instanceNodes) { without.note(i.Instance, c.adoptAll(ctx, v, i)) })
 	c.terminate(ctx, surplus)
 	c.Metrics.Ownerless.WithLabelValues("instance").Set(float64(c.countOwnerless(v, nodes, instances)))
 	c.learn(instances)
-	c.settled(c.letGo(ctx, v, listed), nodeless)
+	if ctx.Err() == nil {
+		c.reportRefused(v, without.refused)
+	}
+	c.settled(c.letGo(ctx, v, listed), without)
 	c.Redrain()
+}
+
+// adoptionsAtOnce bounds how many Node objects are created at the same time: an admission webhook that
+// hangs must not hold up the turn once for each.
+const adoptionsAtOnce = 64
+
+// instanceNodes are an instance, its node, if there is one, and those that its kubelet has registered
+// under other names.
+type instanceNodes struct {
+	offer.Instance
+	own, others []*cluster.Node
+}
+
+// reportRefused sends an event to each Provisioner of whose instances the first has no Node object because
+// that could not be created. Its condition Ready says so for as long as it lasts.
+func (c *Inventory) reportRefused(v *view.View, refused map[string]refusal) {
+	for name, r := range refused {
+		if p := v.ByName[name]; p != nil && c.Refused(name) == "" {
+			c.Events.Warning(event.Provisioner(p.Raw), event.NodeRefused, r.words())
+		}
+	}
 }
 
 // Returned deletes nodes that registered again after the agent had terminated their instances, which
@@ -153,41 +183,43 @@ func (c *Inventory) countOwnerless(v *view.View, nodes map[string][]*cluster.Nod
 }
 
 // adoptAll gives an instance its Node object. It also takes over the nodes that its kubelet has
-// registered under other names, so that they are drained with the instance. It reports whether all of
-// that succeeded.
-func (c *Inventory) adoptAll(ctx context.Context, v *view.View, i offer.Instance, own, others []*cluster.Node) bool {
+// registered under other names, so that they are drained with the instance.
+func (c *Inventory) adoptAll(ctx context.Context, v *view.View, i instanceNodes) error {
 	settled := func(n *cluster.Node) bool { return n.Deleting || n.HeldBy(api.Finalizer) }
-	done := true
-	if !slices.ContainsFunc(own, settled) {
-		done = c.adopt(ctx, v, i)
+	var err error
+	if !slices.ContainsFunc(i.own, settled) {
+		err = c.adopt(ctx, v, i.Instance)
 	}
-	for _, n := range others {
+	for _, n := range i.others {
 		if settled(n) {
 			continue
 		}
-		misnamed := i
+		misnamed := i.Instance
 		misnamed.NodeName = n.Name
-		done = c.adopt(ctx, v, misnamed) && done
+		err = cmp.Or(c.adopt(ctx, v, misnamed), err)
 	}
-	return done
+	return err
 }
 
+// errUnknown: it cannot be told yet how the Node object of an instance would look.
+var errUnknown = errors.New("its size or its name is not known yet")
+
 // adopt creates, or takes over, the Node object of an instance.
-func (c *Inventory) adopt(ctx context.Context, v *view.View, i offer.Instance) bool {
+func (c *Inventory) adopt(ctx context.Context, v *view.View, i offer.Instance) error {
 	p := v.ByName[i.Provisioner]
 	if p == nil {
-		return true // its node is there, and goes with its Provisioner
+		return nil // its node is there, and goes with its Provisioner
 	}
 	if p.Reason == view.ReasonMarket || i.NodeName == "" {
-		return false // its size or its name is not known yet
+		return errUnknown
 	}
-	if !c.Nodes.Create(ctx, view.AdoptedNode(p, i)) {
-		return false
+	if err := c.Nodes.Create(ctx, view.AdoptedNode(p, i)); err != nil {
+		return err
 	}
 	c.Log.Info("adopted an instance", "node", i.NodeName, "instance", i.ID, "provisioner", i.Provisioner, "launch_id", i.LaunchID)
 	c.Events.Normal(event.Node(i.NodeName), event.Adopted,
 		fmt.Sprintf("the Node object of instance %s was created", i.ID))
-	return true
+	return nil
 }
 
 // unreserve tells the nodes of an instance that its capacity reservation has ended.

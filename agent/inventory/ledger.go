@@ -17,7 +17,8 @@ type ledger struct {
 	at         time.Time            // of the last comparison; zero: none yet
 	open       bool                 // something was bought and may have no Node object
 	failure    string               // why the last comparison failed; empty where it did not
-	nodeless   []string             // instances for which it could make no Node object
+	nodeless   []string             // instances of which it could not tell the Node object, or whose name another machine has
+	refused    map[string]refusal   // by Provisioner: instances whose Node objects it could not create
 	terminated map[string]time.Time // instances that the agent gave back
 	missing    map[string]bool      // by provider id: nodes whose instance is gone
 	unlisted   map[string]time.Time // by provider id: since when no comparison has found the instance of a node
@@ -34,7 +35,7 @@ func newLedger() *ledger {
 func (l *ledger) Lead() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.at, l.owned, l.failure, l.nodeless = time.Time{}, false, "", nil
+	l.at, l.owned, l.failure, l.nodeless, l.refused = time.Time{}, false, "", nil, nil
 }
 
 // claimed notes that the cloud refuses the orders of earlier leaders.
@@ -61,16 +62,16 @@ func (l *ledger) Unsettled() {
 func (l *ledger) Due(interval time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.open || l.at.IsZero() || time.Since(l.at) >= interval
+	return l.open || len(l.refused) > 0 || l.at.IsZero() || time.Since(l.at) >= interval
 }
 
 // settled records a comparison, which nodes it found without an instance, and the
-// instances that could not get their Node objects: for these it stays open.
-func (l *ledger) settled(missing map[string]bool, nodeless []string) {
+// instances that could not get their Node objects.
+func (l *ledger) settled(missing map[string]bool, without *nodeless) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.at, l.open, l.missing = time.Now(), len(nodeless) > 0, missing
-	l.failure, l.nodeless = "", nodeless
+	l.at, l.open, l.missing = time.Now(), len(without.unknown) > 0, missing
+	l.failure, l.nodeless, l.refused = "", without.unknown, without.refused
 	maps.DeleteFunc(l.terminated, func(_ string, t time.Time) bool { return time.Since(t) > time.Hour })
 }
 
@@ -79,8 +80,27 @@ func (l *ledger) settled(missing map[string]bool, nodeless []string) {
 func (l *ledger) Complete() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return !l.at.IsZero() && !l.open && l.failure == ""
+	return l.complete()
 }
+
+// Refused says why Node objects of a Provisioner's machines cannot be created; empty if they can be.
+func (l *ledger) Refused(provisioner string) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if r, ok := l.refused[provisioner]; ok {
+		return r.words()
+	}
+	return ""
+}
+
+// Waits reports whether the next comparison is due a little later.
+func (l *ledger) Waits() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !l.complete() || len(l.refused) > 0
+}
+
+func (l *ledger) complete() bool { return !l.at.IsZero() && !l.open && l.failure == "" }
 
 // failed records that a comparison was not possible.
 func (l *ledger) failed(err error) {

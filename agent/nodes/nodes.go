@@ -37,8 +37,8 @@ type Writer struct {
 }
 
 // Create creates a Node object and assumes it, with or without success: its machine
-// exists and counts. It reports the success.
-func (w *Writer) Create(ctx context.Context, node *corev1.Node) bool {
+// exists and counts.
+func (w *Writer) Create(ctx context.Context, node *corev1.Node) error {
 	expected := cluster.FromNode(node, nil)
 	expected.Created = time.Now()
 	err := w.API.CreateNode(ctx, node)
@@ -46,7 +46,7 @@ func (w *Writer) Create(ctx context.Context, node *corev1.Node) bool {
 	if err != nil && ctx.Err() == nil {
 		w.Log.Error("could not create the Node object of an instance", "node", node.Name, "provider_id", node.Spec.ProviderID, "error", err)
 	}
-	return err == nil
+	return err
 }
 
 // Patch changes a node and assumes the change. It reports whether it was made.

@@ -365,7 +365,7 @@ func (b *Buyer) makeNode(ctx context.Context, fresh *view.Verifier, d Delivered,
 	b.Bought(d.instance)
 	node := view.NodeFor(d.order.by, d.machine, d.instance)
 	node.Annotations[api.AnnotationLaunchReason] = d.why
-	if !b.Nodes.Create(ctx, node) {
+	if b.Nodes.Create(ctx, node) != nil {
 		b.Unsettled()
 		out.fellShort()
 		return
