@@ -187,6 +187,33 @@ func TestSurgeIsUndone(t *testing.T) {
 	})
 }
 
+// Where surge gives up, the node stays, and no machine is bought for its pods.
+func TestNoMachineForSurgeThatIsGivenUp(t *testing.T) {
+	inBubble(t, sim.Options{Lag: 135 * time.Millisecond}, func(r *rig) {
+		small := func(s *api.ProvisionerSpec) { s.InstanceTypes = []string{"m5.large"} }
+		r.Apply(testProvisioner("default", small))
+		r.start(Options{}, nil)
+		r.Deploy(surging("web", 1))
+		r.Deploy(sim.Workload{Name: "beside", Replicas: 1, Spec: sim.Requests("900m", "1Gi")})
+		r.until("a node is full", func() bool { return r.allRun("web", 1)() && r.allRun("beside", 1)() && len(r.ours()) == 1 })
+		r.Deploy(sim.Workload{Name: "room", Replicas: 1, Spec: sim.Requests("900m", "1Gi")})
+		r.until("another has room for one pod", func() bool { return r.allRun("room", 1)() && r.allUp() && len(r.ours()) == 2 })
+		for _, p := range r.Pods() {
+			if p.Labels["app"] == "room" {
+				r.stray("precious", p.Spec.NodeName, func(p *corev1.Pod) { p.Annotations = map[string]string{api.AnnotationDoNotDisrupt: "true"} })
+			}
+		}
+		r.Scale("beside", 0)
+		r.SetUnready("web", true)
+		r.Apply(testProvisioner("default", small, func(s *api.ProvisionerSpec) { s.Labels = map[string]string{"team": "b"} }))
+		r.until("the pod is to move", func() bool { return r.count("web", anyPod) == 2 })
+		r.never(30*time.Minute, "a machine is bought", func() bool { return len(r.Machines()) > 2 })
+		if len(r.Events(event.SurgeFailed)) == 0 {
+			t.Error("surge was not given up")
+		}
+	})
+}
+
 // Whoever scales a Deployment while its pods move has the last word.
 func TestUsersScaleDuringSurge(t *testing.T) {
 	for name, replicas := range map[string]int{"up": 5, "back": 2, "down": 1, "to nothing": 0} {

@@ -172,8 +172,10 @@ func (a *Agent) disrupt(ctx context.Context, v *view.View, plan *decide.Plan, bo
 	if len(plan.Removals) > 0 {
 		a.disrupter.Remove(ctx, a.verify(v), plan.Removals, bought.Node)
 	}
+	// A node whose surge fails stays. If that were not known before the next plan, a machine would be bought
+	// for its pods.
+	a.surger.Tend(ctx, a.assumed.Apply(a.cluster.Snapshot()))
 	if len(plan.Chosen) > 0 {
 		a.disrupter.Release(ctx, a.verify(v), plan.Chosen)
 	}
-	a.surger.Tend(ctx, a.assumed.Apply(a.cluster.Snapshot()))
 }
