@@ -75,6 +75,7 @@ type Cloud struct {
 	learnt       *learnt
 	templates    *templates
 	markets      *markets
+	absences     absences
 }
 
 // LoadConfig returns the configuration for New. Credentials come from the SDK's default
@@ -124,5 +125,6 @@ func New(ctx context.Context, cfg awssdk.Config, o Options) (*Cloud, error) {
 		learnt:       newLearnt(),
 		templates:    newTemplates(listings, writes, o),
 		markets:      newMarkets(),
+		absences:     absences{since: map[string]time.Time{}},
 	}, nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
@@ -210,7 +211,8 @@ func (l *launch) alreadyLaunched(ctx context.Context) (*fleetResult, error) {
 
 // Terminate terminates instances. It returns the ids of those that are now shutting down or
 // were terminated already, sorted. An instance without the cluster's tags stays, and is an
-// error.
+// error. One that EC2 does not know counts as terminated once no answer has had it for
+// offer.ListingLag: EC2 may leave an instance that runs out of an answer.
 func (c *Cloud) Terminate(ctx context.Context, ids []string) ([]string, error) {
 	var gone []string
 	var errs []error
@@ -227,17 +229,16 @@ func (c *Cloud) terminate(ctx context.Context, ids []string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("terminate %v: %w", ids, err)
 	}
-	gone := sets.New(ids...) // unless EC2 still knows them
+	gone := sets.New(c.absences.lasting(ids, found, c.now())...)
 	var running []string
 	var errs []error
 	for _, i := range found {
 		switch {
 		case i.State == offer.StateGone:
+			gone.Insert(i.ID)
 		case !i.Owned:
-			gone.Delete(i.ID)
 			errs = append(errs, fmt.Errorf("terminate %s: it does not have the tags of cluster %s", i.ID, c.options.ClusterName))
 		default:
-			gone.Delete(i.ID)
 			running = append(running, i.ID)
 		}
 	}
@@ -256,8 +257,6 @@ func (c *Cloud) end(ctx context.Context, ids []string) ([]string, error) {
 	switch {
 	case err == nil:
 		return ids, nil
-	case len(ids) == 1 && call.Code(err) == codeNoInstance:
-		return ids, nil
 	case len(ids) == 1 || call.Code(err) == "" || client.Passes(err):
 		return nil, fmt.Errorf("terminate %v: %w", ids, err)
 	}
@@ -269,4 +268,34 @@ func (c *Cloud) end(ctx context.Context, ids []string) ([]string, error) {
 		errs = append(errs, err)
 	}
 	return ended, errors.Join(errs...)
+}
+
+// absences are instances to be terminated that EC2 did not know when it was last asked about them.
+type absences struct {
+	mu    sync.Mutex
+	since map[string]time.Time // by id: the first of the answers that did not have it
+}
+
+// lasting notes which of the ids EC2 has found, and returns those that it has not known for long enough.
+func (a *absences) lasting(ids []string, found []offer.Instance, now time.Time) (gone []string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	maps.DeleteFunc(a.since, func(_ string, at time.Time) bool { return now.Sub(at) > time.Hour })
+	for _, i := range found {
+		delete(a.since, i.ID)
+	}
+	for _, id := range ids {
+		if slices.ContainsFunc(found, func(i offer.Instance) bool { return i.ID == id }) {
+			continue
+		}
+		first, known := a.since[id]
+		if !known {
+			first = now
+			a.since[id] = now
+		}
+		if now.Sub(first) >= offer.ListingLag {
+			gone = append(gone, id)
+		}
+	}
+	return gone
 }

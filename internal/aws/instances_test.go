@@ -1,6 +1,7 @@
 package aws
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -101,14 +102,11 @@ func TestTerminateOnlyOurs(t *testing.T) {
 	f := start(t)
 	ours := ids(f.launch(t, order("launch-1", 2, onDemand("m5.large", "a"))).Instances)
 	foreign := f.foreign(t, map[string]string{"kubernetes.io/cluster/other": "owned"})
-	unknown := "i-0123456789abcdef0"
-	gone, err := f.Terminate(t.Context(), []string{ours[0], foreign, unknown})
+	gone, err := f.Terminate(t.Context(), []string{ours[0], foreign})
 	if err == nil || !strings.Contains(err.Error(), "terminate "+foreign+": it does not have the tags of cluster prod") {
 		t.Errorf("error = %v", err)
 	}
-	want := []string{ours[0], unknown}
-	slices.Sort(want)
-	if diff := cmp.Diff(want, gone); diff != "" {
+	if diff := cmp.Diff(ours[:1], gone); diff != "" {
 		t.Errorf("gone: -want +got\n%s", diff)
 	}
 	var live []string
@@ -119,6 +117,53 @@ func TestTerminateOnlyOurs(t *testing.T) {
 	slices.Sort(wantLive)
 	if diff := cmp.Diff(wantLive, live); diff != "" {
 		t.Errorf("still running: -want +got\n%s", diff)
+	}
+}
+
+// An instance that EC2 leaves out of an answer runs on, so that its node must not go. One that EC2 does
+// not know for a minute is gone.
+func TestTerminateWhatEC2DoesNotList(t *testing.T) {
+	f := start(t)
+	id := f.launch(t, order("launch-1", 1, onDemand("m5.large", "a"))).Instances[0].ID
+	leftOut, describe := true, f.reads.Instances
+	f.reads.Instances = func(ctx context.Context, in *ec2.DescribeInstancesInput, o ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error) {
+		if leftOut {
+			return &ec2.DescribeInstancesOutput{}, nil
+		}
+		return describe(ctx, in, o...)
+	}
+	terminate := func(want bool) {
+		t.Helper()
+		gone, err := f.Terminate(t.Context(), []string{id})
+		if err != nil || (len(gone) == 1) != want {
+			t.Errorf("gone = %v, %v; want %t", gone, err, want)
+		}
+	}
+	terminate(false)
+	f.clock.Advance(50 * time.Second)
+	terminate(false)
+	leftOut = false
+	terminate(true)
+	if len(f.live()) != 0 {
+		t.Errorf("still running: %v", f.live())
+	}
+	leftOut = true
+	terminate(false)
+	f.clock.Advance(time.Minute)
+	terminate(true)
+	terminate(true) // its node may not have gone yet
+}
+
+// If EC2 describes an instance and does not find it for its termination, it is not known to be gone.
+func TestTerminateWhatEC2DoesNotFind(t *testing.T) {
+	f := start(t)
+	id := f.launch(t, order("launch-1", 1, onDemand("m5.large", "a"))).Instances[0].ID
+	f.account.Inject(cloud.Fault{Service: "ec2", Action: "TerminateInstances", Code: "InvalidInstanceID.NotFound", Times: 1})
+	if gone, err := f.Terminate(t.Context(), []string{id}); err == nil || len(gone) > 0 {
+		t.Errorf("gone = %v, %v; want an error", gone, err)
+	}
+	if gone, err := f.Terminate(t.Context(), []string{id}); err != nil || len(gone) != 1 {
+		t.Errorf("the next time: gone = %v, %v", gone, err)
 	}
 }
 
