@@ -30,7 +30,7 @@ type stall struct {
 var kindsThatStall = []string{"nodes", "pods", "deployments", "provisioners"}
 
 func stallStep(d drawer, _ *scenario) step {
-	kind, lasts := kindsThatStall[d.IntN(len(kindsThatStall))], d.duration(time.Second, 25*time.Second)
+	kind, lasts := kindsThatStall[d.IntN(len(kindsThatStall))], d.duration(time.Second, 2*time.Minute)
 	return step{name: fmt.Sprintf("the caches of %s stand still for %s", kind, lasts), do: func(s *simulation) {
 		c := s.Connect(nil).Cluster
 		s.mu.Lock()

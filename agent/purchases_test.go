@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
 )
@@ -155,4 +157,68 @@ func TestAFailedPurchaseCountsUntilItIsKnown(t *testing.T) {
 			t.Errorf("%d cores, the limit is 2", peak)
 		}
 	})
+}
+
+// frozen is a cluster whose caches of some kinds stand still from the first pod that waits on, until they are
+// told to go on.
+type frozen struct {
+	Cluster
+	nodes, pods bool
+	mu          sync.Mutex
+	thawed      bool
+	still       *cluster.Snapshot
+}
+
+func (f *frozen) Snapshot() *cluster.Snapshot {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := *f.Cluster.Snapshot()
+	if f.still == nil && len(s.Pending()) > 0 {
+		before := s
+		f.still = &before
+	}
+	if f.still == nil || f.thawed {
+		return &s
+	}
+	if f.nodes {
+		s.Nodes = f.still.Nodes
+	}
+	if f.pods {
+		s.Pods = f.still.Pods
+	}
+	return &s
+}
+
+func (f *frozen) thaw() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.thawed = true
+}
+
+// Caches that stand still for minutes cause no second purchase for the same pods.
+func TestNothingIsBoughtTwiceWhileCachesStandStill(t *testing.T) {
+	for name, f := range map[string]*frozen{"of nodes": {nodes: true}, "of pods": {pods: true}, "of both": {nodes: true, pods: true}} {
+		for _, binding := range []api.PodBinding{api.BindImmediate, api.BindScheduler} {
+			t.Run(name+", binding "+string(binding), func(t *testing.T) {
+				inBubble(t, sim.Options{}, func(r *rig) {
+					r.Apply(testProvisioner("default", func(s *api.ProvisionerSpec) { s.PodBinding = binding }))
+					process := r.Connect(nil)
+					f := &frozen{Cluster: process.Cluster, nodes: f.nodes, pods: f.pods}
+					a := New(f, process.Cloud, Options{}, r.log)
+					ctx, cancel := context.WithCancel(r.Context())
+					done := make(chan struct{})
+					go func() { defer close(done); _ = a.Run(ctx) }()
+					defer func() { cancel(); <-done }()
+					r.Deploy(sim.Workload{Name: "web", Replicas: 3, Spec: sim.Requests("900m", "1Gi")})
+					r.until("a machine is bought", func() bool { return len(r.Machines()) > 0 })
+					time.Sleep(5 * time.Second)
+					bought := len(r.Machines())
+					r.never(10*time.Minute, "more is bought", func() bool { return len(r.Machines()) > bought })
+					f.thaw()
+					r.until("all run", r.allRun("web", 3))
+					r.until("machines and nodes agree", r.agrees)
+				})
+			})
+		}
+	}
 }
