@@ -1,9 +1,11 @@
 package agent
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -201,6 +203,37 @@ func TestMachineWithoutItsNodeCounts(t *testing.T) {
 		time.Sleep(5 * time.Minute)
 		if peak := r.Peak("default")[amount.CPU] / 1000; peak > 4 || len(r.Machines()) != 1 {
 			t.Errorf("%d cores on %d machines, the limit is 4", peak, len(r.Machines()))
+		}
+	})
+}
+
+// A machine that lost its Node object when it was too old to get another counts until it is terminated.
+func TestMachineThatCannotBeTerminatedCounts(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		var refuses atomic.Bool
+		refuses.Store(true)
+		r.Apply(testProvisioner("default", limitCPU("4")))
+		r.start(Options{}, func(call string, when sim.When) error {
+			if call == "Terminate" && when == sim.Before && refuses.Load() {
+				return errors.New("access denied")
+			}
+			return nil
+		})
+		r.Deploy(sim.Workload{Name: "web", Replicas: 3, Spec: sim.Requests("900m", "500Mi")})
+		r.until("the workload runs", r.allRun("web", 3))
+		time.Sleep(30 * time.Minute)
+		machine := r.Machines()[0].ID
+		r.EditNode(r.ours()[0].Name, func(n *corev1.Node) { n.Finalizers = nil })
+		r.DeleteNode(r.Nodes()[0].Name)
+		r.Scale("web", 30)
+		r.never(10*time.Minute, "another machine is bought", func() bool { return len(r.Machines()) != 1 })
+		refuses.Store(false)
+		took := r.until("another machine is bought", func() bool { return len(r.Machines()) == 1 && r.Machines()[0].ID != machine })
+		if took > 2*time.Minute {
+			t.Errorf("it took %s", took)
+		}
+		if peak := r.Peak("default")[amount.CPU] / 1000; peak > 4 {
+			t.Errorf("%d cores, the limit is 4", peak)
 		}
 	})
 }

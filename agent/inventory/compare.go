@@ -32,8 +32,7 @@ func (c *Inventory) Compare(ctx context.Context, v *view.View) {
 	}
 	nodes := nodesByProviderID(v)
 	listed := map[string]offer.Instance{}
-	var surplus []string
-	var kept []instanceNodes
+	var surplus, kept []instanceNodes
 	for _, i := range instances {
 		listed[i.ProviderID] = i
 		own, others := c.nodesOf(v, nodes, i)
@@ -45,9 +44,9 @@ func (c *Inventory) Compare(ctx context.Context, v *view.View) {
 		case c.wasGivenBack(i.ID):
 			// The cloud may have taken it for gone because it did not list it at that moment.
 			c.close(ctx, append(others, own...), i)
-			surplus = append(surplus, i.ID)
+			surplus = append(surplus, instanceNodes{i, own, others})
 		case len(own) == 0 && c.tooOld(v, i, len(others) > 0):
-			surplus = append(surplus, i.ID)
+			surplus = append(surplus, instanceNodes{i, own, others})
 		default:
 			kept = append(kept, instanceNodes{i, own, others})
 		}
@@ -60,7 +59,7 @@ func (c *Inventory) Compare(ctx context.Context, v *view.View) {
 	}
 	without := &nodeless{}
 	parallel.Each(adoptionsAtOnce, kept, func(i instanceNodes) { without.note(i.Instance, c.adoptAll(ctx, v, i)) })
-	c.terminate(ctx, surplus)
+	c.terminate(ctx, v, surplus)
 	c.Metrics.Ownerless.WithLabelValues("instance").Set(float64(c.countOwnerless(v, nodes, instances)))
 	c.learn(instances)
 	if ctx.Err() == nil {
@@ -247,15 +246,27 @@ func (c *Inventory) close(ctx context.Context, nodes []*cluster.Node, i offer.In
 	}
 }
 
-// terminate terminates instances that will never be nodes.
-func (c *Inventory) terminate(ctx context.Context, ids []string) {
-	if len(ids) == 0 {
+// terminate terminates instances that will never be nodes. Those that run on count against the limits of
+// their Provisioners.
+func (c *Inventory) terminate(ctx context.Context, v *view.View, surplus []instanceNodes) {
+	if len(surplus) == 0 {
 		return
 	}
+	ids := make([]string, len(surplus))
+	for n, i := range surplus {
+		ids[n] = i.ID
+	}
 	gone, err := c.Machines.Terminate(ctx, ids)
-	for _, id := range gone {
-		c.gaveBack(id)
-		c.Log.Info("terminated an instance without a node", "instance", id)
+	for _, i := range surplus {
+		i.NodeName = i.ID // no Node object has that name
+		switch p := v.ByName[i.Provisioner]; {
+		case slices.Contains(gone, i.ID):
+			c.gaveBack(i.ID)
+			c.Assumed.Gone(i.NodeName)
+			c.Log.Info("terminated an instance without a node", "instance", i.ID)
+		case p != nil && len(i.own)+len(i.others) == 0:
+			c.Assumed.Lingers(cluster.FromNode(view.AdoptedNode(p, i.Instance), nil))
+		}
 	}
 	if err != nil && ctx.Err() == nil {
 		c.Metrics.Failed("Terminate")

@@ -81,6 +81,19 @@ func (a *Assumptions) deleted(node string) {
 	a.edits[node] = e
 }
 
+// lingering is how long a machine is assumed to run on that could not be terminated: longer than until it is
+// tried again.
+const lingering = 3 * time.Minute
+
+// Lingers assumes that the machine of a node runs on that has no Node object and is to be terminated. It counts,
+// and takes no pods.
+func (a *Assumptions) Lingers(node cluster.Node) {
+	node.Deleting, node.Finalizers = true, nil // there is no object that could be held
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.nodes[node.Name] = assumedNode{node: node, until: time.Now().Add(lingering)}
+}
+
 // Gone forgets a node that the agent has let go.
 func (a *Assumptions) Gone(node string) {
 	a.mu.Lock()
