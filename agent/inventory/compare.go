@@ -200,7 +200,7 @@ func (c *Inventory) adoptAll(ctx context.Context, v *view.View, i instanceNodes)
 	return err
 }
 
-// errUnknown: it cannot be told yet how the Node object of an instance would look.
+// errUnknown: what the Node object of an instance should contain is not known yet.
 var errUnknown = errors.New("its size or its name is not known yet")
 
 // adopt creates, or takes over, the Node object of an instance.
