@@ -115,6 +115,13 @@ func (s *Stock) Estimate() string {
 	return "the price list has not been read yet"
 }
 
+// The reasons of the condition that shows a fault.
+const (
+	reasonTypesOutdated = "InstanceTypesOutdated"
+	reasonSpotUnknown   = "SpotPricesUnknown"
+	reasonSpotOutdated  = "SpotPricesOutdated"
+)
+
 // Fault says why spot prices or instance types are not known as they are now, with the reason of
 // a condition. Both are empty if the last reads succeeded.
 func (s *Stock) Fault() (reason, message string) {
@@ -122,11 +129,11 @@ func (s *Stock) Fault() (reason, message string) {
 	defer s.mu.Unlock()
 	switch {
 	case s.hardware.err != nil:
-		return "InstanceTypesOutdated", fmt.Sprintf("instance types and their zones are those of %s: %s", s.hardware.at.UTC().Format(time.RFC3339), s.hardware.err)
+		return reasonTypesOutdated, fmt.Sprintf("instance types and their zones are those of %s: %s", s.hardware.at.UTC().Format(time.RFC3339), s.hardware.err)
 	case s.spot.err != nil && s.spot.at.IsZero():
-		return "SpotPricesUnknown", fmt.Sprintf("spot capacity is not bought, because its prices are not known: %s", s.spot.err)
+		return reasonSpotUnknown, fmt.Sprintf("spot capacity is not bought, because its prices are not known: %s", s.spot.err)
 	case s.spot.err != nil:
-		return "SpotPricesOutdated", fmt.Sprintf("spot prices are those of %s: %s", s.spot.at.UTC().Format(time.RFC3339), s.spot.err)
+		return reasonSpotOutdated, fmt.Sprintf("spot prices are those of %s: %s", s.spot.at.UTC().Format(time.RFC3339), s.spot.err)
 	}
 	return "", ""
 }
