@@ -71,8 +71,8 @@ type consolidator struct {
 	trials  int
 	// saving and cost are those of the steps that go, and of their nodes.
 	saving, cost offer.Price
-	spot          bool
-	going         []string
+	spot         bool
+	going        []string
 }
 
 // consolidate plans for the nodes in use, and lets those go whose steps are due and
