@@ -59,13 +59,15 @@ func (r *rig) start(options Options, intercept sim.Intercept) *running {
 
 // startProcess starts an agent on a connection that is there already.
 func (r *rig) startProcess(process *sim.Process, options Options) *running {
+	out := r.startOn(process.Cluster, process.Cloud, options)
+	out.process = process
+	return out
+}
+
+// startOn starts an agent on a cluster and a cloud, of which a test may have changed how they behave.
+func (r *rig) startOn(on Cluster, cloud Cloud, options Options) *running {
 	ctx, cancel := context.WithCancel(r.Context())
-	out := &running{
-		Agent:   New(process.Cluster, process.Cloud, options, r.log),
-		process: process,
-		stop:    cancel,
-		done:    make(chan struct{}),
-	}
+	out := &running{Agent: New(on, cloud, options, r.log), stop: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(out.done)
 		if err := out.Run(ctx); err != nil {

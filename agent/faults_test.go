@@ -181,11 +181,7 @@ func TestRefusedNodeHoldsBackItsProvisionerOnly(t *testing.T) {
 		var refuses atomic.Bool
 		refuses.Store(true)
 		process := r.Connect(nil)
-		a := New(choosy{process.Cluster, &refuses, "strange"}, process.Cloud, Options{}, r.log)
-		ctx, cancel := context.WithCancel(r.Context())
-		done := make(chan struct{})
-		go func() { defer close(done); _ = a.Run(ctx) }()
-		defer func() { cancel(); <-done }()
+		r.startOn(choosy{process.Cluster, &refuses, "strange"}, process.Cloud, Options{})
 		machines := func(provisioner string) (n int) {
 			for _, m := range r.Machines() {
 				if m.Provisioner == provisioner {

@@ -221,8 +221,8 @@ func TestMachineThatCannotBeTerminatedCounts(t *testing.T) {
 		})
 		r.Deploy(sim.Workload{Name: "web", Replicas: 3, Spec: sim.Requests("900m", "500Mi")})
 		r.until("the workload runs", r.allRun("web", 3))
-		time.Sleep(30 * time.Minute)
 		machine := r.Machines()[0].ID
+		r.never(30*time.Minute, "the machine is replaced", func() bool { return len(r.Machines()) != 1 || r.Machines()[0].ID != machine })
 		r.EditNode(r.ours()[0].Name, func(n *corev1.Node) { n.Finalizers = nil })
 		r.DeleteNode(r.Nodes()[0].Name)
 		r.Scale("web", 30)

@@ -32,7 +32,7 @@ func (s *retailer) Launch(ctx context.Context, o offer.Order) (offer.Delivery, e
 // retail runs an agent whose orders a test answers.
 func (r *rig) retail(launch func(ctx context.Context, c Cloud, o offer.Order) (offer.Delivery, error)) {
 	process := r.Connect(nil)
-	r.runWith(process, &retailer{process.Cloud, launch})
+	r.startOn(process.Cluster, &retailer{process.Cloud, launch}, Options{})
 }
 
 // An order is served in part, and then a request fails that has bought the rest. The machine that is

@@ -39,21 +39,7 @@ func (s *shop) Launch(ctx context.Context, o offer.Order) (offer.Delivery, error
 func (s *shop) with(r *rig) {
 	process := r.Connect(nil)
 	s.Cloud = process.Cloud
-	r.runWith(process, s)
-}
-
-// runWith runs an agent of the process on another cloud than its own, until the test ends.
-func (r *rig) runWith(process *sim.Process, cloud Cloud) {
-	a := New(process.Cluster, cloud, Options{}, r.log)
-	ctx, cancel := context.WithCancel(r.Context())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if err := a.Run(ctx); err != nil {
-			r.Errorf("the agent ended: %v", err)
-		}
-	}()
-	r.Cleanup(func() { cancel(); <-done })
+	r.startOn(process.Cluster, s, Options{})
 }
 
 func on(provisioner string, spec corev1.PodSpec) corev1.PodSpec {
@@ -201,19 +187,15 @@ func TestNothingIsBoughtTwiceWhileCachesStandStill(t *testing.T) {
 		for _, binding := range []api.PodBinding{api.BindImmediate, api.BindScheduler} {
 			t.Run(name+", binding "+string(binding), func(t *testing.T) {
 				inBubble(t, sim.Options{}, func(r *rig) {
-					r.Apply(testProvisioner("default", func(s *api.ProvisionerSpec) { s.PodBinding = binding }))
+					r.Apply(testProvisioner("default", func(s *api.ProvisionerSpec) {
+						s.PodBinding, s.InstanceTypes = binding, []string{"m5.xlarge"} // which holds all of the pods
+					}))
 					process := r.Connect(nil)
 					f := &frozen{Cluster: process.Cluster, nodes: f.nodes, pods: f.pods}
-					a := New(f, process.Cloud, Options{}, r.log)
-					ctx, cancel := context.WithCancel(r.Context())
-					done := make(chan struct{})
-					go func() { defer close(done); _ = a.Run(ctx) }()
-					defer func() { cancel(); <-done }()
+					r.startOn(f, process.Cloud, Options{})
 					r.Deploy(sim.Workload{Name: "web", Replicas: 3, Spec: sim.Requests("900m", "1Gi")})
 					r.until("a machine is bought", func() bool { return len(r.Machines()) > 0 })
-					time.Sleep(5 * time.Second)
-					bought := len(r.Machines())
-					r.never(10*time.Minute, "more is bought", func() bool { return len(r.Machines()) > bought })
+					r.never(10*time.Minute, "more is bought", func() bool { return len(r.Machines()) > 1 })
 					f.thaw()
 					r.until("all run", r.allRun("web", 3))
 					r.until("machines and nodes agree", r.agrees)
