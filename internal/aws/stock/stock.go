@@ -65,6 +65,14 @@ type snapshot[T any] struct {
 	busy  bool      // it is being read in the background
 }
 
+// read notes how a read went that ended at a time. If it failed, the part stays as it was.
+func (p *snapshot[T]) read(value T, err error, now time.Time) {
+	p.err = err
+	if err == nil {
+		p.value, p.at = value, now
+	}
+}
+
 // New returns the stock of the configuration's region. It makes no request. If priceList is
 // false, the Pricing API is not used, and on-demand prices are those of the embedded table.
 func New(sdk *client.EC2, cfg awssdk.Config, priceList bool, now func() time.Time) *Stock {
@@ -192,11 +200,9 @@ func (s *Stock) readFirst(ctx context.Context, first *firstRead) {
 		return
 	}
 	now := s.now()
-	s.hardware = snapshot[inventory]{value: hardware, at: now}
-	s.spot = snapshot[spotPrices]{tried: now, err: spotErr}
-	if spotErr == nil {
-		s.spot = snapshot[spotPrices]{value: spot, at: now}
-	}
+	s.hardware.read(hardware, nil, now)
+	s.spot.tried = now
+	s.spot.read(spot, spotErr, now)
 }
 
 // refreshLocked starts to read a part in the background if it is as old as due. If that
@@ -214,9 +220,9 @@ func refreshLocked[T any](ctx context.Context, s *Stock, part *snapshot[T], due 
 		value, err := read(ctx)
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		part.busy, part.err = false, err
+		part.busy = false
+		part.read(value, err, s.now())
 		if err == nil {
-			part.value, part.at = value, s.now()
 			s.catalogue = nil
 		}
 	}()
