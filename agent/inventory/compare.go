@@ -69,8 +69,8 @@ func (c *Inventory) Compare(ctx context.Context, v *view.View) {
 	c.Redrain()
 }
 
-// adoptionsAtOnce bounds how many Node objects are created at the same time: an admission webhook that
-// hangs must not hold up the turn once for each.
+// adoptionsAtOnce bounds how many Node objects are created at the same time. One after another, each could
+// wait for an admission webhook that hangs.
 const adoptionsAtOnce = 64
 
 // instanceNodes are an instance, its node, if there is one, and those that its kubelet has registered
@@ -80,8 +80,8 @@ type instanceNodes struct {
 	own, others []*cluster.Node
 }
 
-// reportRefused sends an event to each Provisioner of whose instances the first has no Node object because
-// that could not be created. Its condition Ready says so for as long as it lasts.
+// reportRefused sends an event to each Provisioner when the Node object of one of its instances is refused
+// for the first time. The condition Ready says so for as long as it lasts.
 func (c *Inventory) reportRefused(v *view.View, refused map[string]refusal) {
 	for name, r := range refused {
 		if p := v.ByName[name]; p != nil && c.Refused(name) == "" {

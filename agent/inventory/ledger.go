@@ -17,7 +17,7 @@ type ledger struct {
 	at         time.Time            // of the last comparison; zero: none yet
 	open       bool                 // something was bought and may have no Node object
 	failure    string               // why the last comparison failed; empty where it did not
-	nodeless   []string             // instances of which it could not tell the Node object, or whose name another machine has
+	nodeless   []string             // instances whose name or size is not known, or whose name another Node object has
 	refused    map[string]refusal   // by Provisioner: instances whose Node objects it could not create
 	terminated map[string]time.Time // instances that the agent gave back
 	missing    map[string]bool      // by provider id: nodes whose instance is gone

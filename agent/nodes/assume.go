@@ -81,12 +81,12 @@ func (a *Assumptions) deleted(node string) {
 	a.edits[node] = e
 }
 
-// lingering is how long a machine is assumed to run on that could not be terminated: longer than until it is
-// tried again.
+// lingering is how long a machine that could not be terminated is assumed to run on. The next attempt comes
+// earlier.
 const lingering = 3 * time.Minute
 
-// Lingers assumes that the machine of a node runs on that has no Node object and is to be terminated. It counts,
-// and takes no pods.
+// Lingers assumes that a machine without a Node object, which could not be terminated, runs on. It counts
+// against limits and takes no pods.
 func (a *Assumptions) Lingers(node cluster.Node) {
 	node.Deleting, node.Finalizers = true, nil // there is no object that could be held
 	a.mu.Lock()

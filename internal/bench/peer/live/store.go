@@ -28,7 +28,7 @@ const (
 
 // store is an API server for the module's controllers, as far as they use one. The fake client of
 // controller-runtime converts every list to JSON and back, which a timeline of days cannot afford.
-// What is not implemented panics, because the embedded interface is nil.
+// The embedded interface is nil, so that a method which they do not use panics.
 //
 // Objects in it are never changed: a change puts another one in their place.
 type store struct {
