@@ -29,8 +29,8 @@ resource "packhorse_agent" "test" {
   name      = %q
 %s
   timeouts {
-    create = "8s"
-    update = "8s"
+    create = "20s"
+    update = "20s"
   }
 }
 `, namespace, namespace, arguments)})
@@ -124,7 +124,7 @@ func TestAgentThatMovesTakesItsNodesAlong(t *testing.T) {
 		t.Fatalf("the apply succeeds without a node: %s", said)
 	}
 	c.run(t, "untaint", "packhorse_agent.test")
-	c.write(t, map[string]string{"main.tf": lookingAhead("") + "resource \"packhorse_agent\" \"test\" {\n namespace = \"agent-after\"\n timeouts {\n create = \"8s\"\n }\n}\n"})
+	c.write(t, map[string]string{"main.tf": lookingAhead("") + "resource \"packhorse_agent\" \"test\" {\n namespace = \"agent-after\"\n timeouts {\n create = \"20s\"\n }\n}\n"})
 	says(t, c.run(t, "plan"), "agent agent-before/agent-before is replaced by agent agent-after/packhorse-agent", "Provisioner moved-along",
 		"nodes stay, and the new agent takes them over")
 	if said, err := c.try(t, "apply", "-auto-approve"); err == nil {
@@ -232,7 +232,7 @@ func TestAgentEndpointsAreReadBack(t *testing.T) {
 		c.write(t, map[string]string{"main.tf": lookingAhead("  endpoints = { ec2 = \""+box.AWSEndpoint+"\" }") +
 			"resource \"packhorse_agent\" \"test\" {\n namespace = \"agent-endpoints\"\n name = \"agent-endpoints\"\n" + arguments + timeouts + "\n}\n"})
 	}
-	const short = "\n timeouts {\n create = \"8s\"\n update = \"8s\"\n }\n"
+	const short = "\n timeouts {\n create = \"20s\"\n update = \"20s\"\n }\n"
 	declare("", short)
 	if said, err := c.try(t, "apply", "-auto-approve"); err == nil {
 		t.Fatalf("the apply succeeds without a node: %s", said)

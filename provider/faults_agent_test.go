@@ -76,7 +76,7 @@ func (l *life) leadAgent(t *testing.T) {
 func (l *life) declareAgent(t *testing.T, arguments string) {
 	t.Helper()
 	l.terminal.write(t, map[string]string{"main.tf": l.head + fmt.Sprintf(
-		"resource \"packhorse_agent\" \"test\" {\n namespace = %q\n name = %[1]q\n cluster_name = \"struck\"\n region = \"eu-west-1\"\n %s\n timeouts {\n create = \"4s\"\n update = \"4s\"\n delete = \"30s\"\n }\n}\n",
+		"resource \"packhorse_agent\" \"test\" {\n namespace = %q\n name = %[1]q\n cluster_name = \"struck\"\n region = \"eu-west-1\"\n %s\n timeouts {\n create = \"10s\"\n update = \"10s\"\n delete = \"30s\"\n }\n}\n",
 		l.name, arguments)})
 }
 

@@ -24,7 +24,7 @@ func TestInstallUpgradeDestroy(t *testing.T) {
 	s := newInstalled(t, "testdata/agent")
 
 	// Nobody could run the pods: the apply ends in time and says what is missing.
-	if said := s.fails("apply", "-auto-approve", "-no-color", "-var", "timeout=5s"); !strings.Contains(said, "it did not become ready in time: 0 of 2 replicas are available") ||
+	if said := s.fails("apply", "-auto-approve", "-no-color", "-var", "timeout=30s"); !strings.Contains(said, "it did not become ready in time: 0 of 2 replicas are available") ||
 		!strings.Contains(said, "Unschedulable: no nodes available to schedule pods") {
 		t.Errorf("terraform apply without a node says %s", said)
 	}
