@@ -41,6 +41,8 @@ type Cluster interface {
 	// Snapshot returns the cluster as the caches hold it, sorted.
 	Snapshot() *cluster.Snapshot
 	Provisioners() []*api.Provisioner
+	// PodsOn returns the pods that are bound to a node, as the API server knows them.
+	PodsOn(ctx context.Context, node string) ([]cluster.Pod, error)
 }
 
 // Pods stops pods.
@@ -140,7 +142,8 @@ func (d *Drainer) pass(ctx context.Context) int {
 	defer func() { d.Metrics.DrainPassSeconds.Observe(time.Since(began).Seconds()) }()
 	seen := d.Cluster.Snapshot()
 	s := d.Inventory.Known(seen)
-	var leaving, empty []*cluster.Node
+	var leaving []*cluster.Node
+	var drained []*step
 	for i := range s.Nodes {
 		switch n := &s.Nodes[i]; {
 		case !n.Deleting || n.Provisioner == "":
@@ -164,10 +167,10 @@ func (d *Drainer) pass(ctx context.Context) int {
 		if d.drain(ctx, &s, shut[n.Name]) {
 			mu.Lock()
 			defer mu.Unlock()
-			empty = append(empty, n)
+			drained = append(drained, &s)
 		}
 	})
-	d.conclude(ctx, d.onlyNode(ctx, s, empty))
+	d.conclude(ctx, s, drained)
 	d.reportHeldUp(s)
 	return len(leaving)
 }
@@ -199,36 +202,9 @@ func (d *Drainer) exportHeldUp(s *cluster.Snapshot) {
 	}
 }
 
-// onlyNode returns the drained nodes whose machine has no other Node object. A machine whose kubelet
-// has registered under another name has two, and both are drained before it is terminated.
-func (d *Drainer) onlyNode(ctx context.Context, s *cluster.Snapshot, drained []*cluster.Node) []*cluster.Node {
-	machines, itself := map[string]bool{}, map[string]bool{}
-	for _, d := range drained {
-		machines[d.ProviderID], itself[d.Name] = true, true
-	}
-	occupied := map[string]string{}
-	for i := range s.Nodes {
-		n := &s.Nodes[i]
-		if n.ProviderID == "" || itself[n.Name] || !machines[n.ProviderID] {
-			continue
-		}
-		occupied[n.ProviderID] = n.Name
-		if !n.Deleting {
-			d.Nodes.Drain(ctx, n)
-		}
-	}
-	return slices.DeleteFunc(drained, func(n *cluster.Node) bool {
-		other := occupied[n.ProviderID]
-		if other != "" {
-			d.memory.held.note(n.Name, holdUp{cause: HeldByMachine, text: "node " + other + " is the same machine, and is drained first"})
-		}
-		return other != ""
-	})
-}
-
-// drain takes one step with a node and reports whether its machine may be terminated. Shut says that
-// the caches show the node as closed: before that, they may lack pods that the scheduler has bound to
-// it.
+// drain takes one step with a node and reports whether it is drained as far as the caches show. Shut
+// says that they show the node as closed: before that, they may lack pods that the scheduler has bound
+// to it.
 func (d *Drainer) drain(ctx context.Context, s *step, shut bool) bool {
 	n := s.node
 	if !closed(n) && !d.closeNode(ctx, n) {
@@ -244,11 +220,7 @@ func (d *Drainer) drain(ctx context.Context, s *step, shut bool) bool {
 		return d.eachPod(ctx, s.pods, d.Pods.RemovePod)
 	}
 	next := s.next()
-	if s.overdue() {
-		d.endAll(ctx, next)
-	} else {
-		d.evictAll(ctx, n, next)
-	}
+	d.stop(ctx, s, next)
 	for _, h := range s.held() {
 		d.memory.held.note(n.Name, h)
 	}

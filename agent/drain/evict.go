@@ -23,6 +23,15 @@ const (
 	evictionRetryMax = 10 * time.Second
 )
 
+// stop asks pods to stop, as the Provisioner's terminationGracePeriod allows.
+func (d *Drainer) stop(ctx context.Context, s *step, pods []*cluster.Pod) {
+	if s.overdue() {
+		d.endAll(ctx, pods)
+	} else {
+		d.evictAll(ctx, s.node, pods)
+	}
+}
+
 // evictAll asks for the eviction of each pod whose turn it is. A pod that may not
 // go now does not hold up the others.
 func (d *Drainer) evictAll(ctx context.Context, n *cluster.Node, pods []*cluster.Pod) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/parallel"
@@ -13,19 +14,92 @@ import (
 
 // conclude finishes drained nodes beside the passes: a cloud that hangs must not hold up the evictions of
 // other nodes. It does so for one batch at a time.
-func (d *Drainer) conclude(ctx context.Context, drained []*cluster.Node) {
+func (d *Drainer) conclude(ctx context.Context, s *cluster.Snapshot, drained []*step) {
 	if len(drained) == 0 {
 		return
 	}
 	if !d.concluding.TryLock() {
-		for _, n := range drained {
-			d.memory.held.note(n.Name, holdUp{cause: HeldByMachine, text: d.unconfirmed(n.InstanceID())})
+		for _, s := range drained {
+			d.waitForCloud(s.node)
 		}
 		return
 	}
 	d.background.Go(func() {
 		defer d.concluding.Unlock()
-		d.finish(ctx, drained)
+		d.finish(ctx, d.onlyNode(ctx, s, d.vacant(ctx, drained)))
+	})
+}
+
+// vacant returns the nodes on which the API server, too, knows no pod that the drain waits for. The
+// caches of pods can be older than those of nodes, and lack pods that the scheduler has bound. It evicts
+// those. A node whose machine could not be terminated a moment ago is not looked at yet.
+func (d *Drainer) vacant(ctx context.Context, drained []*step) []*cluster.Node {
+	var mu sync.Mutex
+	var out []*cluster.Node
+	parallel.Each(nodesAtOnce, drained, func(s *step) {
+		switch {
+		case !d.terminations.Due(s.node.InstanceID()):
+			d.waitForCloud(s.node)
+		case d.isVacant(ctx, *s):
+			mu.Lock()
+			defer mu.Unlock()
+			out = append(out, s.node)
+		}
+	})
+	return out
+}
+
+func (d *Drainer) isVacant(ctx context.Context, s step) bool {
+	if d.Inventory.InstanceGone(s.node.ProviderID) {
+		return true
+	}
+	pods, err := d.Cluster.PodsOn(ctx, s.node.Name)
+	if err != nil {
+		if ctx.Err() == nil {
+			d.Log.Warn("could not read the pods of a node", "node", s.node.Name, "error", err)
+			d.memory.held.note(s.node.Name, holdUp{cause: HeldByNode, text: "its pods could not be read from the API server"})
+		}
+		return false
+	}
+	s.pods = nil
+	for i := range pods {
+		s.pods = append(s.pods, &pods[i])
+	}
+	if !hadKubelet(s.node, s.pods) {
+		return true
+	}
+	next := s.next()
+	if len(next) > 0 {
+		d.stop(ctx, &s, next)
+		d.memory.held.note(s.node.Name, holdUp{cause: HeldByNode, text: fmt.Sprintf("the API server knows pod %s on it, which the caches do not show yet", next[0])})
+	}
+	return len(next) == 0
+}
+
+// onlyNode returns the drained nodes whose machine has no other Node object. A machine whose kubelet
+// has registered under another name has two, and both are drained before it is terminated.
+func (d *Drainer) onlyNode(ctx context.Context, s *cluster.Snapshot, drained []*cluster.Node) []*cluster.Node {
+	machines, itself := map[string]bool{}, map[string]bool{}
+	for _, d := range drained {
+		machines[d.ProviderID], itself[d.Name] = true, true
+	}
+	occupied := map[string]string{}
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		if n.ProviderID == "" || itself[n.Name] || !machines[n.ProviderID] {
+			continue
+		}
+		occupied[n.ProviderID] = n.Name
+		if !n.Deleting {
+			d.Nodes.Drain(ctx, n)
+		}
+	}
+	return slices.DeleteFunc(drained, func(n *cluster.Node) bool {
+		other := occupied[n.ProviderID]
+		if other != "" {
+			d.memory.held.note(n.Name, holdUp{cause: HeldByMachine, text: "node " + other + " is the same machine, and is drained first"})
+		}
+		return other != ""
 	})
 }
 
@@ -36,7 +110,7 @@ func (d *Drainer) finish(ctx context.Context, drained []*cluster.Node) {
 	parallel.Each(nodesAtOnce, drained, func(n *cluster.Node) {
 		switch id := n.InstanceID(); {
 		case !gone[id]:
-			d.memory.held.note(n.Name, holdUp{cause: HeldByMachine, text: d.unconfirmed(id)})
+			d.waitForCloud(n)
 		case n.Annotations[api.AnnotationSurging] != "":
 			d.memory.held.note(n.Name, holdUp{cause: HeldByNode, text: "Deployments that were scaled up for its pods are scaled back first"})
 		case !d.letNodeGo(ctx, n): // the next pass tries again
@@ -50,7 +124,7 @@ func (d *Drainer) terminate(ctx context.Context, drained []*cluster.Node) map[st
 	gone := map[string]bool{"": true} // a node without a provider id has no machine
 	var ids []string
 	for _, n := range drained {
-		if id := n.InstanceID(); id != "" && d.terminations.Due(id) {
+		if id := n.InstanceID(); id != "" {
 			ids = append(ids, id)
 		}
 	}
@@ -79,12 +153,14 @@ func (d *Drainer) terminate(ctx context.Context, drained []*cluster.Node) map[st
 	return gone
 }
 
-// unconfirmed says why a machine without pods has not been terminated.
-func (d *Drainer) unconfirmed(id string) string {
+// waitForCloud notes why the machine of a drained node has not been terminated.
+func (d *Drainer) waitForCloud(n *cluster.Node) {
+	id := n.InstanceID()
+	text := "its pods are gone, and the cloud has not confirmed yet that instance " + id + " is going"
 	if d.Inventory.Untagged(id) {
-		return "its pods are gone, but instance " + id + " has lost the tags of the cluster, without which it is not terminated: put them back, or terminate it"
+		text = "its pods are gone, but instance " + id + " has lost the tags of the cluster, without which it is not terminated: put them back, or terminate it"
 	}
-	return "its pods are gone, and the cloud has not confirmed yet that instance " + id + " is going"
+	d.memory.held.note(n.Name, holdUp{cause: HeldByMachine, text: text})
 }
 
 // letNodeGo removes the finalizer.
