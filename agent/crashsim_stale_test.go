@@ -88,10 +88,12 @@ func leftOutStep(d drawer, _ *scenario) step {
 	}}
 }
 
-// forgetful is a process's connection to the cloud, which may leave machines out.
+// forgetful is a process's connection to the cloud, which may leave machines out: those that have a node,
+// or that the process has been told of. Nobody could know of any other after the process that bought it.
 type forgetful struct {
 	*sim.Cloud
-	s *simulation
+	s   *simulation
+	met map[string]bool // by instance id
 }
 
 func (f *forgetful) Instances(ctx context.Context) ([]offer.Instance, error) {
@@ -108,14 +110,20 @@ func (f *forgetful) leave(all []offer.Instance) []offer.Instance {
 	s := f.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !time.Now().Before(s.leftOutUntil) {
-		return all
+	noded := map[string]bool{}
+	for _, n := range s.Nodes() {
+		noded[n.Spec.ProviderID] = true
 	}
 	s.calls["answer"]++
 	return slices.DeleteFunc(all, func(i offer.Instance) bool {
 		h := fnv.New64a()
 		fmt.Fprint(h, s.seed, i.ID, s.calls["answer"])
-		return int(h.Sum64()>>8%100) < s.leftOut
+		known := noded[i.ProviderID] || f.met[i.ID]
+		if known && time.Now().Before(s.leftOutUntil) && int(h.Sum64()>>8%100) < s.leftOut {
+			return true
+		}
+		f.met[i.ID] = true
+		return false
 	})
 }
 

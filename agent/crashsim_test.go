@@ -216,7 +216,7 @@ func (r *replica) process(ctx context.Context) {
 	r.mu.Unlock()
 	options := r.s.scenario.options
 	options.Notices = process.Notices
-	a := New(&laggard{process.Cluster, r.s, time.Now()}, &forgetful{process.Cloud, r.s}, options, r.s.log)
+	a := New(&laggard{process.Cluster, r.s, time.Now()}, &forgetful{process.Cloud, r.s, map[string]bool{}}, options, r.s.log)
 	_ = process.Cluster.Lead(ctx, func(ctx context.Context) { _ = a.Run(ctx) }) // ends in good order or with its process
 }
 

@@ -188,14 +188,112 @@ func TestNoticeAboutANodeWithoutItsFinalizer(t *testing.T) {
 }
 
 // The node of a machine is removed by force while the cloud leaves the machine out of its answers. The
-// machine still counts towards the limit, and gets another node.
+// machine still counts towards the limit, and gets another node, also if an earlier answer lacked it.
 func TestMachineLeftOutWithoutItsNode(t *testing.T) {
-	inBubble(t, sim.Options{}, func(r *rig) {
-		r.servedWithin4()
-		id, old := r.Machines()[0].ID, r.ours()[0].Name
-		r.unlist(id, 50*time.Second)
+	for name, before := range map[string]time.Duration{"at once": 0, "in an earlier answer too": 45 * time.Second} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, sim.Options{}, func(r *rig) {
+				r.servedWithin4()
+				id, old := r.Machines()[0].ID, r.ours()[0].Name
+				r.unlist(id, before+50*time.Second)
+				time.Sleep(before)
+				r.removeByForce(old)
+				time.Sleep(5 * time.Minute)
+				r.until("the workload runs", r.allRun("web", 3))
+				if peak := r.Peak("default")[amount.CPU] / 1000; peak > 4 {
+					t.Errorf("%d cores, the limit is 4", peak)
+				}
+			})
+		})
+	}
+}
+
+// removeByForce deletes a Node object in spite of its finalizers.
+func (r *rig) removeByForce(node string) {
+	r.DeleteNode(node)
+	r.EditNode(node, func(n *corev1.Node) { n.Finalizers = nil })
+}
+
+// A machine has two nodes. The one without pods is removed by force, and its Provisioner is deleted, before
+// the cloud can be asked again. The pods on the other node are evicted.
+func TestProvisionerOfATwoNodeMachineIsDeleted(t *testing.T) {
+	inBubble(t, sim.Options{StopTime: 20 * time.Second}, func(r *rig) {
+		r.Apply(testProvisioner("default"))
+		r.BootsAs(func(i offer.Instance) string { return "other-" + i.NodeName })
+		var broken atomic.Bool
+		r.start(Options{}, func(call string, when sim.When) error {
+			if call == "Instances" && broken.Load() && when == sim.Before {
+				return errors.New("request limit exceeded")
+			}
+			return nil
+		})
+		r.Deploy(two())
+		r.until("the other name is known", func() bool { return len(r.ours()) == 2 })
+		r.DeletePods("web")
+		r.until("pods run there", func() bool { return r.onNode("web", "other-"+r.Machines()[0].NodeName) == 2 })
+		broken.Store(true)
+		r.removeByForce(r.Machines()[0].NodeName)
+		r.DeleteProvisioner("default")
+		time.Sleep(2 * time.Second)
+		broken.Store(false)
+		r.until("all is gone", r.nothingLeft)
+		if cut := r.CutOff(); len(cut) > 0 {
+			t.Errorf("pods were ended without asking: %v", cut)
+		}
+	})
+}
+
+// The caches of pods stand still, and do not show the pods that the scheduler has bound to a node. They are
+// evicted before its machine is terminated.
+func TestDrainWithStalePods(t *testing.T) {
+	inBubble(t, sim.Options{StopTime: 20 * time.Second}, func(r *rig) {
+		r.Apply(testProvisioner("default", func(s *api.ProvisionerSpec) { s.PodBinding = api.BindScheduler }))
+		process := r.Connect(nil)
+		r.startOn(&frozen{Cluster: process.Cluster, pods: true}, process.Cloud, Options{})
+		r.Deploy(two())
+		r.until("the pods run", r.allRun("web", 2))
+		old := r.ours()[0].Name
 		r.DeleteNode(old)
-		r.EditNode(old, func(n *corev1.Node) { n.Finalizers = nil })
+		r.until("the node is gone", r.gone(old))
+		if cut := r.CutOff(); len(cut) > 0 {
+			t.Errorf("pods were ended without asking: %v", cut)
+		}
+	})
+}
+
+// The caches of nodes stand still, and do not show the node of a machine when its Provisioner is deleted. The
+// machine is not taken for one without a node: its pods are evicted.
+func TestProvisionerDeletedWithStaleNodes(t *testing.T) {
+	inBubble(t, sim.Options{StopTime: 20 * time.Second}, func(r *rig) {
+		r.Apply(testProvisioner("default"))
+		process := r.Connect(nil)
+		f := &frozen{Cluster: process.Cluster, nodes: true}
+		r.startOn(f, process.Cloud, Options{})
+		r.Deploy(two())
+		r.until("the pods run", r.allRun("web", 2))
+		time.Sleep(2 * time.Minute)
+		r.DeleteProvisioner("default")
+		time.AfterFunc(2*time.Minute, f.thaw)
+		r.until("all is gone", r.nothingLeft)
+		if cut := r.CutOff(); len(cut) > 0 {
+			t.Errorf("pods were ended without asking: %v", cut)
+		}
+	})
+}
+
+// The cloud has left a machine out of all answers for minutes, and a process that has begun to lead has never
+// seen it, when its node is removed by force. It counts, because its node was ready.
+func TestReadyMachineThatIsNotListedLosesItsNode(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		a := r.servedWithin4()
+		id := r.Machines()[0].ID
+		r.Unlist(id, true)
+		a.kill()
+		r.start(Options{}, nil)
+		time.Sleep(5*time.Minute + 30*time.Second)
+		r.removeByForce(r.ours()[0].Name)
+		time.AfterFunc(50*time.Second, func() { r.Unlist(id, false) })
+		time.Sleep(5 * time.Minute)
 		r.until("the workload runs", r.allRun("web", 3))
 		if peak := r.Peak("default")[amount.CPU] / 1000; peak > 4 {
 			t.Errorf("%d cores, the limit is 4", peak)

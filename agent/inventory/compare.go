@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/drain"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/parallel"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
@@ -30,38 +32,40 @@ func (c *Inventory) Compare(ctx context.Context, v *view.View) {
 		}
 		return
 	}
+	c.learn(instances)
 	nodes := nodesByProviderID(v)
 	listed := map[string]offer.Instance{}
-	var surplus, kept []instanceNodes
+	var surplus, old, kept []instanceNodes
 	for _, i := range instances {
 		listed[i.ProviderID] = i
 		own, others := c.nodesOf(v, nodes, i)
 		c.unreserve(ctx, v, own, i)
 		switch {
 		case i.LaunchID == "", c.Launching(i.LaunchID): // another program's, or not answered yet
-		case i.State != offer.StatePending && i.State != offer.StateRunning:
+		case !runs(i):
 			c.close(ctx, append(others, own...), i)
 		case c.wasGivenBack(i.ID):
 			// The cloud may have taken it for gone because it did not list it at that moment.
 			c.close(ctx, append(others, own...), i)
 			surplus = append(surplus, instanceNodes{i, own, others})
-		case len(own) == 0 && c.tooOld(v, i, len(others) > 0):
-			surplus = append(surplus, instanceNodes{i, own, others})
+		case len(own) == 0 && !c.drainable(v, i, others) && c.tooOld(v, i):
+			old = append(old, instanceNodes{i, own, others})
 		default:
 			kept = append(kept, instanceNodes{i, own, others})
 		}
 	}
-	for _, i := range c.leftOut(instances) {
+	for _, i := range c.leftOut() {
 		own, others := c.nodesOf(v, nodes, i)
 		if len(own)+len(others) == 0 && !c.Launching(i.LaunchID) && !c.wasGivenBack(i.ID) {
 			kept = append(kept, instanceNodes{Instance: i})
 		}
 	}
 	without := &nodeless{}
+	vacant, occupied := c.vacant(ctx, old, without)
+	surplus, kept = append(surplus, vacant...), append(kept, occupied...)
 	parallel.Each(adoptionsAtOnce, kept, func(i instanceNodes) { without.note(i.Instance, c.adoptAll(ctx, v, i)) })
 	c.terminate(ctx, v, surplus)
 	c.Metrics.Ownerless.WithLabelValues("instance").Set(float64(c.countOwnerless(v, nodes, instances)))
-	c.learn(instances)
 	if ctx.Err() == nil {
 		c.reportRefused(v, without.refused)
 	}
@@ -152,13 +156,46 @@ func (c *Inventory) instances(ctx context.Context) ([]offer.Instance, error) {
 
 // tooOld reports whether an instance without a Node object is to be terminated: its startup timeout
 // has passed, or its Provisioner is gone.
-func (c *Inventory) tooOld(v *view.View, i offer.Instance, misnamed bool) bool {
+func (c *Inventory) tooOld(v *view.View, i offer.Instance) bool {
 	p := v.ByName[i.Provisioner]
-	if p == nil || p.Raw.DeletionTimestamp != nil {
-		return true
+	return p == nil || p.Raw.DeletionTimestamp != nil || v.Now.Sub(i.LaunchedAt) >= c.StartupTimeout
+}
+
+// drainable reports whether the kubelet of an instance has registered a node under another name that
+// somebody drains: pods may run there. Without a Provisioner, it cannot be taken over any more.
+func (c *Inventory) drainable(v *view.View, i offer.Instance, others []*cluster.Node) bool {
+	return slices.ContainsFunc(others, func(n *cluster.Node) bool { return v.ByName[i.Provisioner] != nil || n.HeldBy(api.Finalizer) })
+}
+
+// vacant tells the instances without a Node object on which no pods run from those on which some do: the
+// caches of nodes may be too old to show the object. Those of which it cannot tell are noted.
+func (c *Inventory) vacant(ctx context.Context, old []instanceNodes, without *nodeless) (vacant, occupied []instanceNodes) {
+	var mu sync.Mutex
+	parallel.Each(adoptionsAtOnce, old, func(i instanceNodes) {
+		pods, err := c.podsOn(ctx, i.NodeName)
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case err != nil:
+			without.unknown = append(without.unknown, i.ID)
+		case slices.ContainsFunc(pods, func(p cluster.Pod) bool { return drain.WaitsFor(&p) }):
+			occupied = append(occupied, i)
+		default:
+			vacant = append(vacant, i)
+		}
+	})
+	return vacant, occupied
+}
+
+func (c *Inventory) podsOn(ctx context.Context, node string) ([]cluster.Pod, error) {
+	if node == "" {
+		return nil, nil
 	}
-	// If its kubelet has registered under another name, pods may run there: the node is drained.
-	return !misnamed && v.Now.Sub(i.LaunchedAt) >= c.StartupTimeout
+	pods, err := c.Pods.PodsOn(ctx, node)
+	if err != nil && ctx.Err() == nil {
+		c.Log.Warn("could not read the pods of a node", "node", node, "error", err)
+	}
+	return pods, err
 }
 
 // countOwnerless counts the running instances that belong to nobody: their Provisioner is gone, or
@@ -167,14 +204,13 @@ func (c *Inventory) tooOld(v *view.View, i offer.Instance, misnamed bool) bool {
 func (c *Inventory) countOwnerless(v *view.View, nodes map[string][]*cluster.Node, instances []offer.Instance) int {
 	count := 0
 	for _, i := range instances {
-		runs := i.State == offer.StatePending || i.State == offer.StateRunning
-		if !runs || c.wasGivenBack(i.ID) || c.Launching(i.LaunchID) {
+		if !runs(i) || c.wasGivenBack(i.ID) || c.Launching(i.LaunchID) {
 			continue
 		}
 		own, others := c.nodesOf(v, nodes, i)
 		has := slices.Concat(own, others)
 		drained := slices.ContainsFunc(has, func(n *cluster.Node) bool { return n.Deleting })
-		if v.ByName[i.Provisioner] == nil && !drained || len(has) == 0 && c.tooOld(v, i, false) {
+		if v.ByName[i.Provisioner] == nil && !drained || len(has) == 0 && c.tooOld(v, i) {
 			count++
 		}
 	}

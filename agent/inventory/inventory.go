@@ -39,9 +39,16 @@ type Machines interface {
 	Retag(ctx context.Context, i offer.Instance) error
 }
 
+// Pods reads pods.
+type Pods interface {
+	// PodsOn returns the pods that are bound to a node, as the API server knows them.
+	PodsOn(ctx context.Context, node string) ([]cluster.Pod, error)
+}
+
 // Ports are what an Inventory works with. All are to be set.
 type Ports struct {
 	Listing  Listing
+	Pods     Pods
 	Machines Machines
 	Nodes    *nodes.Writer
 	Assumed  *nodes.Assumptions

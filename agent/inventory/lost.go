@@ -83,7 +83,11 @@ func (c *Inventory) untraceable(ctx context.Context, nodes []*cluster.Node) []*c
 	}
 	var gone []*cluster.Node
 	for i, n := range nodes {
-		switch instance, there := byID[ids[i]]; {
+		instance, there := byID[ids[i]]
+		if there && runs(instance) || !there && ready[ids[i]] != "" {
+			c.there(n)
+		}
+		switch {
 		case !there && time.Since(since[n.ProviderID]) < offer.ListingLag: // it may be listed yet
 		case !there && ready[ids[i]] != "":
 		case !there || instance.State == offer.StateGone:

@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"sync"
@@ -19,57 +20,89 @@ import (
 type owners struct {
 	mu       sync.Mutex
 	machines map[string]offer.Instance // by provider id
-	listed   map[string]time.Time      // by provider id: when it was last listed, or bought
+	absent   map[string]time.Time      // by provider id: since when the cloud's answers lack it, and its node is not ready
 	noded    map[string]bool           // by provider id: they had a Node object
 	untagged map[string]bool           // by instance id: without the tags of the cluster
 }
 
 func newOwners() *owners {
-	return &owners{machines: map[string]offer.Instance{}, listed: map[string]time.Time{}, untagged: map[string]bool{}}
+	return &owners{machines: map[string]offer.Instance{}, absent: map[string]time.Time{}, untagged: map[string]bool{}}
 }
 
-// learn notes the instances that the cloud has listed. An instance that is not listed stays known as
-// long as it has a node, or may be too young to be listed.
+// learn notes an answer of the cloud. An instance that it lacks stays known as long as it has a node, or
+// may be listed yet.
 func (o *owners) learn(instances []offer.Instance) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	maps.DeleteFunc(o.machines, func(provider string, i offer.Instance) bool {
-		return !o.noded[provider] && time.Since(i.LaunchedAt) > offer.ListingLag
-	})
-	maps.DeleteFunc(o.listed, func(_ string, at time.Time) bool { return time.Since(at) > offer.ListingLag })
+	since := o.absent
+	o.absent = map[string]time.Time{}
+	for provider := range o.machines {
+		o.absent[provider] = cmp.Or(since[provider], time.Now())
+	}
+	for _, i := range instances {
+		delete(o.absent, i.ProviderID)
+	}
+	maps.DeleteFunc(o.machines, func(provider string, _ offer.Instance) bool { return !o.noded[provider] && o.left(provider) })
 	clear(o.untagged)
 	for _, i := range instances {
 		// As long as Karpenter knows an instance, its node may not be taken over yet. It
 		// would look as if it had drifted from the NodePool, which it was not built from here.
 		if i.LaunchID != "" && i.Provisioner != "" && i.Tags[api.LabelNodePool] == "" {
-			o.machines[i.ProviderID], o.listed[i.ProviderID] = i, time.Now()
+			o.machines[i.ProviderID] = i
 		}
 	}
 }
 
-// leftOut returns the machines that ran when they were listed or bought within the last minute, and that
-// an answer of the cloud does not have. They count: a machine that has ended is listed for longer.
-func (o *owners) leftOut(answer []offer.Instance) (out []offer.Instance) {
-	there := make(map[string]bool, len(answer))
-	for _, i := range answer {
-		there[i.ProviderID] = true
-	}
+// leftOut returns the machines that ran when they were last listed, or were bought, and that the last
+// answer of the cloud lacks. They count until answers have lacked them for a minute: a machine that has
+// ended is listed for longer.
+func (o *owners) leftOut() (out []offer.Instance) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for provider, i := range o.machines {
-		runs := i.State == offer.StatePending || i.State == offer.StateRunning
-		if at, known := o.listed[provider]; known && runs && !there[provider] && time.Since(at) < offer.ListingLag {
+	for provider := range o.absent {
+		i, known := o.machines[provider]
+		if known && !o.left(provider) && runs(i) {
 			out = append(out, i)
 		}
 	}
 	return out
 }
 
+// left reports whether the cloud's answers have lacked a machine for so long that it is taken for gone.
+func (o *owners) left(provider string) bool {
+	at, absent := o.absent[provider]
+	return absent && time.Since(at) >= offer.ListingLag
+}
+
+// there notes that the machine of a node exists although the cloud does not list it. A process that has
+// not seen it listed yet knows it by its node.
+func (o *owners) there(n *cluster.Node) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.absent, n.ProviderID)
+	launch := n.Annotations[api.AnnotationLaunchID]
+	if _, known := o.machines[n.ProviderID]; known || launch == "" {
+		return
+	}
+	o.machines[n.ProviderID] = offer.Instance{
+		ID: n.InstanceID(), ProviderID: n.ProviderID, NodeName: n.Name, State: offer.StateRunning, LaunchedAt: n.Created,
+		LaunchID: launch, Provisioner: n.Provisioner,
+		InstanceType: n.Labels[corev1.LabelInstanceTypeStable], Zone: n.Labels[corev1.LabelTopologyZone],
+		CapacityType: n.Labels[api.LabelCapacityType], Reservation: n.Labels[api.LabelReservationID],
+	}
+}
+
+// runs reports whether an instance runs, or is about to.
+func runs(i offer.Instance) bool {
+	return i.State == offer.StatePending || i.State == offer.StateRunning
+}
+
 // own notes whose an instance is.
 func (o *owners) own(i offer.Instance) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.machines[i.ProviderID], o.listed[i.ProviderID] = i, time.Now()
+	o.machines[i.ProviderID] = i
+	delete(o.absent, i.ProviderID)
 }
 
 // untag notes an instance that has lost the tags of the cluster.
@@ -151,8 +184,7 @@ func (o *owners) lostNode(s *cluster.Snapshot, givenBack func(id string) bool) b
 	}
 	lost := false
 	for provider, m := range o.machines {
-		runs := m.State == offer.StatePending || m.State == offer.StateRunning
-		if runs && o.noded[provider] && !now[provider] && !givenBack(m.ID) {
+		if runs(m) && o.noded[provider] && !now[provider] && !givenBack(m.ID) {
 			lost = true
 		}
 	}
