@@ -207,6 +207,20 @@ func TestMachineWithoutItsNodeCounts(t *testing.T) {
 	})
 }
 
+// The Node object of an old machine is removed by force. Its pods run on.
+func TestOldMachineWithPodsGetsItsNodeBack(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.servedWithin4()
+		time.Sleep(time.Hour)
+		before := r.uids("web")
+		r.removeByForce(r.ours()[0].Name)
+		time.Sleep(5 * time.Minute)
+		if after := r.uids("web"); !slices.Equal(before, after) || len(r.ours()) != 1 {
+			t.Errorf("pods before %v, and after %v, on %d nodes", before, after, len(r.ours()))
+		}
+	})
+}
+
 // A machine that lost its Node object when it was too old to get another counts until it is terminated.
 func TestMachineThatCannotBeTerminatedCounts(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {
@@ -223,8 +237,9 @@ func TestMachineThatCannotBeTerminatedCounts(t *testing.T) {
 		r.until("the workload runs", r.allRun("web", 3))
 		machine := r.Machines()[0].ID
 		r.never(30*time.Minute, "the machine is replaced", func() bool { return len(r.Machines()) != 1 || r.Machines()[0].ID != machine })
-		r.EditNode(r.ours()[0].Name, func(n *corev1.Node) { n.Finalizers = nil })
-		r.DeleteNode(r.Nodes()[0].Name)
+		r.Scale("web", 0) // a machine with pods would get another Node object
+		r.until("its pods are gone", func() bool { return r.count("web", func(*corev1.Pod) bool { return true }) == 0 })
+		r.removeByForce(r.ours()[0].Name)
 		r.Scale("web", 30)
 		r.never(10*time.Minute, "another machine is bought", func() bool { return len(r.Machines()) != 1 })
 		refuses.Store(false)

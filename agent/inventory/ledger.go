@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"sync"
@@ -21,7 +22,7 @@ type ledger struct {
 	refused    map[string]refusal   // by Provisioner: instances whose Node objects it could not create
 	terminated map[string]time.Time // instances that the agent gave back
 	missing    map[string]bool      // by provider id: nodes whose instance is gone
-	unlisted   map[string]time.Time // by provider id: since when no comparison has found the instance of a node
+	unknown    map[string]time.Time // by provider id: since when the cloud does not know the instance of a node
 	scaled     map[string]time.Time // by Provisioner: a node came or went
 	met        map[string]bool      // instances whose kubelet registered by itself
 	owned      bool                 // the cloud refuses the orders of earlier leaders
@@ -161,21 +162,17 @@ func (l *ledger) InstanceGone(providerID string) bool {
 	return l.missing[providerID]
 }
 
-// unlistedSince notes the nodes whose instances a comparison has not found, and returns by their provider
-// ids since when that is so. It does not go by the age of a node: the clocks may differ, and the cloud may
+// unknownSince notes the nodes whose instances the cloud does not know, and returns by their provider ids
+// since when that is so. It does not go by the age of a node: the clocks may differ, and the cloud may
 // leave an old instance out of an answer too.
-func (l *ledger) unlistedSince(nodes []*cluster.Node) map[string]time.Time {
+func (l *ledger) unknownSince(nodes []*cluster.Node) map[string]time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	since := make(map[string]time.Time, len(nodes))
 	for _, n := range nodes {
-		first, known := l.unlisted[n.ProviderID]
-		if !known {
-			first = time.Now()
-		}
-		since[n.ProviderID] = first
+		since[n.ProviderID] = cmp.Or(l.unknown[n.ProviderID], time.Now())
 	}
-	l.unlisted = since
+	l.unknown = since
 	return since
 }
 

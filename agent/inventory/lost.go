@@ -1,10 +1,9 @@
 package inventory
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -53,56 +52,72 @@ func (c *Inventory) letGo(ctx context.Context, v *view.View, listed map[string]o
 // untraceable returns the nodes whose instances the cloud does not know by their ids either. It
 // puts back the tags of the other instances.
 func (c *Inventory) untraceable(ctx context.Context, nodes []*cluster.Node) []*cluster.Node {
-	since := c.unlistedSince(nodes)
+	found, err := c.find(ctx, nodes)
+	if err != nil {
+		return nil // nobody knows whether they are gone
+	}
+	var unknown []*cluster.Node
+	for _, n := range nodes {
+		if i, there := found[n.InstanceID()]; !there {
+			unknown = append(unknown, n)
+		} else if runs(i) {
+			c.there(n)
+		}
+	}
+	since, ready := c.unknownSince(unknown), c.readyOnes(unknown)
+	var gone []*cluster.Node
+	for _, n := range nodes {
+		switch i, there := found[n.InstanceID()]; {
+		case !there && ready[n.ProviderID], !there && time.Since(since[n.ProviderID]) < offer.ListingLag: // it may be listed yet
+		case !there || i.State == offer.StateGone:
+			gone = append(gone, n)
+		case i.State == offer.StateStopping:
+			c.close(ctx, []*cluster.Node{n}, i)
+		case !i.Owned:
+			c.retag(ctx, n, i)
+		}
+	}
+	return gone
+}
+
+// find looks the instances of nodes up by their ids.
+func (c *Inventory) find(ctx context.Context, nodes []*cluster.Node) (map[string]offer.Instance, error) {
+	found := map[string]offer.Instance{}
 	if len(nodes) == 0 {
-		return nil
+		return found, nil
 	}
 	ids := make([]string, len(nodes))
 	for i, n := range nodes {
 		ids[i] = n.InstanceID()
 	}
-	found, err := c.Listing.Find(ctx, ids)
-	if err != nil {
-		if ctx.Err() == nil {
-			c.Metrics.Failed("Find")
-			c.Log.Error("could not look up instances by id", "instances", ids, "error", err)
-		}
-		return nil // nobody knows whether they are gone
+	instances, err := c.Listing.Find(ctx, ids)
+	if err != nil && ctx.Err() == nil {
+		c.Metrics.Failed("Find")
+		c.Log.Error("could not look up instances by id", "instances", ids, "error", err)
 	}
-	byID := make(map[string]offer.Instance, len(found))
-	for _, i := range found {
-		byID[i.ID] = i
+	for _, i := range instances {
+		found[i.ID] = i
 	}
-	// An instance may have two nodes: one that was expected, and one under the name that its kubelet
-	// has registered. If either is ready, the instance runs.
-	ready := map[string]string{} // names of nodes by instance id
-	for i, n := range nodes {
-		if _, there := byID[ids[i]]; !there && n.Ready {
-			ready[ids[i]] = n.Name
-		}
-	}
-	var gone []*cluster.Node
-	for i, n := range nodes {
-		instance, there := byID[ids[i]]
-		if there && runs(instance) || !there && ready[ids[i]] != "" {
+	return found, err
+}
+
+// readyOnes returns the provider ids of those instances which run, because a node of theirs is ready. An
+// instance may have two nodes: one that was expected, and one under the name that its kubelet has
+// registered.
+func (c *Inventory) readyOnes(unknown []*cluster.Node) map[string]bool {
+	ready := map[string]bool{}
+	example := ""
+	for _, n := range unknown {
+		if n.Ready {
 			c.there(n)
-		}
-		switch {
-		case !there && time.Since(since[n.ProviderID]) < offer.ListingLag: // it may be listed yet
-		case !there && ready[ids[i]] != "":
-		case !there || instance.State == offer.StateGone:
-			gone = append(gone, n)
-		case instance.State == offer.StateStopping:
-			c.close(ctx, []*cluster.Node{n}, instance)
-		case !instance.Owned:
-			c.retag(ctx, n, instance)
+			ready[n.ProviderID] = true
+			example = cmp.Or(example, n.Name)
 		}
 	}
 	if len(ready) > 0 {
-		first := slices.Min(slices.Collect(maps.Values(ready)))
-		c.Log.Warn("kept nodes that are ready although AWS does not know their instances", "node", first, "instances", len(ready))
+		c.Log.Warn("kept nodes that are ready although AWS does not know their instances", "node", example, "instances", len(ready))
 	}
-	return gone
+	return ready
 }
 
 // retag puts the tags of a node's instance back. If that fails, it reports an event: the machine
