@@ -154,7 +154,7 @@ func New(c Cluster, cloud Cloud, options Options, log hclog.Logger) *Agent {
 	a.nodes = &nodes.Writer{API: c, Assumed: a.assumed, Log: log, Deleted: a.redrain.set, Failed: func() { a.retry.Store(true) }}
 	a.reader = &view.Reader{Texts: c, Market: cloud, Metrics: a.metrics, Log: log}
 	a.inventory = inventory.New(inventory.Ports{
-		Listing: cloud, Pods: c, Machines: cloud, Nodes: a.nodes, Assumed: a.assumed, Events: a.events, Metrics: a.metrics, Log: log,
+		Listing: cloud, Reader: c, Machines: cloud, Nodes: a.nodes, Assumed: a.assumed, Events: a.events, Metrics: a.metrics, Log: log,
 		Launching: func(id string) bool { return a.buyer.Launching(id) },
 		Replan:    a.replan.set, Redrain: a.redrain.set, StartupTimeout: options.StartupTimeout,
 	})

@@ -13,6 +13,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
 )
@@ -277,6 +278,29 @@ func TestProvisionerDeletedWithStaleNodes(t *testing.T) {
 		r.until("all is gone", r.nothingLeft)
 		if cut := r.CutOff(); len(cut) > 0 {
 			t.Errorf("pods were ended without asking: %v", cut)
+		}
+	})
+}
+
+// The caches of nodes stand still before a node is ready, and the cloud leaves its machine out of answers. The
+// node stays, because the API server knows that it is ready.
+func TestReadyMachineThatIsNotListedWithStaleNodes(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.Apply(testProvisioner("default"))
+		process := r.Connect(nil)
+		f := &frozen{Cluster: process.Cluster, nodes: true, thawed: true, still: &cluster.Snapshot{}}
+		r.startOn(f, process.Cloud, Options{})
+		r.Deploy(two())
+		r.until("the node is made", func() bool { return len(r.ours()) == 1 })
+		time.Sleep(10 * time.Second)
+		f.freeze()
+		r.until("the pods run", r.allRun("web", 2))
+		before := r.uids("web")
+		r.unlist(r.Machines()[0].ID, 4*time.Minute)
+		time.AfterFunc(5*time.Minute, f.thaw)
+		time.Sleep(10 * time.Minute)
+		if after := r.uids("web"); !slices.Equal(before, after) || len(r.CutOff()) > 0 {
+			t.Errorf("pods before %v, and after %v; ended without asking: %v", before, after, r.CutOff())
 		}
 	})
 }

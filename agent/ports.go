@@ -73,6 +73,7 @@ type Learner interface {
 // server does.
 type Cluster interface {
 	disrupt.Cluster
+	inventory.Reader
 	view.Texts
 	Owners
 	Signals

@@ -175,6 +175,13 @@ func (f *frozen) Snapshot() *cluster.Snapshot {
 	return &s
 }
 
+func (f *frozen) freeze() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := *f.Cluster.Snapshot()
+	f.still, f.thawed = &s, false
+}
+
 func (f *frozen) thaw() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

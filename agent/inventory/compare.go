@@ -191,7 +191,7 @@ func (c *Inventory) podsOn(ctx context.Context, node string) ([]cluster.Pod, err
 	if node == "" {
 		return nil, nil
 	}
-	pods, err := c.Pods.PodsOn(ctx, node)
+	pods, err := c.Reader.PodsOn(ctx, node)
 	if err != nil && ctx.Err() == nil {
 		c.Log.Warn("could not read the pods of a node", "node", node, "error", err)
 	}

@@ -39,16 +39,18 @@ type Machines interface {
 	Retag(ctx context.Context, i offer.Instance) error
 }
 
-// Pods reads pods.
-type Pods interface {
-	// PodsOn returns the pods that are bound to a node, as the API server knows them.
+// Reader reads what the API server knows, and the caches may not show yet.
+type Reader interface {
+	// PodsOn returns the pods that are bound to a node.
 	PodsOn(ctx context.Context, node string) ([]cluster.Pod, error)
+	// NodeReady reports whether a node is ready. A node that is gone is not.
+	NodeReady(ctx context.Context, node string) (bool, error)
 }
 
 // Ports are what an Inventory works with. All are to be set.
 type Ports struct {
 	Listing  Listing
-	Pods     Pods
+	Reader   Reader
 	Machines Machines
 	Nodes    *nodes.Writer
 	Assumed  *nodes.Assumptions

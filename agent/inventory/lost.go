@@ -1,16 +1,17 @@
 package inventory
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/drain"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/parallel"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -64,7 +65,8 @@ func (c *Inventory) untraceable(ctx context.Context, nodes []*cluster.Node) []*c
 			c.there(n)
 		}
 	}
-	since, ready := c.unknownSince(unknown), c.readyOnes(unknown)
+	ready := c.readyOnes(ctx, unknown)
+	since := c.unknownSince(unknown)
 	var gone []*cluster.Node
 	for _, n := range nodes {
 		switch i, there := found[n.InstanceID()]; {
@@ -101,20 +103,29 @@ func (c *Inventory) find(ctx context.Context, nodes []*cluster.Node) (map[string
 	return found, err
 }
 
-// readyOnes returns the provider ids of those instances which run, because a node of theirs is ready. An
-// instance may have two nodes: one that was expected, and one under the name that its kubelet has
-// registered.
-func (c *Inventory) readyOnes(unknown []*cluster.Node) map[string]bool {
+// readyOnes returns the provider ids of those instances which run, because the API server knows a node of
+// theirs that is ready; the caches may be too old to show it. An instance may have two nodes: one that was
+// expected, and one under the name that its kubelet has registered. What cannot be read is taken for ready.
+func (c *Inventory) readyOnes(ctx context.Context, unknown []*cluster.Node) map[string]bool {
+	var mu sync.Mutex
 	ready := map[string]bool{}
 	example := ""
-	for _, n := range unknown {
-		if n.Ready {
-			c.there(n)
-			ready[n.ProviderID] = true
-			example = cmp.Or(example, n.Name)
+	parallel.Each(adoptionsAtOnce, unknown, func(n *cluster.Node) {
+		is, err := c.Reader.NodeReady(ctx, n.Name)
+		if err != nil && ctx.Err() == nil {
+			c.Log.Warn("could not read a node whose instance AWS does not know", "node", n.Name, "error", err)
 		}
-	}
-	if len(ready) > 0 {
+		mu.Lock()
+		defer mu.Unlock()
+		if is {
+			c.there(n)
+			example = max(example, n.Name)
+		}
+		if is || err != nil {
+			ready[n.ProviderID] = true
+		}
+	})
+	if example != "" {
 		c.Log.Warn("kept nodes that are ready although AWS does not know their instances", "node", example, "instances", len(ready))
 	}
 	return ready

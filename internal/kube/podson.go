@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/kubernetes"
@@ -35,4 +36,22 @@ func (c directReader) PodsOn(ctx context.Context, node string) ([]cluster.Pod, e
 		return nil
 	})
 	return out, err
+}
+
+// NodeReady reports whether a node is ready. It asks the API server and not the caches. A node that is
+// gone is not ready.
+func (c directReader) NodeReady(ctx context.Context, node string) (ready bool, err error) {
+	err = retry(ctx, func(ctx context.Context) error {
+		n, err := c.api.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+			ready = false
+		case err != nil:
+			return fmt.Errorf("read node %s: %w", node, err)
+		default:
+			ready = cluster.FromNode(n, nil).Ready
+		}
+		return nil
+	})
+	return ready, err
 }

@@ -19,3 +19,15 @@ func TestPodsOn(t *testing.T) {
 		t.Errorf("got %v, %v, want the pod that runs there", pods, err)
 	}
 }
+
+// A node is ready when its status says so, and a node that is not there is not.
+func TestNodeReady(t *testing.T) {
+	c := connect(t)
+	name := "nodeready"
+	emptyNode(t, c, name)
+	for node, want := range map[string]bool{name: true, "nodeready-gone": false} {
+		if ready, err := c.NodeReady(t.Context(), node); err != nil || ready != want {
+			t.Errorf("%s: ready %t, %v, want %t", node, ready, err, want)
+		}
+	}
+}

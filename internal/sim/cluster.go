@@ -101,7 +101,7 @@ func (c *Cluster) CreateNode(ctx context.Context, node *corev1.Node) error {
 			created.CreationTimestamp = w.now()
 			w.nodes[node.Name] = created
 			for _, m := range w.machines {
-				if m.node == node.Name && m.up {
+				if m.node == node.Name && m.up && !m.silent {
 					w.kubelets().report(m)
 				}
 			}
@@ -208,6 +208,16 @@ func (c *Cluster) PodsOn(ctx context.Context, node string) (pods []cluster.Pod, 
 		return nil
 	})
 	return pods, err
+}
+
+// NodeReady reports whether a node is ready, whatever the caches hold.
+func (c *Cluster) NodeReady(ctx context.Context, node string) (ready bool, err error) {
+	err = c.do(ctx, "NodeReady", func(w *world) error {
+		n := w.nodes[node]
+		ready = n != nil && cluster.FromNode(n, nil).Ready
+		return nil
+	})
+	return ready, err
 }
 
 // Steer sets the deletion cost of a pod.

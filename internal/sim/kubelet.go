@@ -109,17 +109,20 @@ func (w kubelets) refuse(p *corev1.Pod) bool {
 
 // silence stops a kubelet from answering, or lets it answer again.
 func (w kubelets) silence(node string, silent bool) {
+	for _, m := range w.machines {
+		if m.node == node && m.up {
+			m.silent = silent
+		}
+	}
 	n, m := w.nodes[node], w.machineOf(node)
 	if n == nil || m == nil || !m.up {
-		return
+		return // its Node object may come back
 	}
-	m.silent = silent
 	if silent {
 		w.setReady(n, corev1.ConditionUnknown, "NodeStatusUnknown")
 		return
 	}
-	w.setReady(n, corev1.ConditionTrue, "KubeletReady")
-	w.runPods(node)
+	w.report(m)
 }
 
 // machineOf returns the machine behind a node, or nil.
