@@ -17,7 +17,7 @@ import (
 // settle ends all trouble and waits until the world has come right.
 func (s *simulation) settle() {
 	s.mu.Lock()
-	s.trouble, s.stall, s.leftOutUntil = trouble{}, stall{}, time.Time{}
+	s.trouble, s.impediment, s.stall, s.leftOutUntil = trouble{}, impediment{}, stall{}, time.Time{}
 	s.mu.Unlock()
 	for _, r := range s.replicas {
 		r.killAt(doom{})

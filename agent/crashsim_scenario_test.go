@@ -185,6 +185,7 @@ func drawStep(d drawer, sc *scenario) step {
 		scaleStep, scaleStep, scaleStep, deletePodsStep, unreadyStep, deleteNodeStep, terminateStep, capacityStep, killStep, killAtStep,
 		killAtStep, stopAtStep, stopAtStep, loseLeaseStep, troubleStep, troubleStep, dudsStep, misnamedStep, driftStep, kubeletStep,
 		interruptStep, noticeStep, untagStep, unmarkStep, stallStep, stallStep, leftOutStep, outageStep, forceStep, recreateStep,
+		refusedStep, refusedStep, slowStep, slowStep, cordonStep, openStep,
 	}
 	return kinds[d.IntN(len(kinds))](d, sc)
 }

@@ -24,6 +24,7 @@ type stall struct {
 	began, until time.Time
 	snapshot     *cluster.Snapshot
 	provisioners []*api.Provisioner
+	starting     bool // processes that start see the world as it was, too
 }
 
 // kindsThatStall each have a watch of their own, which may fall behind the others.
@@ -31,11 +32,12 @@ var kindsThatStall = []string{"nodes", "pods", "deployments", "provisioners"}
 
 func stallStep(d drawer, _ *scenario) step {
 	kind, lasts := kindsThatStall[d.IntN(len(kindsThatStall))], d.duration(time.Second, 2*time.Minute)
-	return step{name: fmt.Sprintf("the caches of %s stand still for %s", kind, lasts), do: func(s *simulation) {
+	starting := d.chance(30)
+	return step{name: fmt.Sprintf("the caches of %s stand still for %s (those of new processes: %t)", kind, lasts, starting), do: func(s *simulation) {
 		c := s.Connect(nil).Cluster
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.stall = stall{kind, time.Now(), time.Now().Add(lasts), c.Snapshot(), c.Provisioners()}
+		s.stall = stall{kind, time.Now(), time.Now().Add(lasts), c.Snapshot(), c.Provisioners(), starting}
 		time.AfterFunc(lasts, func() { s.EditNode("", nil) }) // which tells all that there is something to read
 	}}
 }
@@ -44,14 +46,14 @@ func stallStep(d drawer, _ *scenario) step {
 type laggard struct {
 	*sim.Cluster
 	s     *simulation
-	since time.Time // a process that starts reads everything as it is
+	since time.Time // a process that starts reads everything as it is, unless its API server lags, too
 }
 
 func (l *laggard) stalled(kind string) *stall {
 	l.s.mu.Lock()
 	defer l.s.mu.Unlock()
 	st := l.s.stall
-	if st.kind != kind || !time.Now().Before(st.until) || st.began.Before(l.since) {
+	if st.kind != kind || !time.Now().Before(st.until) || st.began.Before(l.since) && !st.starting {
 		return nil
 	}
 	return &st

@@ -72,11 +72,12 @@ type simulation struct {
 	replicas []*replica
 	problems []string
 
-	mu        sync.Mutex
-	calls     map[string]int
-	trouble   trouble
-	disturbed []time.Time
-	stall     stall
+	mu         sync.Mutex
+	calls      map[string]int
+	trouble    trouble
+	impediment impediment
+	disturbed  []time.Time
+	stall      stall
 
 	leftOut      int // percent of the machines in an answer of the cloud
 	leftOutUntil time.Time
@@ -137,6 +138,13 @@ func (s *simulation) strikes(call string, when sim.When) (hang time.Duration, er
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls[call+string(when)]++
+	if i := s.impediment; i.call == call && time.Now().Before(i.until) && when == sim.Before {
+		s.disturbed = append(s.disturbed, time.Now())
+		if i.fails {
+			return 0, fmt.Errorf("injected: %s is refused", call)
+		}
+		return i.takes, nil
+	}
 	if !time.Now().Before(s.trouble.until) {
 		return 0, nil
 	}
