@@ -62,7 +62,7 @@ type snapshot[T any] struct {
 	at    time.Time // when it was read; zero: never
 	tried time.Time // when it was last tried to read it
 	err   error     // why the last try failed
-	busy  bool      // it is being read in the background
+	busy  bool      // it is being read
 }
 
 // read notes how a read went that ended at a time. If it failed, the part stays as it was.
@@ -213,19 +213,21 @@ func refreshLocked[T any](ctx context.Context, s *Stock, part *snapshot[T], due 
 		return
 	}
 	part.busy, part.tried = true, now
-	ctx = context.WithoutCancel(ctx)
-	go func() {
-		ctx, cancel := context.WithTimeout(ctx, refreshDeadline)
-		defer cancel()
-		value, err := read(ctx)
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		part.busy = false
-		part.read(value, err, s.now())
-		if err == nil {
-			s.catalogue = nil
-		}
-	}()
+	go refresh(context.WithoutCancel(ctx), s, part, read)
+}
+
+// refresh reads a part that is noted as busy.
+func refresh[T any](ctx context.Context, s *Stock, part *snapshot[T], read func(context.Context) (T, error)) {
+	ctx, cancel := context.WithTimeout(ctx, refreshDeadline)
+	defer cancel()
+	value, err := read(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	part.busy = false
+	part.read(value, err, s.now())
+	if err == nil {
+		s.catalogue = nil
+	}
 }
 
 // assemble makes a catalogue of the parts. An instance type without a known on-demand price
@@ -358,18 +360,15 @@ func (s *Stock) readSpotPrices(ctx context.Context) (spotPrices, error) {
 }
 
 // ReadPrices reads on-demand prices and waits for them, unless they have been read or are
-// being read. Prices that cannot be read stay estimates.
+// being read. Prices that cannot be read stay estimates, and Estimate says why.
 func (s *Stock) ReadPrices(ctx context.Context) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.prices == nil || s.onDemand.busy || !s.onDemand.at.IsZero() {
-		return
+	skip := s.prices == nil || s.onDemand.busy || !s.onDemand.at.IsZero()
+	if !skip {
+		s.onDemand.busy, s.onDemand.tried = true, s.now()
 	}
-	ctx, cancel := context.WithTimeout(ctx, refreshDeadline)
-	defer cancel()
-	s.onDemand.tried = s.now()
-	if value, err := s.prices.get(ctx); err == nil {
-		s.onDemand.value, s.onDemand.at = value, s.now()
-		s.catalogue = nil
+	s.mu.Unlock()
+	if !skip {
+		refresh(ctx, s, &s.onDemand, s.prices.get)
 	}
 }
