@@ -64,7 +64,7 @@ func (c *Inventory) Compare(ctx context.Context, v *view.View) {
 	vacant, occupied := c.vacant(ctx, old, without)
 	surplus, kept = append(surplus, vacant...), append(kept, occupied...)
 	parallel.Each(adoptionsAtOnce, kept, func(i instanceNodes) { without.note(i.Instance, c.adoptAll(ctx, v, i)) })
-	c.terminate(ctx, v, surplus)
+	c.terminate(ctx, v, surplus, without)
 	c.Metrics.Ownerless.WithLabelValues("instance").Set(float64(c.countOwnerless(v, nodes, instances)))
 	if ctx.Err() == nil {
 		c.reportRefused(v, without.refused)
@@ -283,8 +283,8 @@ func (c *Inventory) close(ctx context.Context, nodes []*cluster.Node, i offer.In
 }
 
 // terminate terminates instances that will never be nodes. Those that run on count against the limits of
-// their Provisioners.
-func (c *Inventory) terminate(ctx context.Context, v *view.View, surplus []instanceNodes) {
+// their Provisioners, or are noted if their size is not known.
+func (c *Inventory) terminate(ctx context.Context, v *view.View, surplus []instanceNodes, without *nodeless) {
 	if len(surplus) == 0 {
 		return
 	}
@@ -300,7 +300,10 @@ func (c *Inventory) terminate(ctx context.Context, v *view.View, surplus []insta
 			c.gaveBack(i.ID)
 			c.Assumed.Gone(i.NodeName)
 			c.Log.Info("terminated an instance without a node", "instance", i.ID)
-		case p != nil && len(i.own)+len(i.others) == 0:
+		case p == nil || len(i.own)+len(i.others) > 0:
+		case p.Reason == view.ReasonMarket:
+			without.note(i.Instance, errUnknown)
+		default:
 			c.Assumed.Lingers(cluster.FromNode(view.AdoptedNode(p, i.Instance), nil))
 		}
 	}

@@ -162,8 +162,8 @@ func (l *ledger) InstanceGone(providerID string) bool {
 	return l.missing[providerID]
 }
 
-// unknownSince notes the nodes whose instances the cloud does not know, and returns by their provider ids
-// since when that is so. It does not go by the age of a node: the clocks may differ, and the cloud may
+// unknownSince notes the nodes that are not ready and whose instances the cloud does not know, and returns
+// by their provider ids since when that is so. It does not go by the age of a node: the clocks may differ, and the cloud may
 // leave an old instance out of an answer too.
 func (l *ledger) unknownSince(nodes []*cluster.Node) map[string]time.Time {
 	l.mu.Lock()

@@ -3,6 +3,7 @@ package inventory
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -30,7 +31,7 @@ func (c *Inventory) letGo(ctx context.Context, v *view.View, listed map[string]o
 		drained := n.Deleting && n.HeldBy(api.Finalizer)
 		ours := n.Provisioner != "" && (drained || n.Annotations[api.AnnotationLaunchID] != "")
 		switch known, there := listed[n.ProviderID]; {
-		case !there && c.InstanceGone(n.ProviderID), there && ours && known.State == offer.StateGone:
+		case there && ours && known.State == offer.StateGone:
 			missing[n.ProviderID] = true
 		case !there && ours && n.ProviderID != "":
 			unlisted = append(unlisted, n)
@@ -50,12 +51,12 @@ func (c *Inventory) letGo(ctx context.Context, v *view.View, listed map[string]o
 	return missing
 }
 
-// untraceable returns the nodes whose instances the cloud does not know by their ids either. It
-// puts back the tags of the other instances.
+// untraceable returns the nodes whose instances the cloud does not know by their ids either; if it cannot be
+// asked, those that it did not know before. It puts back the tags of the other instances.
 func (c *Inventory) untraceable(ctx context.Context, nodes []*cluster.Node) []*cluster.Node {
 	found, err := c.find(ctx, nodes)
 	if err != nil {
-		return nil // nobody knows whether they are gone
+		return slices.DeleteFunc(slices.Clone(nodes), func(n *cluster.Node) bool { return !c.InstanceGone(n.ProviderID) })
 	}
 	var unknown []*cluster.Node
 	for _, n := range nodes {
@@ -66,7 +67,7 @@ func (c *Inventory) untraceable(ctx context.Context, nodes []*cluster.Node) []*c
 		}
 	}
 	ready := c.readyOnes(ctx, unknown)
-	since := c.unknownSince(unknown)
+	since := c.unknownSince(slices.DeleteFunc(unknown, func(n *cluster.Node) bool { return ready[n.ProviderID] }))
 	var gone []*cluster.Node
 	for _, n := range nodes {
 		switch i, there := found[n.InstanceID()]; {
