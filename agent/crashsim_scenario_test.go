@@ -335,7 +335,7 @@ func untagStep(d drawer, _ *scenario) step {
 			return
 		}
 		m := machines[n%len(machines)]
-		if node := s.node(m.NodeName); node != nil { // something has to tell whose it is
+		if node := s.node(m.NodeName); node != nil && node.Labels[api.LabelProvisioner]+owner(node) != "" { // something has to tell whose it is
 			s.Untag(m.ID, all && node.Labels[api.LabelProvisioner] != "")
 		}
 	}}
@@ -349,9 +349,9 @@ func unmarkStep(d drawer, _ *scenario) step {
 			return
 		}
 		node := nodes[n%len(nodes)]
-		known := s.tagged(node)
+		known := s.listed()[node.Spec.ProviderID]
 		s.EditNode(node.Name, func(n *corev1.Node) {
-			if what&1 != 0 {
+			if what&1 != 0 && (known || owner(n) != "") {
 				delete(n.Labels, api.LabelProvisioner)
 			}
 			if what&2 != 0 {
@@ -365,6 +365,14 @@ func unmarkStep(d drawer, _ *scenario) step {
 			}
 		})
 	}}
+}
+
+// owner is the name of a node's owner; empty for none.
+func owner(n *corev1.Node) string {
+	if len(n.OwnerReferences) == 0 {
+		return ""
+	}
+	return n.OwnerReferences[0].Name
 }
 
 func noticeStep(d drawer, _ *scenario) step {

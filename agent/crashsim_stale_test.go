@@ -154,11 +154,6 @@ func forceStep(d drawer, _ *scenario) step {
 	}}
 }
 
-// tagged reports whether the machine of a node has a tag of the cluster that tells whose it is.
-func (s *simulation) tagged(n *corev1.Node) bool {
-	return slices.ContainsFunc(s.Machines(), func(m offer.Instance) bool { return m.ProviderID == n.Spec.ProviderID && m.Owned })
-}
-
 // listed are the provider ids of the machines that the cloud lists as the cluster's.
 func (s *simulation) listed() map[string]bool {
 	out := map[string]bool{}

@@ -99,13 +99,14 @@ type Drainer struct {
 	Ports
 	memory       memory
 	terminations *pace.Retries // failed terminations, by instance id
+	patches      *pace.Retries // failed changes, by node
 	concluding   sync.Mutex    // held while machines of drained nodes are terminated
 	background   sync.WaitGroup
 }
 
 // New returns a Drainer.
 func New(p Ports) *Drainer {
-	return &Drainer{Ports: p, memory: newMemory(), terminations: pace.NewRetries(time.Second, time.Minute)}
+	return &Drainer{Ports: p, memory: newMemory(), terminations: pace.NewRetries(time.Second, time.Minute), patches: pace.NewRetries(time.Second, 10*time.Second)}
 }
 
 // Run drains nodes until the context ends: when something changes, each second while nodes are being
@@ -253,7 +254,7 @@ func closedNodes(s *cluster.Snapshot) map[string]bool {
 
 // closeNode closes a node.
 func (d *Drainer) closeNode(ctx context.Context, n *cluster.Node) bool {
-	done := d.Nodes.Patch(ctx, n.Name, cluster.NodeChange{
+	done := d.patch(ctx, n, cluster.NodeChange{
 		SetLabels: map[string]string{ExcludeFromBalancers: "true"},
 		AddTaints: []corev1.Taint{Taint},
 		Cordon:    ptr.To(true),
@@ -263,6 +264,19 @@ func (d *Drainer) closeNode(ctx context.Context, n *cluster.Node) bool {
 		d.Events.Normal(event.Node(n.Name), event.Draining, "the node's pods are being evicted")
 	}
 	return done
+}
+
+// patch changes a node, and reports whether it did. It does not try again at once what has failed.
+func (d *Drainer) patch(ctx context.Context, n *cluster.Node, change cluster.NodeChange) bool {
+	if !d.patches.Due(n.Name) {
+		return false
+	}
+	if !d.Nodes.Patch(ctx, n.Name, change) {
+		d.patches.Failed(n.Name)
+		return false
+	}
+	d.patches.Succeeded(n.Name)
+	return true
 }
 
 // hadKubelet reports whether a kubelet has ever run on the node. A kubelet that fell silent before the

@@ -165,7 +165,7 @@ func (d *Drainer) waitForCloud(n *cluster.Node) {
 
 // letNodeGo removes the finalizer.
 func (d *Drainer) letNodeGo(ctx context.Context, n *cluster.Node) bool {
-	if !d.Nodes.Patch(ctx, n.Name, cluster.NodeChange{RemoveFinalizer: api.Finalizer}) {
+	if !d.patch(ctx, n, cluster.NodeChange{RemoveFinalizer: api.Finalizer}) {
 		return false
 	}
 	took := d.memory.since(n.Name)

@@ -68,7 +68,7 @@ func (w Faults) TerminateInstance(id string) { w.edit(func() { w.terminate(id) }
 func (w Faults) Untag(id string, all bool) {
 	w.edit(func() {
 		if m := w.machines[id]; m != nil {
-			m.untagged, m.forgotten = true, all
+			m.untagged, m.forgotten = true, m.forgotten || all
 		}
 	})
 }
