@@ -33,6 +33,8 @@ type Cluster interface {
 	Snapshot() *cluster.Snapshot
 	// PodsOn returns the pods that are bound to a node, as the API server knows them.
 	PodsOn(ctx context.Context, node string) ([]cluster.Pod, error)
+	// NodeReady reports whether a node is ready, as the API server knows it. A node that is gone is not.
+	NodeReady(ctx context.Context, node string) (bool, error)
 }
 
 // Pods are the pods of the cluster.
@@ -118,7 +120,7 @@ func (d *Disrupter) Remove(ctx context.Context, fresh *view.Verifier, removals [
 		switch {
 		case n == nil || n.Deleting || n.Provisioner == "":
 		case !r.Voluntary:
-			d.removeNow(ctx, n, &r)
+			d.removeNow(ctx, n, &r, fresh)
 		case n.Annotations[api.AnnotationDisruption] != "" || !fresh.Node(r.Node):
 		case r.Reason == decide.Empty && decide.InUse(pods[r.Node], time.Now()):
 			d.Replan()
@@ -128,8 +130,8 @@ func (d *Disrupter) Remove(ctx context.Context, fresh *view.Verifier, removals [
 	})
 }
 
-func (d *Disrupter) removeNow(ctx context.Context, n *cluster.Node, r *decide.Removal) {
-	if !d.Nodes.Drain(ctx, n) {
+func (d *Disrupter) removeNow(ctx context.Context, n *cluster.Node, r *decide.Removal, fresh *view.Verifier) {
+	if !d.isBroken(ctx, n, r, fresh) || !d.Nodes.Drain(ctx, n) {
 		return
 	}
 	d.Metrics.Disruptions.WithLabelValues(n.Provisioner, r.Reason.Name()).Inc()
@@ -139,6 +141,26 @@ func (d *Disrupter) removeNow(ctx context.Context, n *cluster.Node, r *decide.Re
 		return
 	}
 	d.Events.Normal(event.Node(n.Name), event.Disrupting, r.Message)
+}
+
+// isBroken reports whether a node that goes because it does not work still does not. It asks the API server:
+// the caches may be too old to show that its kubelet answers again, or that pods run there. Nodes that go
+// for other reasons count as broken.
+func (d *Disrupter) isBroken(ctx context.Context, n *cluster.Node, r *decide.Removal, fresh *view.Verifier) bool {
+	switch {
+	case r.Reason != decide.Unhealthy && r.Reason != decide.NeverUp:
+		return true
+	case r.Reason == decide.NeverUp && n.Ready: // its devices have not come, or its startup taints stay
+		return d.undisturbed(ctx, n, fresh)
+	}
+	ready, err := d.Cluster.NodeReady(ctx, n.Name)
+	if err != nil && ctx.Err() == nil {
+		d.Log.Warn("could not read a node", "node", n.Name, "error", err)
+	}
+	if ready || err != nil {
+		d.Retry()
+	}
+	return !ready && err == nil
 }
 
 // disrupt marks a node as going. Nothing happens before all of its replacements are bought.

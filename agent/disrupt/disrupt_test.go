@@ -24,6 +24,7 @@ type world struct {
 	snapshot *cluster.Snapshot
 	pods     []cluster.Pod // on the node, as the API server knows them
 	unread   error
+	ready    bool
 	obstacle string // to the pods' surge
 	surging  bool
 	did      []string
@@ -32,6 +33,7 @@ type world struct {
 func (w *world) Snapshot() *cluster.Snapshot { return w.snapshot }
 
 func (w *world) PodsOn(context.Context, string) ([]cluster.Pod, error) { return w.pods, w.unread }
+func (w *world) NodeReady(context.Context, string) (bool, error)       { return w.ready, w.unread }
 
 func (w *world) CreateNode(context.Context, *corev1.Node) error { return nil }
 
@@ -112,6 +114,38 @@ func TestRelease(t *testing.T) {
 	} {
 		w := &world{snapshot: marked(c.reason), pods: c.pods, unread: c.unread, obstacle: c.obstacle, surging: c.surging}
 		w.disrupter(false).Release(t.Context(), verifier(w.snapshot), []decide.Chosen{{Node: "a", Verdict: c.verdict}})
+		if diff := cmp.Diff(c.want, w.did); diff != "" {
+			t.Errorf("%s: -want +got\n%s", name, diff)
+		}
+	}
+}
+
+// A node that goes because it does not work goes only if the API server does not know better than the caches.
+func TestRemoveAsksWhetherANodeIsBroken(t *testing.T) {
+	for name, c := range map[string]struct {
+		goes   decide.Removal
+		ready  bool // as the caches show it
+		now    bool // as the API server knows it
+		pods   []cluster.Pod
+		unread error
+		want   []string
+	}{
+		"unhealthy":                     {goes: decide.Removal{Node: "a", Reason: decide.Unhealthy}, want: []string{"delete"}},
+		"its kubelet answers again":     {goes: decide.Removal{Node: "a", Reason: decide.Unhealthy}, now: true, want: []string{"retry"}},
+		"it cannot be read":             {goes: decide.Removal{Node: "a", Reason: decide.Unhealthy}, unread: errors.New("away"), want: []string{"retry"}},
+		"it did not come up":            {goes: decide.Removal{Node: "a", Reason: decide.NeverUp}, want: []string{"delete"}},
+		"it has come up by now":         {goes: decide.Removal{Node: "a", Reason: decide.NeverUp}, now: true, want: []string{"retry"}},
+		"its startup taints stay":       {goes: decide.Removal{Node: "a", Reason: decide.NeverUp}, ready: true, now: true, want: []string{"delete"}},
+		"they stay, and a pod has come": {goes: decide.Removal{Node: "a", Reason: decide.NeverUp}, ready: true, now: true, pods: []cluster.Pod{pod("new", "a")}, want: []string{"plan again"}},
+		"its Provisioner is deleted":    {goes: decide.Removal{Node: "a", Reason: decide.Orphaned}, now: true, want: []string{"delete"}},
+	} {
+		s := marked("")
+		s.Pods = nil
+		for i := range s.Nodes {
+			s.Nodes[i].Ready = c.ready
+		}
+		w := &world{snapshot: s, ready: c.now, pods: c.pods, unread: c.unread}
+		w.disrupter(false).Remove(t.Context(), verifier(s), []decide.Removal{c.goes}, nil)
 		if diff := cmp.Diff(c.want, w.did); diff != "" {
 			t.Errorf("%s: -want +got\n%s", name, diff)
 		}

@@ -43,6 +43,8 @@ type Cluster interface {
 	Provisioners() []*api.Provisioner
 	// PodsOn returns the pods that are bound to a node, as the API server knows them.
 	PodsOn(ctx context.Context, node string) ([]cluster.Pod, error)
+	// NodeReady reports whether a node is ready, as the API server knows it. A node that is gone is not.
+	NodeReady(ctx context.Context, node string) (bool, error)
 }
 
 // Pods stops pods.
@@ -68,8 +70,9 @@ type Machines interface {
 type Inventory interface {
 	// Known returns the snapshot, corrected by what the agent knows better than its caches.
 	Known(seen *cluster.Snapshot) *cluster.Snapshot
-	// InstanceGone reports whether the instance of a node no longer exists.
-	InstanceGone(providerID string) bool
+	// InstanceEnded reports whether the cloud says that the instance of a node has ended. That it does not
+	// know the instance is not enough.
+	InstanceEnded(providerID string) bool
 	// Untagged reports whether an instance has lost the tags of the cluster. The agent does not
 	// terminate instances without them.
 	Untagged(id string) bool
@@ -212,11 +215,11 @@ func (d *Drainer) drain(ctx context.Context, s *step, shut bool) bool {
 		d.memory.held.note(n.Name, holdUp{cause: HeldByNode, text: "the node could not be tainted and cordoned"})
 		return false
 	}
-	gone := d.Inventory.InstanceGone(n.ProviderID)
-	if !gone && !shut && !hadKubelet(n, s.pods) {
+	ended := d.Inventory.InstanceEnded(n.ProviderID)
+	if !ended && !shut && !hadKubelet(n, s.pods) {
 		return false // its kubelet may have started since; the caches show that once they show the taint
 	}
-	if gone || !hadKubelet(n, s.pods) {
+	if ended || !hadKubelet(n, s.pods) {
 		// No kubelet can stop the pods. They are deleted so that their controllers can replace them.
 		return d.eachPod(ctx, s.pods, d.Pods.RemovePod)
 	}

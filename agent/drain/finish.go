@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/parallel"
@@ -50,23 +51,18 @@ func (d *Drainer) vacant(ctx context.Context, drained []*step) []*cluster.Node {
 }
 
 func (d *Drainer) isVacant(ctx context.Context, s step) bool {
-	if d.Inventory.InstanceGone(s.node.ProviderID) {
+	if d.Inventory.InstanceEnded(s.node.ProviderID) {
 		return true
 	}
-	pods, err := d.Cluster.PodsOn(ctx, s.node.Name)
-	if err != nil {
+	if err := d.refresh(ctx, &s); err != nil {
 		if ctx.Err() == nil {
-			d.Log.Warn("could not read the pods of a node", "node", s.node.Name, "error", err)
-			d.memory.held.note(s.node.Name, holdUp{cause: HeldByNode, text: "its pods could not be read from the API server"})
+			d.Log.Warn("could not read a node and its pods", "node", s.node.Name, "error", err)
+			d.memory.held.note(s.node.Name, holdUp{cause: HeldByNode, text: "it and its pods could not be read from the API server"})
 		}
 		return false
 	}
-	s.pods = nil
-	for i := range pods {
-		s.pods = append(s.pods, &pods[i])
-	}
 	if !hadKubelet(s.node, s.pods) {
-		return true
+		return d.eachPod(ctx, s.pods, d.Pods.RemovePod)
 	}
 	next := s.next()
 	if len(next) > 0 {
@@ -74,6 +70,29 @@ func (d *Drainer) isVacant(ctx context.Context, s step) bool {
 		d.memory.held.note(s.node.Name, holdUp{cause: HeldByNode, text: fmt.Sprintf("the API server knows pod %s on it, which the caches do not show yet", next[0])})
 	}
 	return len(next) == 0
+}
+
+// refresh reads the pods of a node from the API server and, if its kubelet has been silent, whether it
+// answers again.
+func (d *Drainer) refresh(ctx context.Context, s *step) error {
+	pods, err := d.Cluster.PodsOn(ctx, s.node.Name)
+	if err != nil {
+		return err
+	}
+	s.pods = nil
+	for i := range pods {
+		s.pods = append(s.pods, &pods[i])
+	}
+	if s.node.SilentSince.IsZero() {
+		return nil
+	}
+	ready, err := d.Cluster.NodeReady(ctx, s.node.Name)
+	if ready {
+		answers := *s.node
+		answers.SilentSince = time.Time{}
+		s.node = &answers
+	}
+	return err
 }
 
 // onlyNode returns the drained nodes whose machine has no other Node object. A machine whose kubelet

@@ -129,6 +129,9 @@ func (c *Inventory) Bought(i offer.Instance) {
 	c.Scaled(i.Provisioner)
 }
 
+// Runs reports whether an instance is ours and ran when the cloud was last asked.
+func (c *Inventory) Runs(id string) bool { return c.isRunning(id) && !c.wasGivenBack(id) }
+
 // LostNode reports whether the Node object of a machine has gone since the last call although the
 // machine was not terminated. The machine still counts, and needs another Node object.
 func (c *Inventory) LostNode(s *cluster.Snapshot) bool { return c.lostNode(s, c.wasGivenBack) }

@@ -21,7 +21,7 @@ type ledger struct {
 	nodeless   []string             // instances whose name or size is not known, or whose name another Node object has
 	refused    map[string]refusal   // by Provisioner: instances whose Node objects it could not create
 	terminated map[string]time.Time // instances that the agent gave back
-	missing    map[string]bool      // by provider id: nodes whose instance is gone
+	missing    map[string]bool      // by provider id: nodes whose instance is gone; true if the cloud says so
 	unknown    map[string]time.Time // by provider id: since when the cloud does not know the instance of a node
 	scaled     map[string]time.Time // by Provisioner: a node came or went
 	met        map[string]bool      // instances whose kubelet registered by itself
@@ -157,6 +157,15 @@ func (l *ledger) meet(id string) bool {
 // InstanceGone reports whether the last comparison found no instance with the provider id. A node
 // may have the name of an earlier one.
 func (l *ledger) InstanceGone(providerID string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, gone := l.missing[providerID]
+	return gone
+}
+
+// InstanceEnded reports whether the cloud says that the instance with the provider id has ended. It lists
+// an instance for an hour after its end, so that one which it does not know may run nevertheless.
+func (l *ledger) InstanceEnded(providerID string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.missing[providerID]

@@ -19,7 +19,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-// letGo deletes the nodes whose instance is gone, and returns their provider ids. An instance that the
+// letGo deletes the nodes whose instance is gone, and returns their provider ids, each with whether the cloud
+// says so. An instance that the
 // cloud no longer lists may only have lost its tags, so the agent looks it up by its id first.
 // A node without a launch id may be another program's. If it has lost its launch id, that is put back,
 // but not on a node that is already being drained.
@@ -37,12 +38,16 @@ func (c *Inventory) letGo(ctx context.Context, v *view.View, listed map[string]o
 			unlisted = append(unlisted, n)
 		}
 	}
-	for _, n := range c.untraceable(ctx, unlisted) {
+	ended, unknown := c.untraceable(ctx, unlisted)
+	for _, n := range unknown {
+		missing[n.ProviderID] = false
+	}
+	for _, n := range ended {
 		missing[n.ProviderID] = true
 	}
 	for i := range v.Snapshot.Nodes {
 		n := &v.Snapshot.Nodes[i]
-		if !missing[n.ProviderID] || n.Deleting || !c.Nodes.Delete(ctx, n.Name) {
+		if _, gone := missing[n.ProviderID]; !gone || n.Deleting || !c.Nodes.Delete(ctx, n.Name) {
 			continue
 		}
 		c.Log.Info("removed a node whose instance is gone", "node", n.Name, "provider_id", n.ProviderID)
@@ -51,14 +56,14 @@ func (c *Inventory) letGo(ctx context.Context, v *view.View, listed map[string]o
 	return missing
 }
 
-// untraceable returns the nodes whose instances the cloud does not know by their ids either; if it cannot be
-// asked, those that it did not know before. It puts back the tags of the other instances.
-func (c *Inventory) untraceable(ctx context.Context, nodes []*cluster.Node) []*cluster.Node {
+// untraceable returns the nodes whose instances have ended, and those whose instances the cloud does not know
+// by their ids either; if it cannot be asked, those that it did not know before. It puts back the tags of the
+// other instances.
+func (c *Inventory) untraceable(ctx context.Context, nodes []*cluster.Node) (ended, unknown []*cluster.Node) {
 	found, err := c.find(ctx, nodes)
 	if err != nil {
-		return slices.DeleteFunc(slices.Clone(nodes), func(n *cluster.Node) bool { return !c.InstanceGone(n.ProviderID) })
+		return nil, slices.DeleteFunc(slices.Clone(nodes), func(n *cluster.Node) bool { return !c.InstanceGone(n.ProviderID) })
 	}
-	var unknown []*cluster.Node
 	for _, n := range nodes {
 		if i, there := found[n.InstanceID()]; !there {
 			unknown = append(unknown, n)
@@ -67,20 +72,21 @@ func (c *Inventory) untraceable(ctx context.Context, nodes []*cluster.Node) []*c
 		}
 	}
 	ready := c.readyOnes(ctx, unknown)
-	since := c.unknownSince(slices.DeleteFunc(unknown, func(n *cluster.Node) bool { return ready[n.ProviderID] }))
-	var gone []*cluster.Node
+	unknown = slices.DeleteFunc(unknown, func(n *cluster.Node) bool { return ready[n.ProviderID] })
+	since := c.unknownSince(unknown)
+	unknown = slices.DeleteFunc(unknown, func(n *cluster.Node) bool { return time.Since(since[n.ProviderID]) < offer.ListingLag })
 	for _, n := range nodes {
 		switch i, there := found[n.InstanceID()]; {
-		case !there && ready[n.ProviderID], !there && time.Since(since[n.ProviderID]) < offer.ListingLag: // it may be listed yet
-		case !there || i.State == offer.StateGone:
-			gone = append(gone, n)
+		case !there:
+		case i.State == offer.StateGone:
+			ended = append(ended, n)
 		case i.State == offer.StateStopping:
 			c.close(ctx, []*cluster.Node{n}, i)
 		case !i.Owned:
 			c.retag(ctx, n, i)
 		}
 	}
-	return gone
+	return ended, unknown
 }
 
 // find looks the instances of nodes up by their ids.

@@ -97,6 +97,17 @@ func runs(i offer.Instance) bool {
 	return i.State == offer.StatePending || i.State == offer.StateRunning
 }
 
+func (o *owners) isRunning(id string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, i := range o.machines {
+		if i.ID == id {
+			return runs(i)
+		}
+	}
+	return false
+}
+
 // own notes whose an instance is.
 func (o *owners) own(i offer.Instance) {
 	o.mu.Lock()

@@ -39,6 +39,8 @@ type Watcher struct {
 	Snapshot func() *cluster.Snapshot
 	// Complete reports whether each instance of ours has its Node object, and none is being bought.
 	Complete func() bool
+	// Runs reports whether an instance is ours and ran when the cloud was last asked.
+	Runs func(id string) bool
 	// Avoid keeps the offering of a node's machine from being bought for a while.
 	Avoid func(n *cluster.Node, reason string)
 	// Replan is called when the pods of a node have to be planned for.
@@ -116,8 +118,8 @@ func (w *Watcher) actOn(ctx context.Context, notice *offer.Notice) bool {
 		switch {
 		case i >= 0:
 			done = w.interrupt(ctx, &s.Nodes[i], notice) && done
-		case !complete:
-			done = false // it may be ours, and get its Node object yet
+		case !complete || w.Runs(id):
+			done = false // it may be ours, and get its Node object yet, or the caches are too old to show it
 		}
 	}
 	return done

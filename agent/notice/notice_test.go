@@ -55,7 +55,7 @@ func (w *world) DeleteNode(_ context.Context, name string) error {
 }
 
 // run acts on the notice in a cluster with one node.
-func (w *world) run(t *testing.T, node cluster.Node, complete bool) {
+func (w *world) run(t *testing.T, node cluster.Node, complete, runs bool) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -64,6 +64,7 @@ func (w *world) run(t *testing.T, node cluster.Node, complete bool) {
 			Nodes:    &nodes.Writer{API: w, Assumed: nodes.NewAssumptions(), Log: hclog.NewNullLogger(), Deleted: func() {}, Failed: func() {}},
 			Snapshot: func() *cluster.Snapshot { return &cluster.Snapshot{Nodes: []cluster.Node{node}} },
 			Complete: func() bool { return complete },
+			Runs:     func(string) bool { return runs },
 			Avoid:    func(n *cluster.Node, _ string) { w.avoided = append(w.avoided, n.Name) },
 			Replan:   func() { w.replanned++ },
 		}
@@ -97,20 +98,21 @@ func TestNotices(t *testing.T) {
 		kind                           offer.NoticeKind
 		node                           cluster.Node
 		refuse                         error
-		incomplete                     bool
+		incomplete, runs               bool
 		deleted, avoided, acknowledged bool
 	}{
-		"a spot interruption":              {kind: offer.NoticeSpotInterruption, node: ours(), deleted: true, avoided: true, acknowledged: true},
-		"planned maintenance":              {kind: offer.NoticeScheduledChange, node: ours(), deleted: true, acknowledged: true},
-		"the API server refuses":           {kind: offer.NoticeScheduledChange, node: ours(), refuse: errors.New("away")},
-		"a node that is going":             {kind: offer.NoticeSpotInterruption, node: deleting, acknowledged: true},
-		"its node has lost its finalizer":  {kind: offer.NoticeSpotInterruption, node: unheld, deleted: true, avoided: true, acknowledged: true},
-		"a machine of others":              {kind: offer.NoticeSpotInterruption, node: foreign, acknowledged: true},
-		"a machine that may become a node": {kind: offer.NoticeSpotInterruption, node: foreign, incomplete: true},
+		"a spot interruption":                         {kind: offer.NoticeSpotInterruption, node: ours(), deleted: true, avoided: true, acknowledged: true},
+		"planned maintenance":                         {kind: offer.NoticeScheduledChange, node: ours(), deleted: true, acknowledged: true},
+		"the API server refuses":                      {kind: offer.NoticeScheduledChange, node: ours(), refuse: errors.New("away")},
+		"a node that is going":                        {kind: offer.NoticeSpotInterruption, node: deleting, acknowledged: true},
+		"its node has lost its finalizer":             {kind: offer.NoticeSpotInterruption, node: unheld, deleted: true, avoided: true, acknowledged: true},
+		"a machine of others":                         {kind: offer.NoticeSpotInterruption, node: foreign, acknowledged: true},
+		"a machine that may become a node":            {kind: offer.NoticeSpotInterruption, node: foreign, incomplete: true},
+		"a machine whose node the caches do not show": {kind: offer.NoticeSpotInterruption, node: foreign, runs: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := &world{notice: offer.Notice{Kind: c.kind, InstanceIDs: []string{"i-1"}, Handle: "h"}, refuse: c.refuse}
-			w.run(t, c.node, !c.incomplete)
+			w.run(t, c.node, !c.incomplete, c.runs)
 			if slices.Contains(w.deleted, "a") != c.deleted || (w.replanned > 0) != c.deleted {
 				t.Errorf("deleted %v, planned again %d times, want %t", w.deleted, w.replanned, c.deleted)
 			}

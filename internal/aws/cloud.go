@@ -75,7 +75,8 @@ type Cloud struct {
 	learnt       *learnt
 	templates    *templates
 	markets      *markets
-	absences     absences
+	absences     *absences // of instances to be terminated
+	fruitless    *absences // of machines bought under launch ids that others have used
 }
 
 // LoadConfig returns the configuration for New. Credentials come from the SDK's default
@@ -125,6 +126,7 @@ func New(ctx context.Context, cfg awssdk.Config, o Options) (*Cloud, error) {
 		learnt:       newLearnt(),
 		templates:    newTemplates(listings, writes, o),
 		markets:      newMarkets(),
-		absences:     absences{since: map[string]time.Time{}},
+		absences:     newAbsences(),
+		fruitless:    newAbsences(),
 	}, nil
 }

@@ -180,21 +180,20 @@ func (c *Cloud) describeLaunched(ctx context.Context, launched []offer.Instance)
 
 // alreadyLaunched finds the machines that earlier requests with the order's launch id have
 // bought. Because that may have been a moment ago, it searches for some seconds; but it does
-// so only once for an order, because all rounds have the same id.
+// so only once for an order, because all rounds have the same id. If EC2 lists none, not even
+// one that has ended, that is an error for offer.ListingLag: it may list one yet.
 func (l *launch) alreadyLaunched(ctx context.Context) (*fleetResult, error) {
-	c := l.cloud
-	in := &ec2.DescribeInstancesInput{Filters: append(c.options.ownedFilters(),
-		client.Filter("tag:"+api.TagLaunchID, l.order.LaunchID),
-		client.Filter("instance-state-name", "pending", "running"))}
 	result := &fleetResult{again: true}
+	var known []offer.Instance
 	for pause := describePause; len(result.instances) == 0; pause *= 2 {
-		instances, err := c.describe(ctx, c.reads, in)
-		if err != nil {
+		var err error
+		if known, err = l.ofLaunchID(ctx); err != nil {
 			return nil, err
 		}
-		for _, i := range instances {
+		for _, i := range known {
+			runs := i.State == offer.StatePending || i.State == offer.StateRunning
 			counted := slices.ContainsFunc(l.found, func(f offer.Instance) bool { return f.ID == i.ID })
-			if !counted && len(result.instances) < l.missing() {
+			if runs && !counted && len(result.instances) < l.missing() {
 				result.instances = append(result.instances, i)
 			}
 		}
@@ -206,7 +205,18 @@ func (l *launch) alreadyLaunched(ctx context.Context) (*fleetResult, error) {
 		}
 	}
 	l.searched = true
+	if id := l.order.LaunchID; len(known) == 0 && len(l.cloud.fruitless.lasting([]string{id}, nil, l.cloud.now())) == 0 {
+		return nil, fmt.Errorf("create fleet of %d machines: another request has used the launch id %s, and EC2 does not list what it bought yet", l.missing(), id)
+	}
 	return result, nil
+}
+
+// ofLaunchID returns the machines that were bought under the order's launch id, whatever their states.
+func (l *launch) ofLaunchID(ctx context.Context) ([]offer.Instance, error) {
+	c := l.cloud
+	return c.describe(ctx, c.reads, &ec2.DescribeInstancesInput{
+		Filters: append(c.options.ownedFilters(), client.Filter("tag:"+api.TagLaunchID, l.order.LaunchID)),
+	})
 }
 
 // Terminate terminates instances. It returns the ids of those that are now shutting down or
@@ -270,11 +280,13 @@ func (c *Cloud) end(ctx context.Context, ids []string) ([]string, error) {
 	return ended, errors.Join(errs...)
 }
 
-// absences are instances to be terminated that EC2 did not know when it was last asked about them.
+// absences are what EC2 did not know when it was last asked about it.
 type absences struct {
 	mu    sync.Mutex
 	since map[string]time.Time // by id: the first of the answers that did not have it
 }
+
+func newAbsences() *absences { return &absences{since: map[string]time.Time{}} }
 
 // lasting notes which of the ids EC2 has found, and returns those that it has not known for long enough.
 func (a *absences) lasting(ids []string, found []offer.Instance, now time.Time) (gone []string) {

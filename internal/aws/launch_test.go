@@ -278,14 +278,20 @@ func TestSameLaunchIDAfterItsMachineEnded(t *testing.T) {
 	}
 }
 
-// An earlier order with the same id may have been refused, by another agent.
+// An earlier order with the same id may have been refused, by another agent. It may also have bought machines
+// that EC2 does not list yet: none is bought for a minute.
 func TestSameLaunchIDAfterARefusal(t *testing.T) {
 	f := start(t)
 	f.account.SetCapacity("*", "*", api.CapacityOnDemand, 0)
 	f.launch(t, order("launch-1", 1, onDemand("m5.large", "a")))
 	f.account.SetCapacity("*", "*", api.CapacityOnDemand, -1)
 	restarted := &fixture{Cloud: f.newCloud(t), account: f.account, clock: f.clock, config: f.config}
-	d := restarted.launch(t, order("launch-1", 1, onDemand("m5.large", "b")))
+	o := order("launch-1", 1, onDemand("m5.large", "b"))
+	if _, err := restarted.Launch(t.Context(), o); err == nil || offer.IsPermanent(err) || !strings.Contains(err.Error(), "launch id launch-1") {
+		t.Errorf("right after it: %v, want an error that may pass and names the launch id", err)
+	}
+	f.clock.Advance(offer.ListingLag)
+	d := restarted.launch(t, o)
 	if len(d.Instances) != 1 || len(f.live()) != 1 {
 		t.Errorf("delivery = %+v, want one machine", d)
 	}
