@@ -136,10 +136,13 @@ func (c *Inventory) Runs(id string) bool { return c.isRunning(id) && !c.wasGiven
 // machine was not terminated. The machine still counts, and needs another Node object.
 func (c *Inventory) LostNode(s *cluster.Snapshot) bool { return c.lostNode(s, c.wasGivenBack) }
 
-// HasInstances reports whether the cloud has machines of a Provisioner, or cannot tell.
+// HasInstances reports whether the cloud has machines of a Provisioner, cannot tell, or has left machines that
+// ran out of its last answer.
 func (c *Inventory) HasInstances(ctx context.Context, provisioner string) bool {
 	instances, err := c.instances(ctx)
-	return err != nil || slices.ContainsFunc(instances, func(i offer.Instance) bool {
+	of := func(i offer.Instance) bool {
 		return i.Provisioner == provisioner && i.State != offer.StateStopping && i.State != offer.StateGone
-	})
+	}
+	return err != nil || slices.ContainsFunc(instances, of) ||
+		slices.ContainsFunc(c.leftOut(), func(i offer.Instance) bool { return of(i) && !c.wasGivenBack(i.ID) })
 }
