@@ -150,7 +150,7 @@ func (s *simulation) checkHistory() {
 		s.failf("a process without the lease acted: %v", calls)
 	}
 	if missed := s.Missed(); len(missed) > 0 {
-		s.failf("surge has not kept its promise: %v", missed)
+		s.failf("surge or protections were not kept: %v", missed)
 	}
 	for _, p := range s.scenario.provisioners {
 		if peak := s.Peak(p.name)[amount.CPU] / 1000; p.limit > 0 && peak > p.limit {

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -36,7 +37,8 @@ type drawnProvisioner struct {
 	grace         time.Duration
 	binding       api.PodBinding
 	spot          bool
-	label         int // counts changes
+	cost, budget  string // evictionCost and nodes of consolidation; empty: it is off
+	label         int    // counts changes
 }
 
 type drawnWorkload struct {
@@ -59,8 +61,8 @@ func (sc *scenario) String() string {
 		Lag, Boot, Launch, Stop, Shutdown, Skew time.Duration
 	}{sc.world.Lag, sc.world.BootTime, sc.world.LaunchTime, sc.world.StopTime, sc.world.ShutdownTime, sc.world.Skew}, sc.replicas, sc.options)
 	for _, p := range sc.provisioners {
-		fmt.Fprintf(&b, "provisioner %s: limit %d, empty %d, expire %d, grace %s, binding %q, spot %v\n",
-			p.name, p.limit, ptr.Deref(p.empty, -1), ptr.Deref(p.expire, -1), p.grace, p.binding, p.spot)
+		fmt.Fprintf(&b, "provisioner %s: limit %d, empty %d, expire %d, grace %s, binding %q, spot %v, eviction cost %q, budget %q\n",
+			p.name, p.limit, ptr.Deref(p.empty, -1), ptr.Deref(p.expire, -1), p.grace, p.binding, p.spot, p.cost, p.budget)
 	}
 	for _, w := range sc.workloads {
 		fmt.Fprintf(&b, "workload %s: %d to %d, at least %d, surge %q, autoscaled %t, %v\n", w.Name, w.Replicas, w.final, w.minAvailable, w.Surge, w.Autoscaled, w.Spec.NodeSelector)
@@ -85,6 +87,11 @@ func (p *drawnProvisioner) spec() *api.Provisioner {
 		}
 		if p.grace > 0 {
 			s.Disruption = &api.Disruption{TerminationGracePeriod: ptr.To(metav1.Duration{Duration: p.grace})}
+		}
+		if p.cost != "" {
+			s.Consolidation = &api.Consolidation{Enabled: ptr.To(true)}
+			s.Disruption = cmp.Or(s.Disruption, &api.Disruption{})
+			s.Disruption.EvictionCost, s.Disruption.Budgets = ptr.To(api.NumberOrNever(p.cost)), []api.Budget{{Nodes: p.budget}}
 		}
 		if p.label > 0 {
 			s.Labels = map[string]string{"revision": fmt.Sprint(p.label)}
@@ -157,6 +164,9 @@ func drawProvisioner(d drawer, name string) drawnProvisioner {
 	if d.chance(20) {
 		p.binding = api.BindScheduler
 	}
+	if p.empty == nil && d.chance(80) {
+		p.cost, p.budget = []string{"0", "0.1", "1"}[d.IntN(3)], []string{"1", "50%", "100%"}[d.IntN(3)]
+	}
 	return p
 }
 
@@ -173,6 +183,9 @@ func drawWorkload(d drawer, sc *scenario, name string) drawnWorkload {
 		w.minAvailable = d.between(1, w.final-1)
 	}
 	w.Stateful = d.chance(25)
+	if d.chance(10) {
+		w.Annotations = map[string]string{api.AnnotationDoNotDisrupt: "true"}
+	}
 	if !w.Stateful && d.chance(50) {
 		w.Revision, w.Surge, w.Autoscaled = "1", "true", d.chance(20)
 	}

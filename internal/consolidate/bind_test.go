@@ -31,3 +31,19 @@ func TestBindKeepsWhatIsNeeded(t *testing.T) {
 		})
 	}
 }
+
+// Two spot machines that together save less than their number in the smallest unit of prices keep the planned
+// candidates: none is left without any.
+func TestBindOfASmallSaving(t *testing.T) {
+	spot := offer.Candidate{InstanceType: "m5.large", Zone: "a", CapacityType: api.CapacitySpot, Price: 100_000}
+	machine := pack.Machine{Cost: spot.Price, Candidates: []offer.Candidate{spot}}
+	bound := Bind([]pack.Machine{machine, machine}, 2*spot.Price+1, true)
+	if saving, possible := bound.Saving(); possible || saving != 1 {
+		t.Errorf("saving %d, possible %t; too few types could serve", saving, possible)
+	}
+	for _, m := range bound.Machines {
+		if len(m.Candidates) != 1 {
+			t.Errorf("candidates %v", m.Candidates)
+		}
+	}
+}

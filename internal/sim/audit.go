@@ -21,7 +21,7 @@ type audit struct {
 	peak    map[string]amount.List // by Provisioner: the most capacity that its machines had together
 	cut     []string               // pods that an agent ended although they ran and could have been asked to stop
 	usurped []string               // calls of processes that had lost the lease
-	missed  []string               // what made fewer pods of a Deployment ready than are wanted, which had asked for surge
+	missed  []string               // what made fewer pods of a Deployment ready than are wanted, which had asked for surge, or disrupted protected ones
 }
 
 func newAudit() audit { return audit{peak: map[string]amount.List{}} }
@@ -95,7 +95,8 @@ func (a *audit) scaled(w *world, name string, replicas int) {
 	}
 }
 
-// letGo notes the pods that surge should have moved before an agent deletes a node voluntarily.
+// letGo notes the pods that surge should have moved, and those that may not be disrupted, when an agent deletes
+// a node voluntarily.
 func (a *audit) letGo(w *world, n *corev1.Node) {
 	m := w.kubelets().machineOf(n.Name)
 	p := w.provisioners[n.Labels[api.LabelProvisioner]]
@@ -103,6 +104,9 @@ func (a *audit) letGo(w *world, n *corev1.Node) {
 		return // it is not voluntary, or the machine has another Node object too
 	}
 	for _, pod := range w.pods {
+		if pod.Spec.NodeName == n.Name && pod.Annotations[api.AnnotationDoNotDisrupt] == "true" && replicas.Active(pod) {
+			a.missed = append(a.missed, fmt.Sprintf("node %s was let go with the protected %s", n.Name, pod.Name))
+		}
 		load := w.workloads[pod.Labels["app"]]
 		if load != nil && load.Surges() && pod.Spec.NodeName == n.Name && replicas.Active(pod) && replicas.Ready(pod) {
 			a.missed = append(a.missed, fmt.Sprintf("node %s was let go with %s", n.Name, pod.Name))
@@ -111,7 +115,7 @@ func (a *audit) letGo(w *world, n *corev1.Node) {
 }
 
 // Missed lists what agents did that made fewer pods of Deployments ready than are wanted, where
-// they had asked for surge.
+// they had asked for surge, and the nodes that they gave up voluntarily with protected pods.
 func (w Records) Missed() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
