@@ -49,6 +49,9 @@ type testWriter struct{ t *testing.T }
 
 func (w testWriter) Write(p []byte) (int, error) {
 	w.t.Logf("%s %s", time.Now().Format("15:04:05.000"), strings.TrimSpace(string(p)))
+	if strings.Contains(string(p), "a fault of the agent") {
+		w.t.Fail()
+	}
 	return len(p), nil
 }
 

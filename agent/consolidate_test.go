@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
@@ -253,4 +254,26 @@ func TestConsolidationSurvivesKills(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A fault in consolidation does not keep pods from their machines.
+func TestPanicOfConsolidation(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		looks := 0
+		r.log = hclog.NewNullLogger() // others fail a test that panics
+		r.Apply(testProvisioner("default", func(s *api.ProvisionerSpec) { s.Consolidation = &api.Consolidation{Enabled: ptr.To(true)} }))
+		r.start(Options{Decide: func(in decide.Input) decide.Plan {
+			if !in.NotConsolidated {
+				looks++
+				panic("index out of range")
+			}
+			return decide.Decide(in)
+		}}, nil)
+		r.Deploy(two())
+		r.until("the workload runs", r.allRun("web", 2))
+		time.Sleep(time.Hour)
+		if looks < 2 || looks > 10 {
+			t.Errorf("looked %d times in an hour, want once in %s", looks, consolidationRest)
+		}
+	})
 }

@@ -2,6 +2,8 @@ package agent
 
 import (
 	"context"
+	"fmt"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -58,7 +60,7 @@ func (a *Agent) decide(v *view.View) decide.Plan {
 	defer func() { a.thought += time.Since(began) }()
 	defer a.pulse.plans()()
 	in := a.input(v)
-	plan := a.plan(in)
+	plan := a.planSafely(&in)
 	if !in.NotConsolidated {
 		a.consolidation.Looked(v.Cached, plan.Consolidation, v.Now, time.Since(began))
 		a.metrics.Consolidation.Looked(plan.Consolidation)
@@ -66,6 +68,27 @@ func (a *Agent) decide(v *view.View) decide.Plan {
 	}
 	a.history.deferred.note(&plan, v.Expected, v.Now)
 	return withoutExpected(plan)
+}
+
+// consolidationRest is how long nodes in use are not looked at after that has panicked.
+const consolidationRest = 10 * time.Minute
+
+// planSafely plans without a look at nodes in use if that panics: pods that wait for machines must not wait
+// for a fault in consolidation to be mended.
+func (a *Agent) planSafely(in *decide.Input) (plan decide.Plan) {
+	in.NotConsolidated = in.NotConsolidated || in.Now.Before(a.consolidationResumes)
+	if in.NotConsolidated {
+		return a.plan(*in)
+	}
+	defer func() {
+		if fault := recover(); fault != nil {
+			a.log.Error("could not look at nodes in use, which is a fault of the agent: please report it", "error", fmt.Sprintf("%v\n%s", fault, debug.Stack()))
+			a.consolidationResumes = in.Now.Add(consolidationRest)
+			in.NotConsolidated = true
+			plan = a.plan(*in)
+		}
+	}()
+	return a.plan(*in)
 }
 
 // withoutExpected removes expected replicas from a plan. The machines that are bought for them stay.
