@@ -210,6 +210,36 @@ func TestMachineLeftOutWithoutItsNode(t *testing.T) {
 	}
 }
 
+// The node of a machine is removed by force in the middle of a turn, while the market is read. The machine
+// counts in the plan of that turn, too.
+func TestMachineLosesItsNodeInATurn(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.Apply(testProvisioner("default", limitCPU("4")))
+		var slow atomic.Bool
+		r.start(Options{}, func(call string, when sim.When) error {
+			if call == "Market" && when == sim.Before && slow.Load() {
+				time.Sleep(20 * time.Second)
+			}
+			return nil
+		})
+		r.Deploy(sim.Workload{Name: "web", Replicas: 3, Spec: sim.Requests("900m", "500Mi")})
+		r.until("the workload runs", r.allRun("web", 3))
+		time.Sleep(2 * time.Minute)
+		for i := range 30 { // one of these comes between the comparison and the plan
+			slow.Store(true)
+			r.Scale("web", 4+i%2)
+			time.Sleep(time.Duration(5+3*i) * time.Second)
+			r.removeByForce(r.ours()[0].Name)
+			time.Sleep(2 * time.Minute)
+			slow.Store(false)
+			time.Sleep(2 * time.Minute)
+		}
+		if peak := r.Peak("default")[amount.CPU] / 1000; peak > 4 {
+			t.Errorf("%d cores, the limit is 4", peak)
+		}
+	})
+}
+
 // removeByForce deletes a Node object in spite of its finalizers.
 func (r *rig) removeByForce(node string) {
 	r.DeleteNode(node)

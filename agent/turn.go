@@ -149,8 +149,13 @@ func (a *Agent) provision(ctx context.Context, v *view.View) (summary, *decide.P
 	}
 }
 
-// buy buys the machines of a plan, provided that all earlier purchases are known.
+// buy buys the machines of a plan, provided that all earlier purchases are known, and that no machine has lost
+// its Node object between the last comparison and what the plan was made from.
 func (a *Agent) buy(ctx context.Context, v *view.View, plan *decide.Plan) *purchase.Outcome {
+	if a.inventory.LostNode(v.Snapshot) {
+		a.inventory.Unsettled()
+		a.replan.set()
+	}
 	if !a.inventory.Complete() {
 		return &purchase.Outcome{}
 	}
