@@ -3,6 +3,9 @@ package kube
 import (
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
@@ -23,11 +26,22 @@ func TestPodsOn(t *testing.T) {
 // A node is ready when its status says so, and a node that is not there is not.
 func TestNodeReady(t *testing.T) {
 	c := connect(t)
-	name := "nodeready"
-	emptyNode(t, c, name)
-	for node, want := range map[string]bool{name: true, "nodeready-gone": false} {
+	want := func(node string, want bool) {
+		t.Helper()
 		if ready, err := c.NodeReady(t.Context(), node); err != nil || ready != want {
 			t.Errorf("%s: ready %t, %v, want %t", node, ready, err, want)
 		}
 	}
+	emptyNode(t, c, "nodeready")
+	want("nodeready", false)
+	n, err := admin.CoreV1().Nodes().Get(t.Context(), "nodeready", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	if _, err := admin.CoreV1().Nodes().UpdateStatus(t.Context(), n, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	want("nodeready", true)
+	want("nodeready-gone", false)
 }

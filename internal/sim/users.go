@@ -189,39 +189,27 @@ func (w Users) DeleteNode(name string) { w.edit(func() { w.deleteNode(name) }) }
 
 // Untaint removes the taints of a key, as whoever owns a startup taint does.
 func (w Users) Untaint(node, key string) {
-	w.edit(func() {
-		if n := w.nodes[node]; n != nil {
-			n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == key })
-		}
+	w.EditNode(node, func(n *corev1.Node) {
+		n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == key })
 	})
 }
 
 // Taint adds a taint to a node.
 func (w Users) Taint(node string, taint corev1.Taint) {
-	w.edit(func() {
-		if n := w.nodes[node]; n != nil {
-			n.Spec.Taints = append(n.Spec.Taints, taint)
-		}
-	})
+	w.EditNode(node, func(n *corev1.Node) { n.Spec.Taints = append(n.Spec.Taints, taint) })
 }
 
 // AddFinalizer lets another program hold a node.
 func (w Users) AddFinalizer(node, finalizer string) {
-	w.edit(func() {
-		if n := w.nodes[node]; n != nil {
-			n.Finalizers = append(n.Finalizers, finalizer)
-		}
-	})
+	w.EditNode(node, func(n *corev1.Node) { n.Finalizers = append(n.Finalizers, finalizer) })
 }
 
 // Attach says which volumes are attached to a node.
 func (w Users) Attach(node string, volumes ...string) {
-	w.edit(func() {
-		if n := w.nodes[node]; n != nil {
-			n.Status.VolumesAttached = nil
-			for _, v := range volumes {
-				n.Status.VolumesAttached = append(n.Status.VolumesAttached, corev1.AttachedVolume{Name: corev1.UniqueVolumeName(v)})
-			}
+	w.EditNode(node, func(n *corev1.Node) {
+		n.Status.VolumesAttached = nil
+		for _, v := range volumes {
+			n.Status.VolumesAttached = append(n.Status.VolumesAttached, corev1.AttachedVolume{Name: corev1.UniqueVolumeName(v)})
 		}
 	})
 }
