@@ -148,6 +148,33 @@ func TestTwoNodesOfAMachineThatIsLeftOut(t *testing.T) {
 	})
 }
 
+// The cloud has not listed an instance for long, and its kubelet is silent for less than a minute. It is not
+// taken for gone: both must last for a minute together.
+func TestSilenceOfAMachineThatIsNotListed(t *testing.T) {
+	for name, hide := range map[string]func(r *rig, id string){
+		"it is left out of answers": func(r *rig, id string) { r.unlist(id, 10*time.Minute) },
+		"it has lost its tags, and is then left out": func(r *rig, id string) {
+			r.Untag(id, true)
+			time.AfterFunc(3*time.Minute, func() { r.unlist(id, 50*time.Second) })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, sim.Options{}, func(r *rig) {
+				r.served(testProvisioner("default"), two())
+				time.Sleep(2 * time.Minute)
+				before, node := r.uids("web"), r.ours()[0].Name
+				hide(r, r.Machines()[0].ID)
+				time.Sleep(3 * time.Minute)
+				r.StopKubelet(node, 55*time.Second)
+				time.Sleep(10 * time.Minute)
+				if after := r.uids("web"); !slices.Equal(before, after) || r.node(node) == nil || r.node(node).DeletionTimestamp != nil {
+					t.Errorf("pods before %v, and after %v; node %v", before, after, r.node(node))
+				}
+			})
+		})
+	}
+}
+
 // A machine that the cloud does not know any more, and whose kubelet is silent, is gone. Its pods are given up
 // only when its kubelet has been silent for five minutes.
 func TestInstanceThatIsNotKnownAnyMore(t *testing.T) {
