@@ -130,9 +130,7 @@ type Agent struct {
 	// consolidation remembers what was last reported about nodes in use.
 	consolidation *consolidation.Memory
 	landings      *consolidation.Landings
-	// consolidationResumes is when nodes in use are looked at again after that has panicked.
-	consolidationResumes time.Time
-	status               statusCache
+	status        statusCache
 }
 
 // New returns an agent that is not running yet.

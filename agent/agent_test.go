@@ -2,9 +2,11 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -53,6 +55,16 @@ func (w testWriter) Write(p []byte) (int, error) {
 		w.t.Fail()
 	}
 	return len(p), nil
+}
+
+// failing makes a call fail before it has an effect, while that is so.
+func failing(call string, while *atomic.Bool, why string) sim.Intercept {
+	return func(made string, when sim.When) error {
+		if made == call && when == sim.Before && while.Load() {
+			return errors.New(why)
+		}
+		return nil
+	}
 }
 
 // start runs an agent until the test ends or it is stopped.

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"errors"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -113,12 +112,7 @@ func TestOtherNodeOfAMachineIsDrained(t *testing.T) {
 		r.Apply(testProvisioner("default"))
 		r.BootsAs(func(i offer.Instance) string { return "other-" + i.NodeName })
 		var broken atomic.Bool
-		r.start(Options{}, func(call string, when sim.When) error {
-			if call == "Market" && broken.Load() && when == sim.Before {
-				return errors.New("request limit exceeded")
-			}
-			return nil
-		})
+		r.start(Options{}, failing("Market", &broken, "request limit exceeded"))
 		r.Deploy(two())
 		r.until("the node is made", func() bool { return len(r.ours()) == 1 })
 		expected := r.ours()[0].Name

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/consolidation"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
@@ -273,7 +274,7 @@ func TestPanicOfConsolidation(t *testing.T) {
 		r.until("the workload runs", r.allRun("web", 2))
 		time.Sleep(time.Hour)
 		if looks < 2 || looks > 10 {
-			t.Errorf("looked %d times in an hour, want once in %s", looks, consolidationRest)
+			t.Errorf("looked %d times in an hour, want once in %s", looks, consolidation.FailedRest)
 		}
 	})
 }

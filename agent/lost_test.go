@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -227,12 +226,7 @@ func TestMachineThatCannotBeTerminatedCounts(t *testing.T) {
 		var refuses atomic.Bool
 		refuses.Store(true)
 		r.Apply(testProvisioner("default", limitCPU("4")))
-		r.start(Options{}, func(call string, when sim.When) error {
-			if call == "Terminate" && when == sim.Before && refuses.Load() {
-				return errors.New("access denied")
-			}
-			return nil
-		})
+		r.start(Options{}, failing("Terminate", &refuses, "access denied"))
 		r.Deploy(sim.Workload{Name: "web", Replicas: 3, Spec: sim.Requests("900m", "500Mi")})
 		r.until("the workload runs", r.allRun("web", 3))
 		machine := r.Machines()[0].ID

@@ -193,13 +193,8 @@ func TestInstanceThatIsNotKnownAnyMore(t *testing.T) {
 // A machine is taken back whose node has lost its finalizer. It is drained like others.
 func TestNoticeAboutANodeWithoutItsFinalizer(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {
-		var deaf atomic.Bool
-		r.heeding(func(call string, when sim.When) error {
-			if call == "PatchNode" && when == sim.Before && deaf.Load() {
-				return errors.New("the API server is away") // so that the notice is read before the finalizer is put back
-			}
-			return nil
-		})
+		var deaf atomic.Bool // so that the notice is read before the finalizer is put back
+		r.heeding(failing("PatchNode", &deaf, "the API server is away"))
 		time.Sleep(2 * time.Minute)
 		old := r.ours()[0].Name
 		deaf.Store(true)
@@ -280,12 +275,7 @@ func TestProvisionerOfATwoNodeMachineIsDeleted(t *testing.T) {
 		r.Apply(testProvisioner("default"))
 		r.BootsAs(func(i offer.Instance) string { return "other-" + i.NodeName })
 		var broken atomic.Bool
-		r.start(Options{}, func(call string, when sim.When) error {
-			if call == "Instances" && broken.Load() && when == sim.Before {
-				return errors.New("request limit exceeded")
-			}
-			return nil
-		})
+		r.start(Options{}, failing("Instances", &broken, "request limit exceeded"))
 		r.Deploy(two())
 		r.until("the other name is known", func() bool { return len(r.ours()) == 2 })
 		r.DeletePods("web")

@@ -73,7 +73,6 @@ type Learner interface {
 // server does.
 type Cluster interface {
 	disrupt.Cluster
-	inventory.Reader
 	view.Texts
 	Owners
 	Signals

@@ -81,12 +81,7 @@ func TestReadyIsWhatAPurchaseWouldMeet(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, sim.Options{}, func(r *rig) {
 				var broken atomic.Bool
-				process := r.Connect(func(call string, when sim.When) error {
-					if call == c.call && when == sim.Before && broken.Load() {
-						return errors.New("access denied")
-					}
-					return nil
-				})
+				process := r.Connect(failing(c.call, &broken, "access denied"))
 				a := New(process.Cluster, lacking{process.Cloud, c.lacks, &broken}, Options{}, r.log)
 				ctx, cancel := context.WithCancel(r.Context())
 				done := make(chan struct{})

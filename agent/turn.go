@@ -70,20 +70,16 @@ func (a *Agent) decide(v *view.View) decide.Plan {
 	return withoutExpected(plan)
 }
 
-// consolidationRest is how long nodes in use are not looked at after that has panicked.
-const consolidationRest = 10 * time.Minute
-
 // planSafely plans without a look at nodes in use if that panics: pods that wait for machines must not wait
 // for a fault in consolidation to be mended.
 func (a *Agent) planSafely(in *decide.Input) (plan decide.Plan) {
-	in.NotConsolidated = in.NotConsolidated || in.Now.Before(a.consolidationResumes)
 	if in.NotConsolidated {
 		return a.plan(*in)
 	}
 	defer func() {
 		if fault := recover(); fault != nil {
 			a.log.Error("could not look at nodes in use, which is a fault of the agent: please report it", "error", fmt.Sprintf("%v\n%s", fault, debug.Stack()))
-			a.consolidationResumes = in.Now.Add(consolidationRest)
+			a.consolidation.Failed(in.Now)
 			in.NotConsolidated = true
 			plan = a.plan(*in)
 		}

@@ -21,6 +21,8 @@ const (
 	restFactor = 20
 	// longestRest is after how long they are looked at although nothing has changed.
 	longestRest = 5 * time.Minute
+	// FailedRest is how long they are left alone after a look that failed.
+	FailedRest = 10 * time.Minute
 	// guideRest is how long the soft taints of nodes stay as they are: each change is a write
 	// to the API server, and pods that arrive within minutes should find the same order.
 	guideRest = 2 * time.Minute
@@ -163,6 +165,9 @@ func (m *Memory) Looked(s *cluster.Snapshot, found *decide.Consolidation, now ti
 	m.seen, m.last, m.looked = s, found, now
 	m.rest = max(shortestRest, restFactor*took)
 }
+
+// Failed notes that a look failed, so that nothing is known of nodes in use.
+func (m *Memory) Failed(now time.Time) { m.last, m.looked, m.rest = nil, now, FailedRest }
 
 // Guides reports whether the soft taints of nodes may change again.
 func (m *Memory) Guides(now time.Time) bool { return !now.Before(m.guided.Add(guideRest)) }

@@ -31,10 +31,7 @@ const (
 type Cluster interface {
 	// Snapshot is what the caches hold.
 	Snapshot() *cluster.Snapshot
-	// PodsOn returns the pods that are bound to a node, as the API server knows them.
-	PodsOn(ctx context.Context, node string) ([]cluster.Pod, error)
-	// NodeReady reports whether a node is ready, as the API server knows it. A node that is gone is not.
-	NodeReady(ctx context.Context, node string) (bool, error)
+	nodes.Reader
 }
 
 // Pods are the pods of the cluster.
@@ -131,7 +128,7 @@ func (d *Disrupter) Remove(ctx context.Context, fresh *view.Verifier, removals [
 }
 
 func (d *Disrupter) removeNow(ctx context.Context, n *cluster.Node, r *decide.Removal, fresh *view.Verifier) {
-	if !d.isBroken(ctx, n, r, fresh) || !d.Nodes.Drain(ctx, n) {
+	if !d.confirmed(ctx, n, r, fresh) || !d.Nodes.Drain(ctx, n) {
 		return
 	}
 	d.Metrics.Disruptions.WithLabelValues(n.Provisioner, r.Reason.Name()).Inc()
@@ -143,10 +140,9 @@ func (d *Disrupter) removeNow(ctx context.Context, n *cluster.Node, r *decide.Re
 	d.Events.Normal(event.Node(n.Name), event.Disrupting, r.Message)
 }
 
-// isBroken reports whether a node that goes because it does not work still does not. It asks the API server:
-// the caches may be too old to show that its kubelet answers again, or that pods run there. Nodes that go
-// for other reasons count as broken.
-func (d *Disrupter) isBroken(ctx context.Context, n *cluster.Node, r *decide.Removal, fresh *view.Verifier) bool {
+// confirmed reports whether the reason for which a node goes at once still holds. If the node does not work, it
+// asks the API server: the caches may be too old to show that its kubelet answers again, or that pods run there.
+func (d *Disrupter) confirmed(ctx context.Context, n *cluster.Node, r *decide.Removal, fresh *view.Verifier) bool {
 	switch {
 	case r.Reason != decide.Unhealthy && r.Reason != decide.NeverUp:
 		return true

@@ -41,10 +41,7 @@ type Cluster interface {
 	// Snapshot returns the cluster as the caches hold it, sorted.
 	Snapshot() *cluster.Snapshot
 	Provisioners() []*api.Provisioner
-	// PodsOn returns the pods that are bound to a node, as the API server knows them.
-	PodsOn(ctx context.Context, node string) ([]cluster.Pod, error)
-	// NodeReady reports whether a node is ready, as the API server knows it. A node that is gone is not.
-	NodeReady(ctx context.Context, node string) (bool, error)
+	nodes.Reader
 }
 
 // Pods stops pods.

@@ -20,8 +20,8 @@ func (d *Drainer) conclude(ctx context.Context, s *cluster.Snapshot, drained []*
 		return
 	}
 	if !d.concluding.TryLock() {
-		for _, s := range drained {
-			d.waitForCloud(s.node)
+		for _, each := range drained {
+			d.waitForCloud(each.node)
 		}
 		return
 	}

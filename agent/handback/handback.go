@@ -87,8 +87,7 @@ func Find(instances []offer.Instance, nodes []cluster.Node, nodePools []map[stri
 	}
 	var out []Machine
 	for _, i := range instances {
-		runs := i.State == offer.StatePending || i.State == offer.StateRunning
-		if !runs || pools[i.Provisioner] == nil {
+		if !i.Runs() || pools[i.Provisioner] == nil {
 			continue
 		}
 		m := Machine{Instance: i, Pool: pools[i.Provisioner]}

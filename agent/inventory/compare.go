@@ -42,7 +42,7 @@ func (c *Inventory) Compare(ctx context.Context, v *view.View) {
 		c.unreserve(ctx, v, own, i)
 		switch {
 		case i.LaunchID == "", c.Launching(i.LaunchID): // another program's, or not answered yet
-		case !runs(i):
+		case !i.Runs():
 			c.close(ctx, append(others, own...), i)
 		case c.wasGivenBack(i.ID):
 			// The cloud may have taken it for gone because it did not list it at that moment.
@@ -204,7 +204,7 @@ func (c *Inventory) podsOn(ctx context.Context, node string) ([]cluster.Pod, err
 func (c *Inventory) countOwnerless(v *view.View, nodes map[string][]*cluster.Node, instances []offer.Instance) int {
 	count := 0
 	for _, i := range instances {
-		if !runs(i) || c.wasGivenBack(i.ID) || c.Launching(i.LaunchID) {
+		if !i.Runs() || c.wasGivenBack(i.ID) || c.Launching(i.LaunchID) {
 			continue
 		}
 		own, others := c.nodesOf(v, nodes, i)

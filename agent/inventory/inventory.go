@@ -39,18 +39,10 @@ type Machines interface {
 	Retag(ctx context.Context, i offer.Instance) error
 }
 
-// Reader reads what the API server knows, and the caches may not show yet.
-type Reader interface {
-	// PodsOn returns the pods that are bound to a node.
-	PodsOn(ctx context.Context, node string) ([]cluster.Pod, error)
-	// NodeReady reports whether a node is ready. A node that is gone is not.
-	NodeReady(ctx context.Context, node string) (bool, error)
-}
-
 // Ports are what an Inventory works with. All are to be set.
 type Ports struct {
 	Listing  Listing
-	Reader   Reader
+	Reader   nodes.Reader
 	Machines Machines
 	Nodes    *nodes.Writer
 	Assumed  *nodes.Assumptions
@@ -140,9 +132,7 @@ func (c *Inventory) LostNode(s *cluster.Snapshot) bool { return c.lostNode(s, c.
 // ran out of its last answer.
 func (c *Inventory) HasInstances(ctx context.Context, provisioner string) bool {
 	instances, err := c.instances(ctx)
-	of := func(i offer.Instance) bool {
-		return i.Provisioner == provisioner && i.State != offer.StateStopping && i.State != offer.StateGone
-	}
+	of := func(i offer.Instance) bool { return i.Provisioner == provisioner && i.Runs() }
 	return err != nil || slices.ContainsFunc(instances, of) ||
 		slices.ContainsFunc(c.leftOut(), func(i offer.Instance) bool { return of(i) && !c.wasGivenBack(i.ID) })
 }

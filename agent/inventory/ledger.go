@@ -172,8 +172,8 @@ func (l *ledger) InstanceEnded(providerID string) bool {
 }
 
 // unknownSince notes the nodes that are not ready and whose instances the cloud does not know, and returns
-// by their provider ids since when that is so. It does not go by the age of a node: the clocks may differ, and the cloud may
-// leave an old instance out of an answer too.
+// by their provider ids since when that is so. It does not go by the age of a node: the clocks may differ, and
+// the cloud may leave an old instance out of an answer too.
 func (l *ledger) unknownSince(nodes []*cluster.Node) map[string]time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -20,10 +20,9 @@ import (
 )
 
 // letGo deletes the nodes whose instance is gone, and returns their provider ids, each with whether the cloud
-// says so. An instance that the
-// cloud no longer lists may only have lost its tags, so the agent looks it up by its id first.
-// A node without a launch id may be another program's. If it has lost its launch id, that is put back,
-// but not on a node that is already being drained.
+// says so. An instance that the cloud no longer lists may only have lost its tags, so the agent looks it up by
+// its id first. A node without a launch id may be another program's. If it has lost its launch id, that is put
+// back, but not on a node that is already being drained.
 func (c *Inventory) letGo(ctx context.Context, v *view.View, listed map[string]offer.Instance) map[string]bool {
 	missing := map[string]bool{}
 	var unlisted []*cluster.Node
@@ -67,7 +66,7 @@ func (c *Inventory) untraceable(ctx context.Context, nodes []*cluster.Node) (end
 	for _, n := range nodes {
 		if i, there := found[n.InstanceID()]; !there {
 			unknown = append(unknown, n)
-		} else if runs(i) {
+		} else if i.Runs() {
 			c.there(n)
 		}
 	}

@@ -61,7 +61,7 @@ func (o *owners) leftOut() (out []offer.Instance) {
 	defer o.mu.Unlock()
 	for provider := range o.absent {
 		i, known := o.machines[provider]
-		if known && !o.left(provider) && runs(i) {
+		if known && !o.left(provider) && i.Runs() {
 			out = append(out, i)
 		}
 	}
@@ -92,17 +92,12 @@ func (o *owners) there(n *cluster.Node) {
 	}
 }
 
-// runs reports whether an instance runs, or is about to.
-func runs(i offer.Instance) bool {
-	return i.State == offer.StatePending || i.State == offer.StateRunning
-}
-
 func (o *owners) isRunning(id string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, i := range o.machines {
 		if i.ID == id {
-			return runs(i)
+			return i.Runs()
 		}
 	}
 	return false
@@ -195,7 +190,7 @@ func (o *owners) lostNode(s *cluster.Snapshot, givenBack func(id string) bool) b
 	}
 	lost := false
 	for provider, m := range o.machines {
-		if runs(m) && o.noded[provider] && !now[provider] && !givenBack(m.ID) {
+		if m.Runs() && o.noded[provider] && !now[provider] && !givenBack(m.ID) {
 			lost = true
 		}
 	}

@@ -26,6 +26,14 @@ type API interface {
 	DeleteNode(ctx context.Context, name string) error
 }
 
+// Reader reads what the API server knows of a node, and the caches may not show yet.
+type Reader interface {
+	// PodsOn returns the pods that are bound to a node and have not finished.
+	PodsOn(ctx context.Context, node string) ([]cluster.Pod, error)
+	// NodeReady reports whether a node is ready. A node that is gone is not.
+	NodeReady(ctx context.Context, node string) (bool, error)
+}
+
 // Writer changes Node objects and assumes the changes.
 type Writer struct {
 	API     API

@@ -191,9 +191,8 @@ func (l *launch) alreadyLaunched(ctx context.Context) (*fleetResult, error) {
 			return nil, err
 		}
 		for _, i := range known {
-			runs := i.State == offer.StatePending || i.State == offer.StateRunning
 			counted := slices.ContainsFunc(l.found, func(f offer.Instance) bool { return f.ID == i.ID })
-			if runs && !counted && len(result.instances) < l.missing() {
+			if i.Runs() && !counted && len(result.instances) < l.missing() {
 				result.instances = append(result.instances, i)
 			}
 		}

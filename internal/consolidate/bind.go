@@ -41,7 +41,7 @@ func Bind(machines []pack.Machine, cost offer.Price, spot bool) Bound {
 		again := spot && planned.CapacityType == api.CapacitySpot
 		most := planned.Price + share/choiceShare
 		if again {
-			most = planned.Price + max(share-1, 0)
+			most = planned.Price + max(share-1, 0) // less than its share, so that something is saved
 		}
 		m.Candidates = slices.DeleteFunc(slices.Clone(m.Candidates), func(c offer.Candidate) bool {
 			return c.Price > most || c.CapacityType != planned.CapacityType

@@ -52,6 +52,9 @@ type Instance struct {
 	SecurityGroupIDs []string
 }
 
+// Runs reports whether the machine runs, or is about to.
+func (i *Instance) Runs() bool { return i.State == StatePending || i.State == StateRunning }
+
 // ListingLag is how long a new instance may be missing in a cloud's listing.
 const ListingLag = time.Minute
 

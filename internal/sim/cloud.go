@@ -97,7 +97,7 @@ func (c *Cloud) Launch(ctx context.Context, order offer.Order) (offer.Delivery, 
 func (w *world) deliver(order offer.Order) offer.Delivery {
 	var left []offer.Instance
 	for _, i := range w.deliveries[order.LaunchID] {
-		if m := w.machines[i.ID]; m != nil && (m.State == offer.StatePending || m.State == offer.StateRunning) {
+		if m := w.machines[i.ID]; m != nil && m.Runs() {
 			left = append(left, m.Instance)
 		}
 	}
