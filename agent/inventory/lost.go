@@ -74,6 +74,7 @@ func (c *Inventory) untraceable(ctx context.Context, nodes []*cluster.Node) (end
 	unknown = slices.DeleteFunc(unknown, func(n *cluster.Node) bool { return ready[n.ProviderID] })
 	since := c.unknownSince(unknown)
 	unknown = slices.DeleteFunc(unknown, func(n *cluster.Node) bool { return time.Since(since[n.ProviderID]) < offer.ListingLag })
+	untagged := map[string]bool{}
 	for _, n := range nodes {
 		switch i, there := found[n.InstanceID()]; {
 		case !there:
@@ -82,9 +83,11 @@ func (c *Inventory) untraceable(ctx context.Context, nodes []*cluster.Node) (end
 		case i.State == offer.StateStopping:
 			c.close(ctx, []*cluster.Node{n}, i)
 		case !i.Owned:
+			untagged[i.ID] = true
 			c.retag(ctx, n, i)
 		}
 	}
+	c.noteUntagged(untagged)
 	return ended, unknown
 }
 
@@ -140,7 +143,6 @@ func (c *Inventory) readyOnes(ctx context.Context, unknown []*cluster.Node) map[
 // retag puts the tags of a node's instance back. If that fails, it reports an event: the machine
 // keeps running, but the agent cannot terminate it.
 func (c *Inventory) retag(ctx context.Context, n *cluster.Node, i offer.Instance) {
-	c.untag(i.ID)
 	if !c.retags.Due(i.ID) {
 		return
 	}

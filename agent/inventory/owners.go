@@ -43,7 +43,6 @@ func (o *owners) learn(instances []offer.Instance) {
 		delete(o.absent, i.ProviderID)
 	}
 	maps.DeleteFunc(o.machines, func(provider string, _ offer.Instance) bool { return !o.noded[provider] && o.left(provider) })
-	clear(o.untagged)
 	for _, i := range instances {
 		// As long as Karpenter knows an instance, its node may not be taken over yet. It
 		// would look as if it had drifted from the NodePool, which it was not built from here.
@@ -111,11 +110,11 @@ func (o *owners) own(i offer.Instance) {
 	delete(o.absent, i.ProviderID)
 }
 
-// untag notes an instance that has lost the tags of the cluster.
-func (o *owners) untag(id string) {
+// noteUntagged notes which instances, by their ids, lack the tags of the cluster now.
+func (o *owners) noteUntagged(ids map[string]bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.untagged[id] = true
+	o.untagged = ids
 }
 
 // Untagged reports whether an instance has lost the tags of the cluster.
