@@ -150,6 +150,9 @@ func (s *scene) until(what string, check func(context.Context) (done bool, seen 
 	s.t.Helper()
 	var seen string
 	err := wait.PollUntilContextTimeout(s.t.Context(), 100*time.Millisecond, max(patience, s.longer), true, func(ctx context.Context) (bool, error) {
+		if err := s.Sandbox.Err(); err != nil {
+			return false, err
+		}
 		done, now, err := check(ctx)
 		if ctx.Err() == nil { // else the check was cut off
 			seen = now
@@ -161,10 +164,13 @@ func (s *scene) until(what string, check func(context.Context) (done bool, seen 
 	}
 }
 
-// happened lists the events in the cluster and the conditions of the
+// happened lists the machines, the events in the cluster and the conditions of the
 // Provisioners, for the message of a failure.
 func (s *scene) happened() string {
 	var b strings.Builder
+	for _, n := range s.Sandbox.Kubelets.Nodes() {
+		_, _ = fmt.Fprintf(&b, "Machine %s %s %s %s since %s\n", n.InstanceID, n.Node, n.Phase, n.Reason, n.Since.Format(time.TimeOnly))
+	}
 	ctx := context.WithoutCancel(s.t.Context())
 	events, err := s.Kube.CoreV1().Events("").List(ctx, metav1.ListOptions{})
 	if err != nil {

@@ -65,6 +65,10 @@ func runKwok() int {
 		logger.Error("Configuration was not read", "err", err)
 		return 1
 	}
+	if err := stages.Prepare(ctx); err != nil {
+		logger.Error("Stages were not prepared", "err", err)
+		return 1
+	}
 	command := kwokcmd.NewCommand(ctx)
 	command.PersistentFlags().AddFlagSet(global)
 	if err := command.ExecuteContext(ctx); err != nil {

@@ -9,7 +9,8 @@ import (
 )
 
 // Start starts a sandbox in a folder of the test's, and stops it when the test ends. What is
-// to be done then comes after that, while the folder is still there.
+// to be done then comes after that, while the folder is still there. A component that ends
+// before the test does fails it.
 func Start(t testing.TB, o sandbox.Options, stopped ...func(*sandbox.Sandbox)) *sandbox.Sandbox {
 	t.Helper()
 	o.Dir = t.TempDir()
@@ -18,6 +19,9 @@ func Start(t testing.TB, o sandbox.Options, stopped ...func(*sandbox.Sandbox)) *
 		t.Fatalf("start the sandbox: %v", err)
 	}
 	t.Cleanup(func() {
+		if err := box.Err(); err != nil {
+			t.Errorf("a component of the sandbox ended by itself: %v", err)
+		}
 		if err := box.Stop(); err != nil {
 			t.Errorf("stop the sandbox: %v", err)
 		}
