@@ -34,7 +34,15 @@ func (r *rig) giveBack(intercept sim.Intercept) error {
 		r.Fatal(err)
 	}
 	ports := handback.Ports{Claims: p.Cluster, Nodes: p.Cluster, Pods: p.Cluster, Machines: p.Cloud}
-	for _, m := range handback.Find(instances, p.Cluster.Snapshot().Nodes, []map[string]any{generalPool}) {
+	var now []cluster.Node
+	for _, n := range r.Nodes() {
+		now = append(now, cluster.FromNode(n, nil))
+	}
+	machines, unlisted := handback.Find(instances, now, []map[string]any{generalPool})
+	if len(unlisted) > 0 {
+		r.Fatalf("the machines of %q are not listed", unlisted)
+	}
+	for _, m := range machines {
 		if err := ports.Give(r.Context(), m, time.Now()); err != nil {
 			return err
 		}
@@ -150,7 +158,7 @@ func TestHandbackIsCutOff(t *testing.T) {
 func TestHandbackLeavesProvisionersAlone(t *testing.T) {
 	ours := offer.Instance{ID: "i-1", Provisioner: "default", State: offer.StateRunning}
 	ended := offer.Instance{ID: "i-2", Provisioner: "general", State: offer.StateStopping}
-	if found := handback.Find([]offer.Instance{ours, ended}, nil, []map[string]any{generalPool}); len(found) > 0 {
+	if found, _ := handback.Find([]offer.Instance{ours, ended}, nil, []map[string]any{generalPool}); len(found) > 0 {
 		t.Errorf("found %+v", found)
 	}
 }

@@ -80,12 +80,21 @@ type Machine struct {
 
 // Find returns the running machines of NodePools, in the order of the instances. Machines of
 // Provisioners stay with the agent.
-func Find(instances []offer.Instance, nodes []cluster.Node, nodePools []map[string]any) []Machine {
+//
+// Unlisted are the names of the nodes of NodePools whose machines are not among the instances. EC2 leaves
+// a machine out of its answers for a moment after the launch, or the machine has ended and the node will
+// be deleted soon.
+func Find(instances []offer.Instance, nodes []cluster.Node, nodePools []map[string]any) (out []Machine, unlisted []string) {
 	pools := map[string]map[string]any{}
 	for _, p := range nodePools {
 		pools[kinds.NameOf(p)] = p
 	}
-	var out []Machine
+	for n := range nodes {
+		listed := func(i offer.Instance) bool { return i.ProviderID == nodes[n].ProviderID }
+		if pools[nodes[n].Provisioner] != nil && !slices.ContainsFunc(instances, listed) {
+			unlisted = append(unlisted, nodes[n].Name)
+		}
+	}
 	for _, i := range instances {
 		if !i.Runs() || pools[i.Provisioner] == nil {
 			continue
@@ -96,7 +105,7 @@ func Find(instances []offer.Instance, nodes []cluster.Node, nodePools []map[stri
 		}
 		out = append(out, m)
 	}
-	return out
+	return out, unlisted
 }
 
 // Give gives one machine back.

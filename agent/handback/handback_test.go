@@ -102,15 +102,21 @@ func TestGiveWithoutNode(t *testing.T) {
 	}
 }
 
-// Only running machines of NodePools are given back.
+// Only running machines of NodePools are given back. A node of a NodePool whose machine EC2 does not list is
+// named, as that machine stays with the agent.
 func TestFind(t *testing.T) {
 	instance := func(id, provisioner string, state offer.InstanceState) offer.Instance {
 		return offer.Instance{ID: id, ProviderID: "aws:///z1/" + id, Provisioner: provisioner, State: state}
 	}
-	found := handback.Find([]offer.Instance{
+	found, unlisted := handback.Find([]offer.Instance{
 		instance("i-1", "general", offer.StateRunning), instance("i-2", "general", offer.StatePending),
 		instance("i-3", "general", offer.StateGone), instance("i-4", "a-provisioner", offer.StateRunning),
-	}, []cluster.Node{{Name: "other", ProviderID: "aws:///z1/i-9"}, {Name: "first", ProviderID: "aws:///z1/i-1"}}, []map[string]any{pool})
+	}, []cluster.Node{
+		{Name: "other", ProviderID: "aws:///z1/i-9", Provisioner: "a-provisioner"},
+		{Name: "first", ProviderID: "aws:///z1/i-1", Provisioner: "general"},
+		{Name: "ended", ProviderID: "aws:///z1/i-3", Provisioner: "general"},
+		{Name: "unlisted", ProviderID: "aws:///z1/i-8", Provisioner: "general"},
+	}, []map[string]any{pool})
 	var got []string
 	for _, m := range found {
 		node := "none"
@@ -121,5 +127,8 @@ func TestFind(t *testing.T) {
 	}
 	if want := []string{"i-1 first", "i-2 none"}; !slices.Equal(got, want) {
 		t.Errorf("found %q, want %q", got, want)
+	}
+	if want := []string{"unlisted"}; !slices.Equal(unlisted, want) {
+		t.Errorf("the machines of %q are not listed, want %q", unlisted, want)
 	}
 }

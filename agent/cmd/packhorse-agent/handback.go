@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -89,7 +90,7 @@ func (b *handbackOptions) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	machines, err := b.find(ctx, access, cloud)
+	machines, unlisted, err := b.find(ctx, access, cloud)
 	if err != nil {
 		return err
 	}
@@ -97,27 +98,31 @@ func (b *handbackOptions) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return b.give(ctx, handback.Ports{Claims: kube.ClaimsOf(cluster), Nodes: cluster, Pods: cluster, Machines: cloud}, machines, out)
+	if err := b.give(ctx, handback.Ports{Claims: kube.ClaimsOf(cluster), Nodes: cluster, Pods: cluster, Machines: cloud}, machines, out); err != nil {
+		return err
+	}
+	return b.finish(len(machines), unlisted, out)
 }
 
-func (b *handbackOptions) find(ctx context.Context, access *rest.Config, cloud *aws.Cloud) ([]handback.Machine, error) {
+func (b *handbackOptions) find(ctx context.Context, access *rest.Config, cloud *aws.Cloud) (machines []handback.Machine, unlisted []string, err error) {
 	objects, err := survey.NewCluster(access)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	pools, err := objects.Newest(ctx, kinds.NodePools)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	whole, err := objects.Survey(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	instances, err := cloud.Instances(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return handback.Find(instances, whole.Snapshot.Nodes, pools), nil
+	machines, unlisted = handback.Find(instances, whole.Snapshot.Nodes, pools)
+	return machines, unlisted, nil
 }
 
 // give gives the machines back one by one, and stops at the first error.
@@ -137,10 +142,19 @@ func (b *handbackOptions) give(ctx context.Context, ports handback.Ports, machin
 			return fmt.Errorf("%d of %d machines are Karpenter's: %w; run this again before you start Karpenter", n, len(machines), err)
 		}
 	}
+	return nil
+}
+
+// finish says what was done. Machines that EC2 does not list may be the agent's still, which is an error.
+func (b *handbackOptions) finish(given int, unlisted []string, out io.Writer) error {
+	if len(unlisted) > 0 {
+		return fmt.Errorf("EC2 does not list the machines of %d nodes of NodePools (%s): run this again in a minute, before you start Karpenter; delete a node if its machine is gone",
+			len(unlisted), strings.Join(unlisted, ", "))
+	}
 	text := "All %d machines of NodePools are Karpenter's again: start it now.\n"
 	if b.dryRun {
 		text = "%d machines of NodePools would be given back to Karpenter.\n"
 	}
-	_, err := fmt.Fprintf(out, text, len(machines))
+	_, err := fmt.Fprintf(out, text, given)
 	return err
 }
