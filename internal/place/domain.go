@@ -66,9 +66,11 @@ func (s *Placer) placeByDomain(c *assign.Class, o *model.Options, l assign.Level
 			break
 		}
 		at := &spots[best]
-		if i, ok := s.nodeIn(c, o, at); ok {
-			s.Put(c, i, l, 1)
-			continue
+		if at.next < len(at.nodes) {
+			if i, ok := s.nodeIn(c, o, at); ok {
+				s.Put(c, i, l, 1)
+			}
+			continue // without room on its nodes it may not be the best any more
 		}
 		if at.group == nil {
 			spots = slices.Delete(spots, best, best+1)
@@ -184,7 +186,8 @@ func (s *Placer) domainChoices(c *assign.Class, o *model.Options, level assign.L
 }
 
 // priceAll sets what the pods of the class cost in each of the choices for which its nodes have
-// no room, at the lowest price that what they need is sold for there.
+// no room, at the lowest price that what they need is sold for there, and at least what one
+// machine costs.
 func (s *Placer) priceAll(c *assign.Class, o *model.Options, choices []domainChoice) {
 	d := price.NewDemand(len(s.Space.Names))
 	d.Add(c.Need, c.Open())
@@ -202,7 +205,7 @@ func (s *Placer) priceAll(c *assign.Class, o *model.Options, choices []domainCho
 		if at.group != nil {
 			least, sold = prices.Least(at.group.Mask)
 		}
-		if at.total *= least; !sold {
+		if at.total = max(at.total*least, float64(at.rank.Price)); !sold {
 			at.total = math.Inf(1)
 		}
 	}

@@ -1,0 +1,65 @@
+package decide
+
+import (
+	"testing"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+// zonal is an instance type that is sold on demand, at a price in each zone.
+func zonal(t offer.InstanceType, cents map[string]int64) offer.InstanceType {
+	t.Offerings = nil
+	for zone, price := range cents {
+		t.Offerings = append(t.Offerings, offer.Offering{Zone: zone, CapacityType: api.CapacityOnDemand, Price: offer.Price(price * 10_000)})
+	}
+	t.Sort()
+	return t
+}
+
+// TestPodsGoToTheCheapestZone: pods whose constraints speak of zones, and let them choose one,
+// go to the zone where they cost least.
+func TestPodsGoToTheCheapestZone(t *testing.T) {
+	zone := func(p Plan) string {
+		return view(p, func(m *Machine) string { return m.Chosen().InstanceType + " in " + m.Chosen().Zone })
+	}
+	check(t, []fact{
+		{
+			id: "nodes without room do not make a zone the cheapest",
+			types: func() []offer.InstanceType {
+				return []offer.InstanceType{zonal(size("std", 4, 4, 5), map[string]int64{"a": 30, "b": 20, "c": 10})}
+			},
+			given: func(w *world) {
+				w.node("n1", "std", "a", nil).running("r1", "n1", "requests: {cpu: 3}").
+					node("n2", "std", "b", nil).running("r2", "n2", "requests: {cpu: 3}").
+					pods(1, "p", "{requests: {cpu: 1}, labels: {app: x}, "+affine("podAntiAffinity", "$zone", "x")+"}")
+			},
+			see: zone, want: "std in c(p)",
+		},
+		{
+			id: "nodes that get full leave the next pods to the cheapest zone",
+			types: func() []offer.InstanceType {
+				return []offer.InstanceType{zonal(size("std", 4, 4, 5), map[string]int64{"a": 30, "b": 10})}
+			},
+			given: func(w *world) {
+				w.node("n", "std", "a", nil).
+					pods(2, "p", "{requests: {cpu: 3}, labels: {app: x}, "+affine("podAntiAffinity", "$host", "x")+"}").
+					pods(1, "q", "{requests: {cpu: 100m}, "+affine("podAffinity", "$zone", "x")+"}")
+			},
+			see: zone, want: "std in b(p2), n<-(p1 q)",
+		},
+		{
+			id: "a zone costs a machine at least",
+			types: func() []offer.InstanceType {
+				return []offer.InstanceType{
+					zonal(size("large", 16, 16, 50), map[string]int64{"a": 40, "b": 80}),
+					zonal(size("small", 2, 2, 5), map[string]int64{"a": 12, "b": 10}),
+				}
+			},
+			given: func(w *world) {
+				w.pods(1, "p", "{requests: {cpu: 100m}, labels: {app: x}, "+affine("podAffinity", "$zone", "x")+"}")
+			},
+			see: zone, want: "small in b(p)",
+		},
+	})
+}
