@@ -208,6 +208,33 @@ func candidates(p *assign.Problem, without ...assign.Heuristic) []string {
 	return out
 }
 
+// TestTypesTooSmallForAnyPodChangeNothing: the machines to choose from, the order of the pods and
+// what they are worth are the same if a cheap type is sold that holds none of them.
+func TestTypesTooSmallForAnyPodChangeNothing(t *testing.T) {
+	see := func(more ...offer.InstanceType) (what []string, total float64) {
+		p := assigntest.LimitedTo(0, assigntest.PodsOf{N: 8, CPU: 1000}, assigntest.PodsOf{N: 3, CPU: 2500})
+		p.Provisioners[0].Types = append(more, p.Provisioners[0].Types...)
+		s, groups := buying(p, make(assign.Limits, 1))
+		r := newRequest(s.buying, groups, s.Pools, s.Remaining())
+		for _, k := range r.candidates {
+			what = append(what, r.Offerings[k].Type.Name)
+		}
+		for _, i := range r.order {
+			what = append(what, fmt.Sprintf("%d with a choice of %d", r.asked[i].N, r.asked[i].Choice))
+		}
+		_, total = r.guess()
+		return what, total
+	}
+	want, total := see()
+	got, same := see(offer.InstanceType{
+		Name: "nano", Capacity: amount.List{amount.CPU: 500, amount.Memory: 1 << 30, amount.Pods: 10},
+		Offerings: []offer.Offering{{Zone: "one", CapacityType: api.CapacityOnDemand, Price: 1}},
+	})
+	if !reflect.DeepEqual(got, want) || same != total {
+		t.Errorf("%v worth %g, without the type %v worth %g", got, same, want, total)
+	}
+}
+
 // TestPrune: of very many types that are nearly alike only some of every size are looked at.
 func TestPrune(t *testing.T) {
 	p := assigntest.LimitedTo(0, assigntest.PodsOf{N: 3, CPU: 900})

@@ -68,15 +68,23 @@ type request struct {
 func newRequest(s *buyer, groups []*assign.PodGroup, pools []*model.Pool, limits assign.RemainingLimits) *request {
 	r := &request{buyer: s, pools: pools, limits: limits}
 	var options []*model.Options
+	fit := model.NewBitset(len(s.Offerings)) // holds an item of some pod group
 	for _, l := range groups {
 		if l.N > 0 && slices.ContainsFunc(pools, func(p *model.Pool) bool { return model.AnyIn(l.Mask, p.Offerings) }) {
-			l.Index, l.Choice = len(r.asked), l.Opt.Offerings.Count()
+			l.Index = len(r.asked)
 			r.asked, options = append(r.asked, l), append(options, l.Opt)
+			fit.Join(l.Mask)
 		}
+	}
+	for _, l := range r.asked {
+		choice := l.Opt.Offerings.Clone()
+		choice.Keep(fit)
+		l.Choice = choice.Count()
 	}
 	r.limited = slices.ContainsFunc(pools, func(p *model.Pool) bool { return limits[p.Number] != nil }) && !r.lower()
 	r.order = r.inOrder(r.limited)
-	r.candidates = s.cheapest(options, pools, limits)
+	// What is too small for all of them would set prices that nobody can have.
+	r.candidates = slices.DeleteFunc(s.cheapest(options, pools, limits), func(k int) bool { return !fit.Has(k) })
 	r.pricing = price.New(s.Supply, r.candidates)
 	r.groupByMask()
 	r.prune()
