@@ -63,3 +63,15 @@ func TestPodsGoToTheCheapestZone(t *testing.T) {
 		},
 	})
 }
+
+// TestNodesOfAllAlternativesAreFilled: no machine is bought for the first of a pod's alternatives
+// as long as a node that another one allows has room.
+func TestNodesOfAllAlternativesAreFilled(t *testing.T) {
+	check(t, []fact{{
+		id: "a node of the second alternative",
+		given: func(w *world) {
+			w.node("n", "std", "b", nil).pods(6, "p", "{requests: {cpu: 900m}, "+requires("$zone In a", "OR", "$zone In b")+"}")
+		},
+		see: func(p Plan) string { return view(p, byZone) }, want: "a(p5 p6), n<-(p1 p2 p3 p4)",
+	}})
+}

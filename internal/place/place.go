@@ -24,6 +24,7 @@ func (s *Placer) place(c *assign.Class, level assign.Level) []*assign.PodGroup {
 		return s.placeByDomain(c, o, level)
 	}
 	s.fill(c, o, level)
+	s.fillElsewhere(c, level)
 	if c.Open() == 0 {
 		return nil
 	}
@@ -34,6 +35,16 @@ func (s *Placer) place(c *assign.Class, level assign.Level) []*assign.PodGroup {
 	l.N = c.Open()
 	c.Booked += l.N
 	return []*assign.PodGroup{l}
+}
+
+// fillElsewhere puts pods of the class onto nodes that only its next alternatives allow: a node
+// that exists costs nothing, and the machine would be bought for the first alternative.
+func (s *Placer) fillElsewhere(c *assign.Class, level assign.Level) {
+	for level.Place++; level.Place < len(c.Places) && c.Open() > 0; level.Place++ {
+		if o, ok := s.OptionsAt(c, level); ok {
+			s.fill(c, o, level)
+		}
+	}
 }
 
 // fill puts as many pods of the class as possible onto nodes that exist.
