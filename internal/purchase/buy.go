@@ -108,6 +108,8 @@ func best(r *request, regions int) *bought {
 		switch {
 		case r.limited && b.unmet() > 0:
 			return bestUnderLimits(b, guess)
+		case r.overdrawn(b):
+			return b // the trials are for the next pass, whose limits leave most to be gained
 		case float64(b.cost) > least*(1+closeEnough) && patternsPay(b, regions) && r.Uses(assign.Patterns):
 			other := buyPatterns(b, guess.value)
 			if buyGreedily(r, other, r.order, r.style()); other.better(b) {
