@@ -41,7 +41,7 @@ func NewBuilder(schedulers ...string) *Builder {
 // Add adds the YAML or JSON documents of a file.
 func (b *Builder) Add(file string, data []byte) {
 	documents, problems := len(b.documents), len(b.problems)
-	for _, doc := range split(file, data) {
+	for _, doc := range split(file, plainText(data)) {
 		asJSON, err := toJSON(doc)
 		if err != nil {
 			b.problems = append(b.problems, err)
@@ -80,7 +80,7 @@ func toJSON(doc *Document) ([]byte, error) {
 	switch {
 	case err != nil:
 		return nil, syntaxError(doc, err)
-	case text[0] == '{' && followed(text):
+	case (text[0] == '{' || bytes.HasPrefix(text, []byte("---"))) && followed(text):
 		return nil, doc.At(finding.Finding{
 			Severity: finding.Error, Text: finding.Plain("holds more than one object"),
 			Advice: finding.Plain("separate objects with a line of three dashes"),

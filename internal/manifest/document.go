@@ -151,7 +151,10 @@ func split(file string, data []byte) []*Document {
 		if i := bytes.IndexByte(data[at:], '\n'); i >= 0 {
 			next = at + i + 1
 		}
-		if separator(data[at:next]) {
+		if ends, begins := separator(data[at:next]); begins {
+			end(at)
+			start, first = at, line
+		} else if ends {
 			end(at)
 			start, first = next, line+1
 		}
@@ -184,15 +187,21 @@ func values(text []byte) [][]byte {
 	}
 }
 
-// separator reports whether a line ends a document: three dashes or dots in the first
-// column, followed by nothing or a comment.
-func separator(line []byte) bool {
-	rest, ok := bytes.CutPrefix(line, []byte("---"))
-	if !ok {
-		rest, ok = bytes.CutPrefix(line, []byte("..."))
+// separator reports whether a line ends a document, by three dashes or dots in the first
+// column, and whether the next one begins on the same line, as in "--- {kind: Pod}".
+func separator(line []byte) (ends, begins bool) {
+	rest, dashes := bytes.CutPrefix(line, []byte("---"))
+	if !dashes {
+		if rest, ends = bytes.CutPrefix(line, []byte("...")); !ends {
+			return false, false
+		}
 	}
-	rest = bytes.TrimSpace(rest)
-	return ok && (len(rest) == 0 || rest[0] == '#')
+	text := bytes.TrimSpace(rest)
+	if len(text) == 0 || text[0] == '#' {
+		return true, false
+	}
+	begins = dashes && (rest[0] == ' ' || rest[0] == '\t')
+	return begins, begins
 }
 
 // hasContent reports whether a text has more than comments and directives, such as %YAML 1.2.

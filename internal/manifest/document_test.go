@@ -1,9 +1,11 @@
 package manifest
 
 import (
+	"encoding/binary"
 	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf16"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -20,6 +22,11 @@ func TestNothingIsLeftUnread(t *testing.T) {
 		"three dots":                  yamlA + "...\n" + yamlB,
 		"three dots and three dashes": yamlA + "... # end\n---\n" + yamlB,
 		"directives":                  "%YAML 1.2\n---\n" + yamlA + "...\n%YAML 1.2\n---\n" + yamlB,
+		"an object behind the dashes": yamlA + "--- " + bPod + "\n",
+		"a tag behind the dashes":     "--- !pod\n" + yamlA + "--- !pod\n" + yamlB,
+		"UTF-16 of Windows":           inUTF16(binary.LittleEndian, yamlA+"---\r\n"+yamlB),
+		"UTF-16, big end first":       inUTF16(binary.BigEndian, yamlA+"---\n"+yamlB),
+		"a mark before a comment":     "\ufeff# two pods\n---\n" + yamlA + "---\n" + yamlB,
 		"JSON and YAML":               aPod + "\n---\n" + yamlB,
 		"Windows line endings":        strings.ReplaceAll(yamlA+"---\n"+yamlB, "\n", "\r\n"),
 		"a PodList of the API server": `{"apiVersion": "v1", "kind": "PodList", "items": [{"metadata": {"name": "a"}}, {"metadata": {"name": "b"}}]}`,
@@ -33,6 +40,7 @@ func TestNothingIsLeftUnread(t *testing.T) {
 	}
 	for name, c := range map[string]struct{ text, want string }{
 		"a second object in braces": {"{kind: Pod}\n{kind: Pod}\n", "in.yaml:1: document 1: holds more than one object; separate objects with a line of three dashes"},
+		"one behind the dashes":     {"--- {kind: Pod}\n{kind: Pod}\n", "in.yaml:1: document 1: holds more than one object; separate objects with a line of three dashes"},
 		"JSON that is cut off":      {"{\n\"kind\": \"List\",\n\"items\": [\n" + aPod + ",\n{\"kind\":\n", "in.yaml:5: document 1: ends in the middle of a JSON object; the file may be cut off: save it again"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -41,6 +49,14 @@ func TestNothingIsLeftUnread(t *testing.T) {
 			}
 		})
 	}
+}
+
+func inUTF16(order binary.AppendByteOrder, text string) string {
+	var out []byte
+	for _, unit := range utf16.Encode([]rune("\ufeff" + text)) {
+		out = order.AppendUint16(out, unit)
+	}
+	return string(out)
 }
 
 // TestGeneratedNamesDiffer: objects with the same generateName are different objects, in one

@@ -41,7 +41,7 @@ func (b *Builder) AddPodsCSV(file string, data []byte) {
 	fail := func(line int, err error) {
 		b.problems = append(b.problems, &Error{File: file, Line: line, Err: err})
 	}
-	r := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(data, []byte("\ufeff")))) // which Excel and PowerShell write in front
+	r := csv.NewReader(bytes.NewReader(plainText(data)))
 	r.TrimLeadingSpace, r.Comment = true, '#'
 	head, err := r.Read()
 	if errors.Is(err, io.EOF) {

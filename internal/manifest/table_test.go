@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"encoding/binary"
 	"errors"
 	"os"
 	"path/filepath"
@@ -83,6 +84,13 @@ func TestTablesBesideManifests(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"default/a pending", "default/pods-1-0 pending", "default/pods2-1-0 pending"}, podLines(set.Snapshot.Pods)); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+func TestTableInUTF16(t *testing.T) {
+	set, err := table(inUTF16(binary.LittleEndian, "cpu_milli,mem_mib,count\r\n500,1024,1\r\n"))
+	if err != nil || len(set.Snapshot.Pods) != 1 {
+		t.Errorf("got %d pods and error %v, want one pod", len(set.Snapshot.Pods), err)
 	}
 }
 

@@ -1,0 +1,25 @@
+package manifest
+
+import (
+	"bytes"
+	"encoding/binary"
+	"unicode/utf16"
+)
+
+// plainText returns a text without its byte order mark, and in UTF-8 where the mark says that
+// it is UTF-16, in which Windows PowerShell redirects output to files.
+func plainText(data []byte) []byte {
+	var order binary.ByteOrder = binary.LittleEndian
+	switch {
+	case bytes.HasPrefix(data, []byte("\xff\xfe")):
+	case bytes.HasPrefix(data, []byte("\xfe\xff")):
+		order = binary.BigEndian
+	default:
+		return bytes.TrimPrefix(data, []byte("\ufeff"))
+	}
+	units := make([]uint16, len(data)/2-1)
+	for i := range units {
+		units[i] = order.Uint16(data[2*i+2:])
+	}
+	return []byte(string(utf16.Decode(units)))
+}
