@@ -76,7 +76,7 @@ func toJSON(doc *Document) ([]byte, error) {
 	if text[0] == '{' && json.Valid(text) {
 		return text, nil
 	}
-	asJSON, err := yaml.YAMLToJSONStrict(doc.source.text)
+	asJSON, err := yamlToJSON(doc.source.text)
 	switch {
 	case err != nil:
 		return nil, syntaxError(doc, err)
@@ -87,6 +87,21 @@ func toJSON(doc *Document) ([]byte, error) {
 		})
 	}
 	return asJSON, nil
+}
+
+// yamlToJSON refuses a key that is there twice. Where a merge key (<<) brings a key, it may be
+// there again to override it; the strict parser refuses that too, and kubectl does not.
+func yamlToJSON(text []byte) ([]byte, error) {
+	asJSON, err := yaml.YAMLToJSONStrict(text)
+	if err == nil || !bytes.Contains(text, []byte("<<:")) {
+		return asJSON, err
+	}
+	var value any
+	if err := yamlv3.Unmarshal(text, &value); err != nil { // which knows the difference
+		what, _, _ := strings.Cut(err.Error(), " at line ") // it counts from the document's first line
+		return nil, errors.New(what)
+	}
+	return yaml.YAMLToJSON(text)
 }
 
 // followed reports whether something follows an object in braces, which the parser would

@@ -59,6 +59,38 @@ func inUTF16(order binary.AppendByteOrder, text string) string {
 	return string(out)
 }
 
+// TestMergeKeys: what a merge key brings may be overridden, as for kubectl. A key that is there
+// twice is refused all the same, and so is what follows an object that is fine.
+func TestMergeKeys(t *testing.T) {
+	const text = `kind: List
+apiVersion: v1
+items:
+- &pod
+  apiVersion: v1
+  kind: Pod
+  metadata: &metadata {name: a, labels: {app: web}}
+- <<: *pod
+  metadata: {<<: *metadata, name: b}
+`
+	set := parse(t, text)
+	if diff := cmp.Diff([]string{"default/a pending", "default/b pending"}, podLines(set.Snapshot.Pods)); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	if got := set.Snapshot.Pods[1].Template.Labels["app"]; got != "web" {
+		t.Errorf("the label app is %q, want that of the merge key", got)
+	}
+	for name, c := range map[string]struct{ more, want string }{
+		"a key that is there twice":  {"  metadata: {name: c}\n", `in.yaml:10: document 1: is no YAML from here on: mapping key "metadata" already defined`},
+		"an indent that is too deep": {"- kind: Pod\n   apiVersion: v1\n", "in.yaml:11: document 1: is no YAML from here on"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := Parse("in.yaml", []byte(text+c.more)); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error is\n%v\nand not\n%s", err, c.want)
+			}
+		})
+	}
+}
+
 // TestGeneratedNamesDiffer: objects with the same generateName are different objects, in one
 // List as in several files.
 func TestGeneratedNamesDiffer(t *testing.T) {

@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
@@ -56,8 +54,8 @@ func firstBad(lines [][]byte, err error) (line int, where string, first error) {
 	for n := len(lines) - 1; n > 0 && len(lines)-n <= most && size <= mostBytes; n-- {
 		through := end // the end of line n
 		end -= len(lines[n])
-		if _, bad := yaml.YAMLToJSONStrict(text[:end]); bad == nil {
-			_, first := yaml.YAMLToJSONStrict(text[:through])
+		if _, bad := yamlToJSON(text[:end]); bad == nil {
+			_, first := yamlToJSON(text[:through])
 			return n, "is no YAML from here on: ", first
 		}
 		size += end
