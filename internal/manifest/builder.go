@@ -30,6 +30,7 @@ type Builder struct {
 	files     []*File
 	seen      map[string]*Document
 	problems  []error
+	stdin     bool // the standard input has been read
 }
 
 // NewBuilder returns an empty builder. Pods of the default scheduler, and of the

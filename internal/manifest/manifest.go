@@ -83,33 +83,32 @@ func Read(files ...string) (*Set, error) {
 }
 
 // AddFile adds the YAML or JSON documents of a file; "-" is the standard input.
-func (b *Builder) AddFile(path string) {
-	data, err := readAll(path)
-	if err != nil {
-		b.problems = append(b.problems, err)
-		return
-	}
-	b.Add(path, data)
-}
+func (b *Builder) AddFile(path string) { b.addFile(path, b.Add) }
 
 // AddPodsCSVFile adds the pods of a table as AddPodsCSV does; "-" is the
 // standard input.
-func (b *Builder) AddPodsCSVFile(path string) {
-	data, err := readAll(path)
+func (b *Builder) AddPodsCSVFile(path string) { b.addFile(path, b.AddPodsCSV) }
+
+func (b *Builder) addFile(path string, add func(file string, data []byte)) {
+	data, err := b.readAll(path)
 	if err != nil {
 		b.problems = append(b.problems, err)
 		return
 	}
-	b.AddPodsCSV(path, data)
+	add(path, data)
 }
 
-func readAll(path string) ([]byte, error) {
+func (b *Builder) readAll(path string) ([]byte, error) {
 	if path != "-" {
 		if info, err := os.Stat(path); err == nil && info.IsDir() {
 			return nil, &Error{File: path, Err: errors.New("is a directory; name its files")}
 		}
 		return os.ReadFile(path)
 	}
+	if b.stdin {
+		return nil, &Error{File: path, Err: errors.New("the standard input is named twice, and can be read once; remove one of the two")}
+	}
+	b.stdin = true
 	data, err := io.ReadAll(os.Stdin)
 	if err != nil {
 		return nil, fmt.Errorf("read standard input: %w", err)

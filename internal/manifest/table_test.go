@@ -126,10 +126,14 @@ func TestFilesAndStandardInput(t *testing.T) {
 	b.AddPodsCSVFile(path)
 	b.AddPodsCSVFile(path + ".absent")
 	b.AddFile("-")
+	b.AddPodsCSVFile("-")
 	b.Add("other.yaml", []byte("apiVersion: v1\nkind: Pod\nmetadata: {name: other}\nspec: {schedulerName: theirs}\n"))
 	set, err := b.Build()
 	if !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got error %v, want that a file does not exist", err)
+	}
+	if twice := "-: the standard input is named twice"; err == nil || !strings.Contains(err.Error(), twice) {
+		t.Errorf("got error %v, want %q", err, twice)
 	}
 	want := []string{"default/other pending", "default/piped pending", "default/pods-1-0 pending"}
 	if diff := cmp.Diff(want, podLines(set.Snapshot.Pods)); diff != "" {
