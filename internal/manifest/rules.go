@@ -8,6 +8,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
@@ -27,19 +29,19 @@ func brokenRules(object any) finding.List {
 	case *corev1.Pod:
 		return append(labelRules(o.Labels, field.NewPath("metadata", "labels")), podRules(&o.Spec, spec)...)
 	case *appsv1.DaemonSet:
-		return templateRules(&o.Spec.Template, template)
+		return templateRules(&o.Spec.Template, o.Spec.Selector, template)
 	case *appsv1.Deployment:
-		return append(countRule(o.Spec.Replicas, spec.Child("replicas")), templateRules(&o.Spec.Template, template)...)
+		return append(countRule(o.Spec.Replicas, spec.Child("replicas")), templateRules(&o.Spec.Template, o.Spec.Selector, template)...)
 	case *appsv1.ReplicaSet:
-		return append(countRule(o.Spec.Replicas, spec.Child("replicas")), templateRules(&o.Spec.Template, template)...)
+		return append(countRule(o.Spec.Replicas, spec.Child("replicas")), templateRules(&o.Spec.Template, o.Spec.Selector, template)...)
 	case *appsv1.StatefulSet:
-		return append(countRule(o.Spec.Replicas, spec.Child("replicas")), templateRules(&o.Spec.Template, template)...)
+		return append(countRule(o.Spec.Replicas, spec.Child("replicas")), templateRules(&o.Spec.Template, o.Spec.Selector, template)...)
 	case *corev1.ReplicationController:
 		out := countRule(o.Spec.Replicas, spec.Child("replicas"))
 		if o.Spec.Template == nil {
 			return out
 		}
-		return append(out, templateRules(o.Spec.Template, template)...)
+		return append(out, templateRules(o.Spec.Template, nil, template)...)
 	case *batchv1.Job:
 		status := field.NewPath("status")
 		return slices.Concat(
@@ -73,7 +75,7 @@ func jobRules(j *batchv1.JobSpec, path *field.Path) finding.List {
 	return slices.Concat(
 		countRule(j.Parallelism, path.Child("parallelism")),
 		countRule(j.Completions, path.Child("completions")),
-		templateRules(&j.Template, path.Child("template")),
+		templateRules(&j.Template, nil, path.Child("template")),
 	)
 }
 
@@ -91,8 +93,14 @@ func countRule(n *int32, path *field.Path) finding.List {
 	return finding.List{finding.Invalid(path, *n, finding.Say("must be greater than or equal to 0"), finding.None)}
 }
 
-func templateRules(t *corev1.PodTemplateSpec, path *field.Path) finding.List {
-	return append(labelRules(t.Labels, path.Child("metadata", "labels")), podRules(&t.Spec, path.Child("spec"))...)
+// templateRules: the selector, where it is the author's, finds the pods.
+func templateRules(t *corev1.PodTemplateSpec, selector *metav1.LabelSelector, path *field.Path) finding.List {
+	at := path.Child("metadata", "labels")
+	out := append(labelRules(t.Labels, at), podRules(&t.Spec, path.Child("spec"))...)
+	if s, err := metav1.LabelSelectorAsSelector(selector); err == nil && selector != nil && !s.Matches(labels.Set(t.Labels)) {
+		out = append(out, finding.Invalid(at, labels.FormatLabels(t.Labels), finding.Say("must match the selector %s", s), finding.None))
+	}
+	return out
 }
 
 func podRules(spec *corev1.PodSpec, path *field.Path) finding.List {

@@ -16,6 +16,10 @@ func TestRulesOfTheAPIServer(t *testing.T) {
 			pod("containers: [{name: a, resources: {requests: {cpu: 4}, limits: {cpu: 1}}}]"),
 			`spec.containers[0].resources.requests[cpu]: Invalid value: "4": must be less than or equal to the limit of 1`,
 		},
+		"a selector that finds no pod": {
+			"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec:\n  {selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: api}}}}\n",
+			`spec.template.metadata.labels: Invalid value: "app=api": must match the selector app=web`,
+		},
 		"half a GPU": {
 			pod(`initContainers: [{name: a, resources: {requests: {nvidia.com/gpu: "0.5"}, limits: {nvidia.com/gpu: "0.5"}}}]`),
 			`spec.initContainers[0].resources.requests[nvidia.com/gpu]: Invalid value: "500m": must be an integer`,
