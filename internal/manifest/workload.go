@@ -172,6 +172,7 @@ func job(j *batchv1.Job, spec *batchv1.JobSpec, kind, path string) workload {
 		w.template.Labels = map[string]string{}
 	}
 	w.template.Labels[batchv1.JobNameLabel] = j.Name
+	w.template.Labels["job-name"] = j.Name // its older name, which constraints may use
 	return w
 }
 

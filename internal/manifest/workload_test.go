@@ -345,7 +345,7 @@ kind: Job
 metadata: {name: sum}
 spec: {parallelism: 2, completions: 2, completionMode: Indexed, template: {spec: {containers: []}}}
 `).Snapshot.Pods
-	want := map[string]string{"batch.kubernetes.io/job-completion-index": "1", "batch.kubernetes.io/job-name": "sum"}
+	want := map[string]string{"batch.kubernetes.io/job-completion-index": "1", "batch.kubernetes.io/job-name": "sum", "job-name": "sum"}
 	if diff := cmp.Diff(want, pods[1].Template.Labels); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
