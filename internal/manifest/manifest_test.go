@@ -228,6 +228,42 @@ spec: {template: {spec: {priorityClassName: low}}}
 	}
 }
 
+// TestDoubts: what is planned as it is written, and hardly as it is meant, is said once. Pods
+// of a cluster have been completed by the API server.
+func TestDoubts(t *testing.T) {
+	set := parse(t, `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  template:
+    spec:
+      containers: [{name: a, resources: {requests: {memory: 2000m}}}, {name: b, resources: {requests: {memory: 100m}}}]
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: a}
+spec: {runtimeClassName: gvisor, containers: [{name: a, resources: {requests: {memory: 10E}}}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: b}
+spec: {runtimeClassName: gvisor, containers: [{name: a, resources: {requests: {memory: 100m}}}]}
+status: {phase: Pending, conditions: [{type: PodScheduled, status: "False", reason: Unschedulable}]}
+---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: log}
+spec: {template: {spec: {runtimeClassName: gvisor}}}
+`)
+	want := []string{
+		"in.yaml:7: document 1: Deployment default/web: spec.template.spec.containers[1].resources.requests[memory]: 100m is a fraction of a byte; use a unit such as Mi: m means a thousandth",
+		"in.yaml:12: document 2: Pod default/a: spec.runtimeClassName: no RuntimeClass is read, so that the overhead, node selector and tolerations of gvisor do not count (2 objects in all); write them into the pod's spec",
+	}
+	if diff := cmp.Diff(want, set.Warnings()); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
 // TestStorageClassesOfNoFile: that the class of a claim is in no file is said once, with the
 // object that names it first.
 func TestStorageClassesOfNoFile(t *testing.T) {

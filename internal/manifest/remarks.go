@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
@@ -44,6 +45,20 @@ func (r *remarks) addWaiting(p *cluster.Pod, spec *corev1.PodSpec, object, path 
 		r.add(object, path+".schedulingGates", "pods wait until their scheduling gates are removed, and nothing is planned for them until then", "remove the gates to plan for them")
 	case p.Template.SchedulerName != corev1.DefaultSchedulerName:
 		r.add(object, path+".schedulerName", fmt.Sprintf("the scheduler %s places these pods, so that nothing is planned for them", p.Template.SchedulerName), "")
+	}
+}
+
+// addDoubts is about what hardly means to its author what it means to the scheduler, in a pod's
+// spec that nobody has completed yet.
+func (r *remarks) addDoubts(spec *corev1.PodSpec, object, path string) {
+	if name := ptr.Deref(spec.RuntimeClassName, ""); name != "" {
+		r.add(object, path+".runtimeClassName", fmt.Sprintf("no RuntimeClass is read, so that the overhead, node selector and tolerations of %s do not count", name), "write them into the pod's spec")
+	}
+	for i := range spec.Containers {
+		asked := spec.Containers[i].Resources.Requests.Memory()
+		if whole := asked.DeepCopy(); !whole.RoundUp(0) {
+			r.add(object, fmt.Sprintf("%s.containers[%d].resources.requests[memory]", path, i), fmt.Sprintf("%s is a fraction of a byte", asked), "use a unit such as Mi: m means a thousandth")
+		}
 	}
 }
 

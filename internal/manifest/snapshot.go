@@ -20,6 +20,7 @@ func (b *Builder) snapshot() *cluster.Snapshot {
 		classes.set(&pod.Spec, object, "spec", said)
 		storage.checkPod(&pod.Spec, object, "spec", said)
 		if untouched(pod) {
+			said.addDoubts(&pod.Spec, object, "spec")
 			markUnschedulable(pod)
 		}
 		if converted, ok := b.templates.Pod(pod); ok {
@@ -41,6 +42,7 @@ func (b *Builder) snapshot() *cluster.Snapshot {
 		}
 		classes.set(&w.template.Spec, w.object, w.spec, said)
 		storage.checkPod(&w.template.Spec, w.object, w.spec, said)
+		said.addDoubts(&w.template.Spec, w.object, w.spec)
 		for i := range w.claims {
 			storage.check(&w.claims[i].Spec, w.object, fmt.Sprintf("spec.volumeClaimTemplates[%d].spec", i), said)
 		}
@@ -59,6 +61,7 @@ func (b *Builder) snapshot() *cluster.Snapshot {
 	for _, ds := range b.objects.daemonSets {
 		object := "DaemonSet " + ds.Namespace + "/" + ds.Name
 		classes.set(&ds.Spec.Template.Spec, object, "spec.template.spec", said)
+		said.addDoubts(&ds.Spec.Template.Spec, object, "spec.template.spec")
 		idle.add(object, "", "its pods come with the nodes that other pods need, so that no machine is bought for them", "")
 	}
 	b.remark(said)

@@ -111,10 +111,7 @@ func newWorkload(o metav1.Object, kind schema.GroupVersionKind, template *corev1
 		template:  template,
 		spec:      "spec.template.spec",
 		counted:   "spec.replicas",
-		count:     1,
-	}
-	if replicas != nil {
-		w.count = int(*replicas)
+		count:     int(ptr.Deref(replicas, 1)),
 	}
 	if o.GetDeletionTimestamp() != nil {
 		w.stop("metadata.deletionTimestamp", "says that it is being deleted, so that it gets no pods")
@@ -258,12 +255,8 @@ func (w *workload) pods(templates *cluster.Templates) []cluster.Pod {
 }
 
 func (w *workload) individual() bool {
-	for i := range w.template.Spec.Volumes {
-		if w.template.Spec.Volumes[i].Ephemeral != nil {
-			return true
-		}
-	}
-	return w.ordinalLabel != "" || len(w.claims) > 0
+	return w.ordinalLabel != "" || len(w.claims) > 0 ||
+		slices.ContainsFunc(w.template.Spec.Volumes, func(v corev1.Volume) bool { return v.Ephemeral != nil })
 }
 
 func (w *workload) pod(name string, ordinal int) *corev1.Pod {
