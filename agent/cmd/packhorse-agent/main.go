@@ -18,9 +18,7 @@ import (
 var version = "dev"
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := rootCommand().ExecuteContext(ctx)
-	stop()
+	err := rootCommand().ExecuteContext(context.Background())
 	if err == nil {
 		return
 	}
@@ -43,8 +41,25 @@ AWSNodeTemplate) say what it may buy.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(runCommand(), topCommand(), importCommand(), takeoverCommand(), handbackCommand(), simulateCommand(), catalogueCommand(), validateCommand(), convertCommand(), manifestsCommand(), versionCommand())
+	root.AddCommand(interruptible(runCommand(), topCommand(), importCommand(), takeoverCommand(), handbackCommand(), catalogueCommand())...)
+	root.AddCommand(simulateCommand(), validateCommand(), convertCommand(), manifestsCommand(), versionCommand())
 	return root
+}
+
+// interruptible lets commands finish what they are doing on Ctrl-C and SIGTERM, which end
+// their context. The other commands do not look at it, and have nothing to finish: the signals
+// end them at once.
+func interruptible(commands ...*cobra.Command) []*cobra.Command {
+	for _, c := range commands {
+		run := c.RunE
+		c.RunE = func(cmd *cobra.Command, args []string) error {
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			cmd.SetContext(ctx)
+			return run(cmd, args)
+		}
+	}
+	return commands
 }
 
 func versionCommand() *cobra.Command {

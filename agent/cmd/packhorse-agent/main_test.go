@@ -1,7 +1,13 @@
 package main
 
 import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -70,5 +76,41 @@ func TestCommands(t *testing.T) {
 		if err != nil || !strings.Contains(out, want) {
 			t.Errorf("%s: %v and %q, want %q", args, err, out, want)
 		}
+	}
+}
+
+// TestInterrupt: Ctrl-C ends a command that works from files, whatever it is doing.
+func TestInterrupt(t *testing.T) {
+	const interrupted = "PACKHORSE_TEST_INTERRUPTED"
+	if os.Getenv(interrupted) != "" { // this is the process that the test starts
+		os.Args = []string{"packhorse-agent", "validate", "-f", "-"}
+		main()
+		return
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // kills a process that goes on
+	defer cancel()
+	cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestInterrupt$")
+	cmd.Env = append(os.Environ(), interrupted+"=yes")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	// This is more than a pipe holds, so that the command is reading when all is written.
+	if _, err := in.Write(bytes.Repeat([]byte("# more is to come\n"), 1<<16)); err != nil {
+		t.Error(err)
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Error(err)
+	}
+	err = cmd.Wait()
+	ended, ok := errors.AsType[*exec.ExitError](err)
+	if !ok {
+		t.Fatalf("the command ended with %v, want the signal", err)
+	}
+	if status, _ := ended.Sys().(syscall.WaitStatus); status.Signal() != syscall.SIGINT {
+		t.Errorf("the command ended with %v, want %v", err, syscall.SIGINT)
 	}
 }
