@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -130,18 +131,45 @@ func writeObjects(folder string, objects []*unstructured.Unstructured, out io.Wr
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
+	var names []string
+	for n, object := range objects {
+		names = append(names, fmt.Sprintf("%02d-%s-%s.yaml", n, strings.ToLower(object.GetKind()), object.GetName()))
+	}
+	if err := checkLeftOvers(folder, names); err != nil {
+		return err
+	}
 	for n, object := range objects {
 		text, err := install.YAML([]*unstructured.Unstructured{object})
 		if err != nil {
 			return err
 		}
-		path := filepath.Join(folder, fmt.Sprintf("%02d-%s-%s.yaml", n, strings.ToLower(object.GetKind()), object.GetName()))
+		path := filepath.Join(folder, names[n])
 		if err := os.WriteFile(path, text, 0o644); err != nil {
 			return fmt.Errorf("write the installation: %w", err)
 		}
 		if _, err := fmt.Fprintln(out, path); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// checkLeftOvers refuses a folder with files of an installation that had other objects. The
+// numbers in their names differ, so that the old form of an object could be applied after the
+// new one.
+func checkLeftOvers(folder string, names []string) error {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	var others []string
+	for _, e := range entries {
+		if ours, _ := filepath.Match("[0-9][0-9]-*.yaml", e.Name()); ours && !slices.Contains(names, e.Name()) {
+			others = append(others, e.Name())
+		}
+	}
+	if len(others) > 0 {
+		return fmt.Errorf("--out: %s holds files that are not of this installation, and would be applied with it; remove them: %s", folder, strings.Join(others, ", "))
 	}
 	return nil
 }

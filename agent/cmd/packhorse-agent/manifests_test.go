@@ -86,6 +86,25 @@ func TestManifestsAreStable(t *testing.T) {
 	}
 }
 
+// TestManifestsLeftOver: a folder may be written anew with the same objects. Where there are
+// others, files of before would be left beside the new ones.
+func TestManifestsLeftOver(t *testing.T) {
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "kustomization.yaml"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"manifests", "--cluster-name", "prod", "--out", folder}
+	for range 2 {
+		if _, err := execute(t, rootCommand(), args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := execute(t, rootCommand(), append(args, "--omit-namespace")...)
+	if want := "would be applied with it; remove them: 02-namespace-packhorse.yaml, "; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %q", err, want)
+	}
+}
+
 func TestManifestsRefuse(t *testing.T) {
 	for args, want := range map[string]string{
 		"": "--cluster-name: Required value",
