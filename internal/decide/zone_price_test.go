@@ -61,6 +61,16 @@ func TestPodsGoToTheCheapestZone(t *testing.T) {
 			},
 			see: zone, want: "small in b(p)",
 		},
+		{
+			id: "a zone costs whole machines",
+			types: func() []offer.InstanceType {
+				return []offer.InstanceType{zonal(size("three", 4, 4, 5), map[string]int64{"a": 113}), zonal(size("two", 3, 4, 5), map[string]int64{"b": 95})}
+			},
+			given: func(w *world) {
+				w.pods(4, "p", "{requests: {cpu: 1.2}, labels: {app: x}, "+affine("podAffinity", "$zone", "x")+"}")
+			},
+			see: zone, want: "two in b(p1 p2), two in b(p3 p4)",
+		},
 	})
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/price"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
 )
 
@@ -186,29 +185,38 @@ func (s *Placer) domainChoices(c *assign.Class, o *model.Options, level assign.L
 }
 
 // priceAll sets what the pods of the class cost in each of the choices for which its nodes have
-// no room, at the lowest price that what they need is sold for there, and at least what one
-// machine costs.
+// no room: on machines of the one offering that all of them are cheapest on.
 func (s *Placer) priceAll(c *assign.Class, o *model.Options, choices []domainChoice) {
-	d := price.NewDemand(len(s.Space.Names))
-	d.Add(c.Need, c.Open())
-	prices := s.pricesOf(d)
-	each := price.Value(c.Need, prices.Dual)
 	for i := range choices {
 		at, open := &choices[i], c.Open()
 		for _, n := range at.nodes {
 			open -= s.RoomAlone(c, o, n, open)
 		}
-		if at.total = float64(float64(open) * each); open == 0 {
-			continue
-		}
-		least, sold := math.Inf(1), false
-		if at.group != nil {
-			least, sold = prices.Least(at.group.Mask)
-		}
-		if at.total = max(at.total*least, float64(at.rank.Price)); !sold {
-			at.total = math.Inf(1)
+		if open > 0 {
+			at.total = s.costOf(at, open)
 		}
 	}
+}
+
+// costOf returns the least cost of equal machines for so many pods that are bought for in the
+// domains, infinite where there are none.
+func (s *Placer) costOf(at *domainChoice, pods int64) float64 {
+	least := math.Inf(1)
+	if at.group == nil {
+		return least
+	}
+	empty := s.NewMachine(0)
+	for k := range at.group.Mask.All {
+		offering := &s.Offerings[k]
+		if s.Pools[offering.Pool].Weight != at.rank.Weight {
+			continue
+		}
+		s.Reset(empty, k)
+		if n, _ := s.Admit(empty, at.group, pods); n > 0 {
+			least = min(least, float64((pods+n-1)/n*offering.Cost))
+		}
+	}
+	return least
 }
 
 // hasRoom reports whether a planned machine has room for an item.
