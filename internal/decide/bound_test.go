@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
 // TestBoundKnowsConstraints: the bound knows the constraints that make plans expensive,
@@ -73,5 +74,26 @@ func TestProofChangesNothingElse(t *testing.T) {
 	proven.LowerBound = 0
 	if diff := cmp.Diff(proven, plain); diff != "" {
 		t.Errorf("-asked +not asked\n%s", diff)
+	}
+}
+
+// TestBoundKnowsAllTerms: a plan may use any of a pod's node selector terms, so that the bound is
+// the price of the cheapest, whichever of them the plan at hand has used.
+func TestBoundKnowsAllTerms(t *testing.T) {
+	for name, terms := range map[string]string{
+		"the dear one first":  requires("$zone In a", "OR", "$zone In b"),
+		"the cheap one first": requires("$zone In b", "OR", "$zone In a"),
+		"one without meaning": requires("$zone In a", "$zone In c", "OR", "$zone In a", "OR", "$zone In b"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, []offer.InstanceType{zonal(size("std", 4, 4, 5), map[string]int64{"a": 30, "b": 10})})
+			w.provisioner("default", "{}")
+			w.pods(1, "p", "{requests: {cpu: 3}, "+terms+"}")
+			plan := w.decide()
+			verify(t, &w.in, &plan)
+			if want := offer.Price(100_000); plan.LowerBound != want || len(plan.Machines) != 1 {
+				t.Errorf("%d machines, and a bound of %d; want 1, and %d", len(plan.Machines), plan.LowerBound, want)
+			}
+		})
 	}
 }

@@ -70,13 +70,11 @@ func (s Prover) newBounding(placed []placedClass, only *zoneOf) *bounding {
 // room they have.
 func (b *bounding) choiceOf(class int) int {
 	s, p := b.s, &b.placed[class]
-	set := p.opt.Any.Clone() // whatever must be offered with others
-	set.Join(p.mask)
-	s.KeepAble(set, p.class.PerNode, p.opt)
-	if !p.mask.Meets(s.Special) {
-		set.Remove(s.Special)
+	set := b.allowed(p)
+	for _, other := range p.others {
+		other.least, other.lump = p.least, p.lump
+		set.Join(b.allowed(&other))
 	}
-	set.Keep(b.weighed(p))
 	if zones := b.zones[class]; zones != nil {
 		for k := range set.All {
 			if !zones[s.Offerings[k].Offer.Zone] {
@@ -95,6 +93,23 @@ func (b *bounding) choiceOf(class int) int {
 		b.Choices = append(b.Choices, bound.Set(set))
 	}
 	return id
+}
+
+// allowed returns the offerings that a class may be on by one node selector term.
+func (b *bounding) allowed(p *placedClass) model.Bitset {
+	set := p.opt.Any.Clone() // whatever must be offered with others
+	set.Join(p.mask)
+	b.s.KeepAble(set, p.class.PerNode, p.opt)
+	if !p.mask.Meets(b.s.Special) {
+		set.Remove(b.s.Special)
+	}
+	set.Keep(b.weighed(p))
+	return set
+}
+
+// matches reports whether a node is one that a class may be on.
+func (b *bounding) matches(p *placedClass, node int) bool {
+	return b.s.Matches(p.opt, node) || slices.ContainsFunc(p.others, func(o placedClass) bool { return b.s.Matches(o.opt, node) })
 }
 
 // addGroups states which classes keep apart from each other on nodes.
@@ -133,7 +148,7 @@ func (b *bounding) addNodes() {
 			case zones != nil && !zones[n.Labels[api.LabelZone]]:
 			case len(s.Existing())*len(b.placed) > heldAtMost:
 				node.Holds[c] = p.n
-			case model.Fits(p.need(), s.Start.Room[i]) && s.Matches(p.opt, i):
+			case model.Fits(p.need(), s.Start.Room[i]) && b.matches(p, i):
 				at := &topology.NodeView{Node: n.Node, Counts: s.Start.Counts[i]}
 				node.Holds[c] = s.State.RoomOn(at, p.class.PerNodeLate, p.n) / p.lump
 			}
@@ -187,7 +202,7 @@ func (b *bounding) leastOf(p *model.Pool, resource int, most int64) int64 {
 	}
 	for i := range b.placed {
 		of := &b.placed[i]
-		if len(of.class.Keys) > 0 || b.tied(of) || s.FirstOf(of.mask) != p {
+		if len(of.class.Keys) > 0 || len(of.others) > 0 || b.tied(of) || s.FirstOf(of.mask) != p {
 			continue
 		}
 		smallest := int64(math.MaxInt64)

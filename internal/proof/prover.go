@@ -59,6 +59,8 @@ type placedClass struct {
 	least int32
 	// lump is how many pods have to be on one node together: all, or 1.
 	lump int64
+	// others say what the pods may use by their other node selector terms.
+	others []placedClass
 }
 
 type classAt struct {
@@ -110,6 +112,22 @@ func (s Prover) placedClasses() []placedClass {
 }
 
 func (s Prover) placedClass(of classAt, l *assign.PodGroup) placedClass {
+	out := s.byTerm(of, l)
+	for place := range of.class.Places {
+		if place == of.level.Place {
+			continue
+		}
+		at := classAt{of.class, assign.Level{Place: place, Relaxed: of.level.Relaxed}}
+		requires, _ := of.class.RequiresAt(at.level)
+		if _, bad := requires.Unmeetable(); !bad {
+			out.others = append(out.others, s.byTerm(at, nil))
+		}
+	}
+	return out
+}
+
+// byTerm says what the pods may use by the node selector term of the level.
+func (s Prover) byTerm(of classAt, l *assign.PodGroup) placedClass {
 	c := of.class
 	requires, honour := c.RequiresAt(of.level)
 	out := placedClass{classAt: of, least: math.MaxInt32, lump: 1}

@@ -107,7 +107,8 @@ type spreadRule struct {
 	planned    map[string]int64 // new pods by domain
 }
 
-// ruleOf returns the rule of a group, or false where pods that it counts do not keep it.
+// ruleOf returns the rule of a group, or false where pods that it counts do not keep it,
+// or have several node selector terms, each of which may allow other domains.
 func (b *bounding) ruleOf(group int) (spreadRule, bool) {
 	s, out := b.s, spreadRule{planned: map[string]int64{}}
 	for i, p := range b.placed {
@@ -115,7 +116,7 @@ func (b *bounding) ruleOf(group int) (spreadRule, bool) {
 			continue
 		}
 		sp, ok := p.class.Keeps(group, p.level.Relaxed)
-		if !ok || p.lump > 1 {
+		if !ok || p.lump > 1 || len(p.others) > 0 {
 			return out, false
 		}
 		domains := s.State.Domains(p.class.Rules, sp)

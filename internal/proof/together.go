@@ -52,7 +52,7 @@ func (b *bounding) addZones(only *zoneOf) {
 }
 
 // together returns the classes of the pods of a group, if all of them must be in a zone
-// that has others of it.
+// that has others of it. Pods with several node selector terms are left out.
 func (b *bounding) together(group int) []int {
 	s := b.s
 	if g := s.State.List[group]; g.Key != api.LabelZone || g.Spread() || s.State.CountsDaemons(group) {
@@ -63,7 +63,7 @@ func (b *bounding) together(group int) []int {
 		if !slices.Contains(p.class.Members, group) {
 			continue
 		}
-		if !slices.ContainsFunc(p.class.Affinities(), func(c *topology.Affinity) bool { return c.Required() && c.Group() == group }) {
+		if len(p.others) > 0 || !slices.ContainsFunc(p.class.Affinities(), func(c *topology.Affinity) bool { return c.Required() && c.Group() == group }) {
 			return nil
 		}
 		out = append(out, i)
