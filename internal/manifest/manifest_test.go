@@ -228,8 +228,8 @@ spec: {template: {spec: {priorityClassName: low}}}
 	}
 }
 
-// TestDoubts: what is planned as it is written, and hardly as it is meant, is said once. Pods
-// of a cluster have been completed by the API server.
+// TestDoubts: what is planned as it is written, but is probably not what the author means, is
+// said once. It is not said of pods that an API server has completed.
 func TestDoubts(t *testing.T) {
 	set := parse(t, `apiVersion: apps/v1
 kind: Deployment

@@ -48,8 +48,8 @@ func (r *remarks) addWaiting(p *cluster.Pod, spec *corev1.PodSpec, object, path 
 	}
 }
 
-// addDoubts is about what hardly means to its author what it means to the scheduler, in a pod's
-// spec that nobody has completed yet.
+// addDoubts remarks on what is planned as it is written, although the author probably means
+// something else. The API server has not completed the pod's spec yet.
 func (r *remarks) addDoubts(spec *corev1.PodSpec, object, path string) {
 	if name := ptr.Deref(spec.RuntimeClassName, ""); name != "" {
 		r.add(object, path+".runtimeClassName", fmt.Sprintf("no RuntimeClass is read, so that the overhead, node selector and tolerations of %s do not count", name), "write them into the pod's spec")

@@ -93,7 +93,8 @@ func countRule(n *int32, path *field.Path) finding.List {
 	return finding.List{finding.Invalid(path, *n, finding.Say("must be greater than or equal to 0"), finding.None)}
 }
 
-// templateRules: the selector, where it is the author's, finds the pods.
+// templateRules returns the rules that a pod template breaks. A selector must match the labels
+// of the template; it is nil where nobody writes one.
 func templateRules(t *corev1.PodTemplateSpec, selector *metav1.LabelSelector, path *field.Path) finding.List {
 	at := path.Child("metadata", "labels")
 	out := append(labelRules(t.Labels, at), podRules(&t.Spec, path.Child("spec"))...)

@@ -184,8 +184,8 @@ func (s *Placer) domainChoices(c *assign.Class, o *model.Options, level assign.L
 	return out
 }
 
-// priceAll sets what the pods of the class cost in each of the choices for which its nodes have
-// no room: on machines of the one offering that all of them are cheapest on.
+// priceAll sets what the pods of the class for which the nodes have no room cost in each of the
+// choices, if all of them are on machines of one offering.
 func (s *Placer) priceAll(c *assign.Class, o *model.Options, choices []domainChoice) {
 	for i := range choices {
 		at, open := &choices[i], c.Open()
@@ -198,8 +198,8 @@ func (s *Placer) priceAll(c *assign.Class, o *model.Options, choices []domainCho
 	}
 }
 
-// costOf returns the least cost of equal machines for so many pods that are bought for in the
-// domains, infinite where there are none.
+// costOf returns what so many pods cost on machines of the cheapest offering that the choice
+// allows. It is infinite if the choice allows none.
 func (s *Placer) costOf(at *domainChoice, pods int64) float64 {
 	least := math.Inf(1)
 	if at.group == nil {
