@@ -29,12 +29,14 @@ const (
 	Slots Heuristic = "slots"
 	// WaterFilling places pods that are spread by one constraint all at once.
 	WaterFilling Heuristic = "water-filling"
+	// Zones places few pods again with other zones preferred.
+	Zones Heuristic = "zones"
 )
 
 // Heuristics lists all of them.
 func Heuristics() []Heuristic {
 	return []Heuristic{
 		EvenNodes, HeldNodes, Balance, Exchange, Patterns, Search,
-		Thin, Equal, Rough, Slots, WaterFilling,
+		Thin, Equal, Rough, Slots, WaterFilling, Zones,
 	}
 }

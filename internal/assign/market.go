@@ -53,7 +53,7 @@ func (s *Market) BestRank(mask model.Bitset, b RemainingLimits) (Rank, bool) {
 			if b.Affords(&s.Offerings[k], 1) == 0 {
 				continue
 			}
-			if this := (Rank{p.Weight, s.Offerings[k].Price}); !ok || this.Compare(best) < 0 {
+			if this := (Rank{Weight: p.Weight, Price: s.Offerings[k].Price}); !ok || this.Compare(best) < 0 {
 				best, ok = this, true
 			}
 			break
@@ -64,13 +64,14 @@ func (s *Market) BestRank(mask model.Bitset, b RemainingLimits) (Rank, bool) {
 
 // Rank orders what may be bought: by the weight of the Provisioner, then by the price.
 type Rank struct {
-	Weight int32 // of the Provisioner
-	Price  int64
+	Weight    int32 // of the Provisioner
+	Elsewhere bool  // than in the zone that is preferred
+	Price     int64
 }
 
-// Compare puts the higher weight first, then the lower price.
+// Compare puts the higher weight first, then the zone that is preferred, then the lower price.
 func (a Rank) Compare(b Rank) int {
-	return cmp.Or(cmp.Compare(b.Weight, a.Weight), cmp.Compare(a.Price, b.Price))
+	return cmp.Or(cmp.Compare(b.Weight, a.Weight), CmpBool(a.Elsewhere, b.Elsewhere), cmp.Compare(a.Price, b.Price))
 }
 
 // SamePriced lists the offerings of the same type, price and label choice. They are near each

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
@@ -71,7 +72,32 @@ func TestPodsGoToTheCheapestZone(t *testing.T) {
 			},
 			see: zone, want: "two in b(p1 p2), two in b(p3 p4)",
 		},
+		{
+			id: "pods share a machine in a zone that is the cheapest for none of those that may choose",
+			types: func() []offer.InstanceType {
+				return []offer.InstanceType{zonal(size("std", 4, 4, 5), map[string]int64{"a": 10, "b": 12})}
+			},
+			given: func(w *world) {
+				w.pods(1, "p", "{requests: {cpu: 1}, labels: {app: x}, "+affine("podAntiAffinity", "$zone", "x")+"}").
+					pods(1, "q", "{requests: {cpu: 1}, nodeSelector: {$zone: b}}")
+			},
+			see: zone, want: "std in b(p q)",
+		},
 	})
+}
+
+// TestNodesAreForPodsThatNothingIsSoldFor: a pod that only a node can take has its place there,
+// and a larger one that could have had it gets a machine.
+func TestNodesAreForPodsThatNothingIsSoldFor(t *testing.T) {
+	check(t, []fact{{
+		id: "a label that no Provisioner has",
+		given: func(w *world) {
+			w.node("n", "std", "a", func(n *cluster.Node) { n.Labels["disk"] = "old" }).
+				pods(1, "large", "requests: {cpu: 3}").
+				pods(1, "small", "{requests: {cpu: 2}, nodeSelector: {disk: old}}")
+		},
+		want: "std(large), n<-(small)",
+	}})
 }
 
 // TestNodesOfAllAlternativesAreFilled: no machine is bought for the first of a pod's alternatives

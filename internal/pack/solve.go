@@ -57,8 +57,9 @@ func Solve(p *assign.Problem) *Layout {
 
 // variant is a way to place all pods. Which one serves most is known only at the end.
 type variant struct {
-	urgent   map[int]bool // classes that go before others of their priority, by their first pods
-	patterns bool         // where limits leave pods over, machines are chosen by patterns, too
+	urgent   map[int]bool   // classes that go before others of their priority, by their first pods
+	patterns bool           // where limits leave pods over, machines are chosen by patterns, too
+	zones    map[int]string // where classes go that have to be in one of several zones, by their first pods
 }
 
 // bestVariant places all pods in other ways that may serve more of them than s does.
@@ -72,16 +73,17 @@ func (p *planning) bestVariant(s *solver) *solver {
 		}
 	}
 	for range maxReorders {
-		if v.urgent = s.crowdedOut(); len(v.urgent) == 0 {
+		other := v
+		if other.urgent = s.crowdedOut(); len(other.urgent) == 0 {
 			break
 		}
-		again := p.solved(v)
+		again := p.solved(other)
 		if !again.serves(s) {
 			break
 		}
-		s = again
+		s, v = again, other
 	}
-	return s
+	return p.bestZones(s, v)
 }
 
 // maxReorders bounds how often all is placed again in another order.
@@ -114,6 +116,7 @@ func (p *planning) begun(v variant) *solver {
 		s.purchasing.UsePatternsUnderLimits()
 	}
 	s.Hurry(v.urgent)
+	s.placing.Zones = v.zones
 	s.placing.SettleReserved()
 	return s
 }

@@ -244,6 +244,7 @@ func (s *Placer) itemInDomain(l *assign.PodGroup, keys []string, devices bool) *
 			l.Limit(true)
 			continue
 		}
+		p.Elsewhere = s.elsewhere(l.Parts[0].Class, keys, at.Domains)
 		if (best == nil || p.Compare(price) < 0) && s.enterAll(&try) {
 			s.Uncount(&try, 1)
 			best, price = &try, p

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
@@ -124,7 +125,7 @@ func (s *Placer) bestDomain(c *assign.Class, spots []domainChoice, relaxed topol
 func (at *domainChoice) compare(o *domainChoice) int {
 	switch {
 	case at.total == o.total:
-	case at.total > 0 && o.total > 0 && at.rank.Weight != o.rank.Weight:
+	case at.total > 0 && o.total > 0 && (at.rank.Weight != o.rank.Weight || at.rank.Elsewhere != o.rank.Elsewhere):
 		return at.rank.Compare(o.rank)
 	default:
 		return cmp.Compare(at.total, o.total)
@@ -174,6 +175,7 @@ func (s *Placer) domainChoices(c *assign.Class, o *model.Options, level assign.L
 			}
 			best = nothing
 		}
+		best.Elsewhere = s.elsewhere(c, c.Keys, cells[i].Domains)
 		to := at(cells[i].Domains)
 		to.group, to.rank = l, best
 		l.At = &topology.DomainAssignment{Keys: c.Keys, Domains: cells[i].Domains}
@@ -182,6 +184,13 @@ func (s *Placer) domainChoices(c *assign.Class, o *model.Options, level assign.L
 		return slices.CompareFunc(a.Domains, b.Domains, func(x, y model.Domain) int { return strings.Compare(x.Value, y.Value) })
 	})
 	return out
+}
+
+// elsewhere reports whether domains are not in the zone that pods of the class are to go to.
+func (s *Placer) elsewhere(c *assign.Class, keys []string, domains []model.Domain) bool {
+	zone, ok := s.Zones[c.First()]
+	at := slices.Index(keys, api.LabelZone)
+	return ok && at >= 0 && domains[at].Value != zone
 }
 
 // priceAll sets what the pods of the class for which the nodes have no room cost in each of the
