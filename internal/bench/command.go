@@ -25,7 +25,7 @@ func root() *cobra.Command {
 
 		SilenceUsage: true, SilenceErrors: true,
 	}
-	cmd.AddCommand(runCommand(), reportCommand(), listCommand(), measureCommand(), worldsCommand(), ablationCommand())
+	cmd.AddCommand(runCommand(), reportCommand(), listCommand(), measureCommand(), worldsCommand(), tinyCommand(), ablationCommand())
 	return cmd
 }
 

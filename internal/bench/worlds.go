@@ -21,7 +21,7 @@ func worldsCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if first == 0 {
-				first = uint64(time.Now().Unix()) % 1_000_000 * 1000
+				first = seedOfClock()
 			}
 			var all []*worlds.World
 			for i, began := 0, time.Now(); i < seeds && (atMost == 0 || time.Since(began) < atMost); i++ {

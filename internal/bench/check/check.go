@@ -127,7 +127,7 @@ func (c *checker) capacity(h *host) {
 	}
 	used := amount.List{}
 	add := func(pod *corev1.Pod) {
-		for name, v := range requests(pod) {
+		for name, v := range Requests(pod) {
 			used[name] += v
 		}
 	}

@@ -130,14 +130,14 @@ func Room(w *workload.Workload, node *corev1.Node) amount.List {
 	room := amount.FromResourceList(node.Status.Allocatable)
 	for _, pod := range w.Daemons {
 		if admitted(node, pod) {
-			room = room.Minus(requests(pod))
+			room = room.Minus(Requests(pod))
 		}
 	}
 	return room
 }
 
-// requests is what a pod takes of a node.
-func requests(pod *corev1.Pod) amount.List {
+// Requests is what a pod takes of a node.
+func Requests(pod *corev1.Pod) amount.List {
 	out := amount.List{amount.Pods: 1}
 	for name, q := range resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{}) {
 		out[string(name)] += amount.FromQuantity(string(name), q)

@@ -39,7 +39,7 @@ func World(seed uint64, atMost int) *Workload {
 		w.deployment(n - len(w.Pods))
 	}
 	if w.chance(0.33) {
-		w.nodes()
+		w.nodes(1 + w.IntN(60))
 	}
 	w.limit()
 	return w.Workload
@@ -113,17 +113,23 @@ func (w *world) daemons() {
 
 // deployment adds equal pods, at most so many.
 func (w *world) deployment(atMost int) {
-	app := fmt.Sprintf("app-%04d", len(w.Pods))
-	options := []option{labelled("app", app)}
-	for _, c := range w.constraints(app) {
-		if w.chance(c.share) {
-			options = append(options, c.option)
-		}
-	}
-	s := w.size()
+	s, options := w.template(1)
 	for range min(atMost, 1+int(w.ExpFloat64()*pick(w.Rand, 3.0, 10, 30, 200))) {
 		w.add(s, options...)
 	}
+}
+
+// template draws what the pods of a deployment ask for. It has so many times as many
+// constraints as those of public manifests.
+func (w *world) template(times float64) (size, []option) {
+	app := fmt.Sprintf("app-%04d", len(w.Pods))
+	options := []option{labelled("app", app)}
+	for _, c := range w.constraints(app) {
+		if w.chance(c.share * times) {
+			options = append(options, c.option)
+		}
+	}
+	return w.size(), options
 }
 
 // size is one from public manifests or a drawn one; few ask for a GPU.
@@ -183,11 +189,11 @@ func hostPort(port int32) option {
 }
 
 // nodes adds some that exist, of the first pool, at all levels of use.
-func (w *world) nodes() {
+func (w *world) nodes(n int) {
 	if len(w.Types) == 0 {
 		return
 	}
-	for i := range 1 + w.IntN(60) {
+	for i := range n {
 		t := pick(w.Rand, w.Types...)
 		node := existing(fmt.Sprintf("node-%04d", i), &t, pick(w.Rand, t.Offerings...))
 		node.Labels[api.LabelProvisioner] = w.Provisioners[0].Name
