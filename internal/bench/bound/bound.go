@@ -10,9 +10,9 @@ import (
 	"gonum.org/v1/gonum/optimize/convex/lp" //nolint:misspell // the path is theirs
 
 	corev1 "k8s.io/api/core/v1"
-	resourcehelper "k8s.io/component-helpers/resource"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/bench/check"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/bench/workload"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
@@ -132,7 +132,7 @@ func cheapest(t *offer.InstanceType) offer.Price {
 func requests(w *workload.Workload) ([]string, []float64) {
 	total := amount.List{}
 	for _, p := range w.Pods {
-		for name, v := range needs(p) {
+		for name, v := range check.Requests(p) {
 			total[name] += v
 		}
 	}
@@ -142,14 +142,6 @@ func requests(w *workload.Workload) ([]string, []float64) {
 		sums = append(sums, float64(total[name]))
 	}
 	return names, sums
-}
-
-func needs(p *corev1.Pod) amount.List {
-	out := amount.List{amount.Pods: 1}
-	for name, q := range resourcehelper.PodRequests(p, resourcehelper.PodResourcesOptions{}) {
-		out[string(name)] += amount.FromQuantity(string(name), q)
-	}
-	return out
 }
 
 // repelling returns the sizes of the groups of pods of which a host holds one at

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/bench/check"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
@@ -21,7 +22,7 @@ func Kinds(pods []*corev1.Pod) []Kind {
 	var out []Kind
 	at := map[string]int{}
 	for _, p := range pods {
-		need := needs(p)
+		need := check.Requests(p)
 		key := fmt.Sprint(need)
 		if i, ok := at[key]; ok {
 			out[i].Count++

@@ -1,7 +1,6 @@
 package bound
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -82,7 +81,7 @@ func newSums(w *workload.Workload, pods []*corev1.Pod) *sums {
 	groups := map[string][]*corev1.Pod{}
 	var order []string
 	for _, p := range pods {
-		key := choice(p)
+		key := check.Asks(p)
 		if groups[key] == nil {
 			order = append(order, key)
 		}
@@ -95,7 +94,7 @@ func newSums(w *workload.Workload, pods []*corev1.Pod) *sums {
 		total := amount.List{}
 		for _, key := range s.members(order, g) {
 			for _, p := range groups[key] {
-				for name, v := range needs(p) {
+				for name, v := range check.Requests(p) {
 					total[name] += v
 				}
 			}
@@ -139,23 +138,10 @@ func (s *sums) members(order []string, g int) []string {
 	return order[g : g+1]
 }
 
-// choice tells pods apart by what they ask of a node.
-func choice(p *corev1.Pod) string {
-	var terms *corev1.NodeSelector
-	if a := p.Spec.Affinity; a != nil && a.NodeAffinity != nil {
-		terms = a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
-	}
-	text, err := json.Marshal([]any{p.Spec.NodeSelector, p.Spec.Tolerations, terms})
-	if err != nil {
-		return p.Name
-	}
-	return string(text)
-}
-
 func namesOf(pods []*corev1.Pod) []string {
 	names := map[string]bool{}
 	for _, p := range pods {
-		for name := range needs(p) {
+		for name := range check.Requests(p) {
 			names[name] = true
 		}
 	}
@@ -174,25 +160,16 @@ func kindsOf(w *workload.Workload, pods []*corev1.Pod) []sale {
 	keys := selected(append(slices.Clone(pods), w.Daemons...))
 	known := map[string]*sale{}
 	var order []string
-	for _, pool := range w.Pools() {
-		for i := range w.Types {
-			t := &w.Types[i]
-			for _, o := range t.Offerings {
-				node := check.NodeOf(pool, t, o.Zone, o.CapacityType)
-				if !check.Sells(pool, node) {
-					continue
-				}
-				id := t.Name + "/" + pool.Name
-				for _, key := range keys {
-					id += "/" + node.Labels[key]
-				}
-				if of := known[id]; of == nil {
-					known[id] = &sale{node: node, price: o.Price}
-					order = append(order, id)
-				} else {
-					of.price = min(of.price, o.Price)
-				}
-			}
+	for m, node := range check.ForSale(w) {
+		id := m.InstanceType + "/" + m.Provisioner
+		for _, key := range keys {
+			id += "/" + node.Labels[key]
+		}
+		if of := known[id]; of == nil {
+			known[id] = &sale{node: node, price: m.Price}
+			order = append(order, id)
+		} else {
+			of.price = min(of.price, m.Price)
 		}
 	}
 	var out []sale

@@ -154,7 +154,7 @@ type admission struct{ node, pod string }
 func (c *checker) admission(known map[admission]bool, h *host, pod *corev1.Pod) {
 	key := admission{
 		node: fmt.Sprint(h.node.Labels[corev1.LabelInstanceTypeStable], h.node.Labels[corev1.LabelTopologyZone], h.node.Labels[api.LabelCapacityType], h.node.Labels[api.LabelProvisioner]),
-		pod:  asks(pod),
+		pod:  Asks(pod),
 	}
 	ok, seen := known[key]
 	if !seen {
@@ -166,8 +166,8 @@ func (c *checker) admission(known map[admission]bool, h *host, pod *corev1.Pod) 
 	}
 }
 
-// asks tells pods apart by what they ask of a node's labels and taints.
-func asks(pod *corev1.Pod) string {
+// Asks tells pods apart by what they ask of a node's labels and taints.
+func Asks(pod *corev1.Pod) string {
 	var terms *corev1.NodeSelector
 	if a := pod.Spec.Affinity; a != nil && a.NodeAffinity != nil {
 		terms = a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution

@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 
@@ -75,6 +76,25 @@ func Sells(pool *api.Provisioner, node *corev1.Node) bool {
 	}
 	selector, err := nodeaffinity.NewNodeSelector(&corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{term}})
 	return err == nil && selector.Match(node)
+}
+
+// ForSale lists the machines that the pools of a workload can buy, each with the node that it
+// registers as.
+func ForSale(w *workload.Workload) iter.Seq2[Machine, *corev1.Node] {
+	return func(yield func(Machine, *corev1.Node) bool) {
+		for _, pool := range w.Pools() {
+			for i := range w.Types {
+				t := &w.Types[i]
+				for _, o := range t.Offerings {
+					node := NodeOf(pool, t, o.Zone, o.CapacityType)
+					m := Machine{Provisioner: pool.Name, Candidate: offer.Candidate{InstanceType: t.Name, Zone: o.Zone, CapacityType: o.CapacityType, Price: o.Price}}
+					if Sells(pool, node) && !yield(m, node) {
+						return
+					}
+				}
+			}
+		}
+	}
 }
 
 // limits: the nodes of each pool, those that exist included, have no more capacity

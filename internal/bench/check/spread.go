@@ -112,7 +112,7 @@ func (c *checker) domains(key string, p *corev1.Pod) []string {
 	if key != corev1.LabelTopologyZone {
 		return nil
 	}
-	id := asks(p)
+	id := Asks(p)
 	if out, known := c.zones[id]; known {
 		return out
 	}

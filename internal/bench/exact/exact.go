@@ -7,12 +7,12 @@ import (
 	"maps"
 	"math/bits"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/bench/check"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/bench/workload"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
@@ -20,10 +20,11 @@ import (
 
 // Better looks for a plan that places more pods than the given one, or the same pods for
 // less money. It returns the best one, which is the given one where there is none better. It
-// takes so many steps at most, and reports whether they were enough to try all plans.
+// takes at most the given number of steps, and reports whether they were enough to try all
+// plans.
 //
-// Provisioners must have equal weights and pods no preferences, because both allow dearer
-// plans. Types with devices and bare metal are not bought.
+// Provisioners must have equal weights, pods no preferences, and types no devices, because
+// with them a dearer plan may be right.
 func Better(w *workload.Workload, given *check.Plan, steps int) (best check.Plan, tried bool) {
 	s := &search{work: w, steps: steps, holders: map[uint][]*machine{}, bindings: map[int]string{}}
 	s.collect()
@@ -77,36 +78,25 @@ func (s *search) collect() {
 		}
 		s.room, s.admits = append(s.room, room), append(s.admits, admitted(s.work, n))
 	}
-	for i := range s.work.Types {
-		t := &s.work.Types[i]
-		if t.Capacity["nvidia.com/gpu"] > 0 || strings.Contains(t.Name, "metal") {
-			continue
-		}
-		for _, o := range t.Offerings {
-			s.collectType(t, &o)
+	for m, node := range check.ForSale(s.work) {
+		if admits := admitted(s.work, node); admits != 0 {
+			s.machines = append(s.machines, machine{Machine: m, room: check.Room(s.work, node), limits: ofLimits(s.work, node), admits: admits})
 		}
 	}
 	slices.SortStableFunc(s.machines, func(a, b machine) int { return cmp.Compare(a.Price, b.Price) })
 }
 
-// collectType lists the machines of a type that the Provisioners can buy.
-func (s *search) collectType(t *offer.InstanceType, o *offer.Offering) {
-	for _, pool := range s.work.Pools() {
-		node := check.NodeOf(pool, t, o.Zone, o.CapacityType)
-		if !check.Sells(pool, node) {
-			continue
-		}
-		m := machine{room: check.Room(s.work, node), limits: amount.List{}}
-		if pool.Spec.Limits != nil {
+// ofLimits returns what a node takes of the limits of its Provisioner.
+func ofLimits(w *workload.Workload, n *corev1.Node) amount.List {
+	out, capacity := amount.List{}, amount.FromResourceList(n.Status.Capacity)
+	for _, pool := range w.Pools() {
+		if pool.Name == n.Labels[api.LabelProvisioner] && pool.Spec.Limits != nil {
 			for name := range pool.Spec.Limits.Resources {
-				m.limits[string(name)] = t.Capacity[string(name)]
+				out[string(name)] = capacity[string(name)]
 			}
 		}
-		m.Provisioner, m.Candidate = pool.Name, offer.Candidate{InstanceType: t.Name, Zone: o.Zone, CapacityType: o.CapacityType, Price: o.Price}
-		if m.admits = admitted(s.work, node); m.admits != 0 {
-			s.machines = append(s.machines, m)
-		}
 	}
+	return out
 }
 
 // admitted returns the set of pods that a node admits.
@@ -189,8 +179,7 @@ func (s *search) promising(at int) bool {
 // better reports whether a plan for all pods but those without a place would be better than
 // the best one at a price.
 func (s *search) better(price offer.Price) bool {
-	more := bits.OnesCount(s.left) - bits.OnesCount(s.without)
-	return more > 0 || more == 0 && s.without&^s.left == 0 && price < s.price
+	return bits.OnesCount(s.without) < bits.OnesCount(s.left) || s.without == s.left && price < s.price
 }
 
 // keep makes a plan the best one.
