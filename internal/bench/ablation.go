@@ -40,6 +40,9 @@ func ablationCommand() *cobra.Command {
 			}
 			var rows []*ablation.Row
 			for i, began := 0, time.Now(); i < len(subjects) && (f.atMost == 0 || time.Since(began) < f.atMost); i++ {
+				if err := cmd.Context().Err(); err != nil {
+					return fmt.Errorf("interrupted after %d of %d rows and worlds: %w", i, len(subjects), err)
+				}
 				row, err := ablation.Measure(subjects[i], heuristics)
 				if err != nil {
 					return err

@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -98,5 +100,28 @@ func TestMistakes(t *testing.T) {
 		if out, err := execute(t, args...); err == nil {
 			t.Errorf("%s: no error: %s", name, out)
 		}
+	}
+}
+
+// TestInterruption: a run that is interrupted ends with an error that says how far it came.
+func TestInterruption(t *testing.T) {
+	for _, command := range []string{"worlds", "tiny", "ablation"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		cmd := root()
+		cmd.SetOut(&bytes.Buffer{})
+		cmd.SetErr(&bytes.Buffer{})
+		cmd.SetArgs([]string{command})
+		if err := cmd.ExecuteContext(ctx); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "interrupted after 0 of") {
+			t.Errorf("%s: got the error %v", command, err)
+		}
+	}
+}
+
+// TestTiny: the seeds of tiny worlds and what became of them are printed.
+func TestTiny(t *testing.T) {
+	out, err := execute(t, "tiny", "--seed", "5", "--seeds", "2", "--steps", "1000")
+	if err != nil || !strings.Contains(out, "Seeds from 5.") || !strings.Contains(out, "2 tiny worlds") {
+		t.Errorf("%v: %s", err, out)
 	}
 }
