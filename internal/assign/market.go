@@ -62,10 +62,11 @@ func (s *Market) BestRank(mask model.Bitset, b RemainingLimits) (Rank, bool) {
 	return best, ok
 }
 
-// Rank orders what may be bought: by the weight of the Provisioner, then by the price.
+// Rank orders what may be bought: by the weight of the Provisioner, then by whether it is in the
+// zone that the pods prefer, then by the price.
 type Rank struct {
 	Weight    int32 // of the Provisioner
-	Elsewhere bool  // than in the zone that is preferred
+	Elsewhere bool  // outside the preferred zone
 	Price     int64
 }
 

@@ -59,7 +59,7 @@ func Solve(p *assign.Problem) *Layout {
 type variant struct {
 	urgent   map[int]bool   // classes that go before others of their priority, by their first pods
 	patterns bool           // where limits leave pods over, machines are chosen by patterns, too
-	zones    map[int]string // where classes go that have to be in one of several zones, by their first pods
+	zones    map[int]string // the zones that classes prefer, by their first pods
 }
 
 // bestVariant places all pods in other ways that may serve more of them than s does.

@@ -17,7 +17,7 @@ import (
 func (s *solver) crowdedOut() map[int]bool {
 	out := map[int]bool{}
 	for _, c := range s.Classes() {
-		if c.Urgent || c.Left > 0 && !c.Missing.Missed() && !c.Limited && (len(c.Keys)+len(c.Follows()) > 0 || slices.ContainsFunc(c.PerNode, s.State.AboutPods) || s.nodeHadRoom(c)) {
+		if c.Urgent || c.Left > 0 && !c.Missing.Missed() && !c.Limited && (s.constrainedByPods(c) || s.nodeHadRoom(c)) {
 			out[c.First()] = true
 		}
 	}
@@ -27,13 +27,21 @@ func (s *solver) crowdedOut() map[int]bool {
 	return out
 }
 
+// constrainedByPods reports whether it matters to the class where other pods are.
+func (s *solver) constrainedByPods(c *assign.Class) bool {
+	return len(c.Keys)+len(c.Follows()) > 0 || slices.ContainsFunc(c.PerNode, s.State.AboutPods)
+}
+
 // nodeHadRoom reports whether a node had room for a pod of the class before anything was
 // placed.
 func (s *solver) nodeHadRoom(c *assign.Class) bool {
 	for place := range c.Places {
 		o, ok := s.OptionsAt(c, assign.Level{Place: place, Relaxed: c.Everything()})
+		if !ok {
+			continue
+		}
 		for i := range s.Existing() {
-			if ok && s.Matches(o, i) && model.Fits(c.Need, s.Start.Room[i]) {
+			if s.Matches(o, i) && model.Fits(c.Need, s.Start.Room[i]) {
 				return true
 			}
 		}

@@ -186,7 +186,7 @@ func (s *Placer) domainChoices(c *assign.Class, o *model.Options, level assign.L
 	return out
 }
 
-// elsewhere reports whether domains are not in the zone that pods of the class are to go to.
+// elsewhere reports whether domains are outside the zone that the class prefers.
 func (s *Placer) elsewhere(c *assign.Class, keys []string, domains []model.Domain) bool {
 	zone, ok := s.Zones[c.First()]
 	at := slices.Index(keys, api.LabelZone)

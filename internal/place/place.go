@@ -10,9 +10,9 @@ import (
 // Placer finds places on nodes that exist, and says what is to be bought for the other pods.
 type Placer struct {
 	*assign.Assignment
-	// Zones are where pods of classes go that have to be in one of several zones, as far as
-	// their constraints and the Provisioners' weights let them. Classes are named by the first
-	// of their pods. Others go where a machine is cheapest.
+	// Zones are the zones that classes prefer, by the first of their pods. Constraints, room on
+	// nodes and the weights of Provisioners come first. Pods of other classes go where a machine
+	// is cheapest.
 	Zones map[int]string
 	joint int // joint options made so far
 }
