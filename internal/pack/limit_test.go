@@ -147,6 +147,32 @@ func TestMachinesThatUseALimitBest(t *testing.T) {
 	}
 }
 
+// TestSpreadPodsUnderALimit: pods that are spread over two zones have as many places as a limit
+// allows if they are divided evenly.
+func TestSpreadPodsUnderALimit(t *testing.T) {
+	cores := func(pods int64) int64 { return 8*(pods/3) + []int64{0, 4, 8}[pods%3] } // in one zone
+	for limit := int64(4); limit <= 80; limit += 2 {
+		p := assigntest.LimitedTo(limit, assigntest.PodsOf{N: 100, CPU: 2600})
+		app := p.Pods[0].Pod.Template
+		app.Labels = map[string]string{"app": "web"}
+		app.Spread = []corev1.TopologySpreadConstraint{{
+			MaxSkew: 1, TopologyKey: api.LabelZone, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: &metav1.LabelSelector{MatchLabels: app.Labels},
+		}}
+		placed, want := 0, 0
+		for _, place := range Solve(p).Places {
+			if place.Placed() {
+				placed++
+			}
+		}
+		for n := int64(0); cores(n/2)+cores(n-n/2) <= limit; n++ {
+			want = int(n)
+		}
+		if placed != want {
+			t.Errorf("%d pods have a place within %d cores, want %d", placed, limit, want)
+		}
+	}
+}
+
 // TestFollowersBeforeThoseThatTheyFollow: important pods that must share a node with a less
 // important one are bought for together with it where a limit does not allow all.
 func TestFollowersBeforeThoseThatTheyFollow(t *testing.T) {

@@ -15,6 +15,7 @@ type solver struct {
 	*assign.Assignment
 	placing    *place.Placer
 	purchasing *purchase.Purchaser
+	bought     []int64 // by class: the pods that had a place before the plan was confirmed
 }
 
 // planning is what all passes that it takes to make a plan share.
@@ -60,6 +61,7 @@ type variant struct {
 	urgent   map[int]bool   // classes that go before others of their priority, by their first pods
 	patterns bool           // where limits leave pods over, machines are chosen by patterns, too
 	zones    map[int]string // the zones that classes prefer, by their first pods
+	first    map[int]int64  // how many pods of classes go before others of theirs, by their first pods
 }
 
 // bestVariant places all pods in other ways that may serve more of them than s does.
@@ -72,6 +74,7 @@ func (p *planning) bestVariant(s *solver) *solver {
 			s, v.patterns = again, true
 		}
 	}
+	s, v = p.bestShares(s, v)
 	for range maxReorders {
 		other := v
 		if other.urgent = s.crowdedOut(); len(other.urgent) == 0 {
@@ -104,6 +107,7 @@ func (p *planning) solved(v variant) *solver {
 			s = again
 		}
 	}
+	s.placeOthers()
 	zoneBalance{s.Assignment}.balanceZones()
 	s.confirm()
 	return s
@@ -117,6 +121,7 @@ func (p *planning) begun(v variant) *solver {
 	}
 	s.Hurry(v.urgent)
 	s.placing.Zones = v.zones
+	s.placeFirst(v.first)
 	s.placing.SettleReserved()
 	return s
 }
