@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -16,9 +17,10 @@ const successorPatience = 10 * time.Second
 
 // successors remember the pods of StatefulSets that have gone lately. The successor has
 // the same name and often the same volume, and is made when its predecessor has gone:
-// in between nothing in the cluster says that the node is needed. Only the planning
-// loop uses them. Losing them at a restart may cost a node that is bought again.
+// in between nothing in the cluster says that the node is needed. Several purchases may
+// look at the cluster at once. Losing them at a restart may cost a node that is bought again.
 type successors struct {
+	mu    sync.Mutex
 	there map[podName]cluster.Pod // on nodes, at the last call
 	gone  map[podName]departed
 }
@@ -45,6 +47,8 @@ func (h *successors) await(s *cluster.Snapshot, now time.Time) *cluster.Snapshot
 		}
 		arrived[name] = p.State != cluster.PodNew
 	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	for name, p := range h.there {
 		if _, ok := there[name]; !ok {
 			if h.gone == nil {
@@ -73,6 +77,8 @@ func (h *successors) await(s *cluster.Snapshot, now time.Time) *cluster.Snapshot
 
 // next returns when a successor is not waited for any more; zero where none is.
 func (h *successors) next() time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	var first time.Time
 	for _, d := range h.gone {
 		if first.IsZero() || d.until.Before(first) {

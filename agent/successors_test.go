@@ -1,0 +1,34 @@
+package agent
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+)
+
+// Purchases look at the cluster at the same time, each with pods that have gone since. A write to
+// a map beside another one ends the process.
+func TestSuccessorsAreAwaitedByManyPurchases(t *testing.T) {
+	var h successors
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			for k := range 200 {
+				s := &cluster.Snapshot{}
+				for j := range 20 {
+					key := cluster.PodKey{Namespace: "default", Name: fmt.Sprint("db-", (i+k)%2*20+j)}
+					s.Pods = append(s.Pods, cluster.Pod{PodKey: key, NodeName: "n", State: cluster.PodBound, Owner: cluster.Owner{Kind: "StatefulSet"}})
+				}
+				h.await(s, time.Now())
+				h.next()
+			}
+		})
+	}
+	all.Wait()
+	if h.next().IsZero() {
+		t.Error("no pod is remembered that has gone")
+	}
+}
