@@ -25,9 +25,11 @@ func (a *Agent) loop(ctx context.Context) error {
 	}
 }
 
-// whenSynced runs a loop once all caches are filled.
+// whenSynced runs a loop once all caches are filled. The agent is alive meanwhile: a restart would
+// not help it to list what the API server does not serve yet.
 func (a *Agent) whenSynced(ctx context.Context, loop func(context.Context) error) error {
 	for !a.cluster.Synced() {
+		a.pulse.turns()
 		if err := pace.Sleep(ctx, syncPoll); err != nil {
 			return err
 		}

@@ -95,7 +95,10 @@ func TestReadyOnceSynced(t *testing.T) {
 		if code, body := get(a.HealthHandler(), "/readyz"); code != http.StatusServiceUnavailable || !strings.Contains(body, "waits for what it reads: pods") {
 			t.Errorf("without caches: %d, %s", code, body)
 		}
-		r.never(time.Minute, "something is launched", func() bool { return len(r.Launches()) > 0 })
+		r.never(20*time.Minute, "something is launched", func() bool { return len(r.Launches()) > 0 })
+		if code, body := get(a.HealthHandler(), "/healthz"); code != http.StatusOK {
+			t.Errorf("an agent that waits for its caches is to be restarted: %d, %s", code, body)
+		}
 		a.process.SetSynced(true)
 		r.until("the workload runs", r.allRun("web", 2))
 		if code, _ := get(a.HealthHandler(), "/readyz"); code != http.StatusOK {
