@@ -13,14 +13,6 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
-// passingTaints are the taints of a node that is not ready for pods yet.
-var passingTaints = []string{
-	corev1.TaintNodeNotReady,
-	corev1.TaintNodeUnreachable,
-	corev1.TaintNodeNetworkUnavailable,
-	"node.cloudprovider.kubernetes.io/uninitialized",
-}
-
 // markInitialized labels nodes that have become ready for pods.
 func (a *Agent) markInitialized(ctx context.Context, v *view.View) {
 	var up []*cluster.Node
@@ -53,7 +45,7 @@ func isUp(n *cluster.Node, p *view.Provisioner) bool {
 		return p != nil && slices.ContainsFunc(p.Spec.Spec.StartupTaints, func(s corev1.Taint) bool { return s.MatchTaint(&t) })
 	}
 	for _, t := range n.Taints {
-		if slices.Contains(passingTaints, t.Key) || startup(t) {
+		if cluster.IsComingUp(&t) || startup(t) {
 			return false
 		}
 	}

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -99,3 +100,14 @@ func FromDisruptionBudget(b *policyv1.PodDisruptionBudget) DisruptionBudget {
 	}
 	return out
 }
+
+// comingUp are the keys of the taints of a node that is not ready for pods yet.
+var comingUp = []string{
+	corev1.TaintNodeNotReady,
+	corev1.TaintNodeUnreachable,
+	corev1.TaintNodeNetworkUnavailable,
+	"node.cloudprovider.kubernetes.io/uninitialized",
+}
+
+// IsComingUp reports whether a taint is one of a node that is not ready for pods yet.
+func IsComingUp(t *corev1.Taint) bool { return slices.Contains(comingUp, t.Key) }

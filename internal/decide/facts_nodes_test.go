@@ -322,6 +322,14 @@ func TestRemovalFacts(t *testing.T) {
 			w.in.Settings.StartupTimeout = 15 * time.Minute
 			w.node("n", "small", "a", func(n *cluster.Node) { starting(n); aged(16 * time.Minute)(n) })
 		}, "never-up n 0; "},
+		{"never initialized", "{}", func(w *world) {
+			w.in.Settings.StartupTimeout = 15 * time.Minute
+			w.node("n", "small", "a", func(n *cluster.Node) {
+				aged(16 * time.Minute)(n)
+				n.Initialized = false
+				n.Taints = append(n.Taints, corev1.Taint{Key: "node.cloudprovider.kubernetes.io/uninitialized", Effect: corev1.TaintEffectNoSchedule})
+			})
+		}, "never-up n 0; "},
 		{"provisioner deleted", "{}", func(w *world) {
 			at := deletedAt()
 			w.in.Provisioners[0].Spec.DeletionTimestamp = &at

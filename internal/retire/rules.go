@@ -19,7 +19,8 @@ func orphaned(n *Node, _ time.Time, _ *Policy) (DueNode, bool) {
 }
 
 // DidNotComeUp finds that a node's machine did not come up in time, that its devices did not, or
-// that nothing has removed its startup taints. If it is ready, it may go on with pods that run there.
+// that nothing has removed the taints that keep pods away until then. If it is ready, it may go on
+// with pods that run there.
 func DidNotComeUp(n *Node, now time.Time, p *Policy) (DueNode, bool) {
 	late := p.StartupTimeout > 0 && !n.Initialized && now.Sub(n.Created) >= p.StartupTimeout
 	after := amount.ShortDuration(p.StartupTimeout) + " after it was launched"
@@ -30,17 +31,16 @@ func DidNotComeUp(n *Node, now time.Time, p *Policy) (DueNode, bool) {
 	if late = late && !useful; len(n.Awaited) > 0 {
 		return DueNode{n, NeverUp, fmt.Sprintf("no device plugin has registered %s %s", strings.Join(n.Awaited, ", "), after)}, late
 	}
-	taints := n.startupTaints()
-	return DueNode{n, NeverUp, fmt.Sprintf("nothing has removed the startup taints %s %s", strings.Join(taints, ", "), after)}, late && len(taints) > 0
+	taints := n.passingTaints()
+	return DueNode{n, NeverUp, fmt.Sprintf("nothing has removed the taints %s %s", strings.Join(taints, ", "), after)}, late && len(taints) > 0
 }
 
-// startupTaints are the keys of those that the node still has.
-func (n *Node) startupTaints() (keys []string) {
-	if n.Provisioner == nil {
-		return nil
-	}
+// passingTaints are the keys of the taints that a node loses when it comes up and still has: those of
+// Kubernetes, and its Provisioner's startup taints.
+func (n *Node) passingTaints() (keys []string) {
 	for _, t := range n.Taints {
-		if slices.ContainsFunc(n.Provisioner.Spec.StartupTaints, func(s corev1.Taint) bool { return s.MatchTaint(&t) }) {
+		startup := n.Provisioner != nil && slices.ContainsFunc(n.Provisioner.Spec.StartupTaints, func(s corev1.Taint) bool { return s.MatchTaint(&t) })
+		if startup || cluster.IsComingUp(&t) {
 			keys = append(keys, t.Key)
 		}
 	}
