@@ -5,6 +5,7 @@ package bind
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -81,6 +82,7 @@ func (b *Binder) binds(v *view.View, fresh *view.Verifier, name string) bool {
 // Bind binds the pods that still wait, and returns how many it has bound.
 func (b *Binder) Bind(ctx context.Context, fresh *view.Verifier, node string, pods []cluster.PodKey) int {
 	var bound atomic.Int64
+	pods = attachable(fresh, node, pods)
 	parallel.Each(podsAtOnce, pods, func(pod cluster.PodKey) {
 		if fresh.Pod(pod) && bindable(fresh.Pods[pod.UID]) && b.bindOne(ctx, pod, node) {
 			bound.Add(1)
@@ -94,6 +96,40 @@ func (b *Binder) Bind(ctx context.Context, fresh *view.Verifier, node string, po
 // devices until the device plugin has registered, for which the scheduler waits.
 func bindable(p *cluster.Pod) bool {
 	return p.State == cluster.PodPending && !p.PresumedUnschedulable && !p.Template.ResourceClaims && !needsDevices(p)
+}
+
+// mostClaims bounds the claims of pods that the agent binds to a node on which no CSI driver has
+// registered. Until then it is not known how many volumes the node can attach, and a pod with one too
+// many would never start. Many Nitro instances have 28 attachments: this is what is left besides a root
+// volume, 15 network interfaces and 8 instance store volumes (AWS, "Amazon EBS volume limits for Amazon EC2
+// instances"). The scheduler binds the other pods once it knows the limit.
+const mostClaims = 4
+
+// attachable returns the pods, without those whose volumes the node may not be able to attach.
+func attachable(fresh *view.Verifier, node string, pods []cluster.PodKey) []cluster.PodKey {
+	claims := func(pod cluster.PodKey) int {
+		if p := fresh.Pods[pod.UID]; p != nil {
+			return len(p.Template.Claims)
+		}
+		return 0
+	}
+	if n := fresh.Nodes[node]; n != nil && len(n.VolumeLimits) > 0 || !slices.ContainsFunc(pods, func(pod cluster.PodKey) bool { return claims(pod) > 0 }) {
+		return pods
+	}
+	left := mostClaims
+	for _, p := range fresh.Pods {
+		if p.NodeName == node {
+			left -= len(p.Template.Claims)
+		}
+	}
+	var out []cluster.PodKey
+	for _, pod := range pods {
+		if n := claims(pod); n <= max(0, left) {
+			left -= n
+			out = append(out, pod)
+		}
+	}
+	return out
 }
 
 func needsDevices(p *cluster.Pod) bool {

@@ -3,6 +3,7 @@ package bind_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -54,6 +55,41 @@ func TestBindsOnlyWhatTheSchedulerDoesNot(t *testing.T) {
 		c.change(s, p)
 		b, v, fresh := binder(answer{}, s, p, nil)
 		if got := b.BindAll(t.Context(), v, fresh, map[string][]cluster.PodKey{"a": {web}}); got != c.bound {
+			t.Errorf("%s: bound %d, want %d", name, got, c.bound)
+		}
+	}
+}
+
+// A node that is not up yet gets no more volumes than it can surely attach, except where its CSI
+// driver has said how many these are.
+func TestBindsFewVolumes(t *testing.T) {
+	for name, c := range map[string]struct {
+		there  int // claims of pods that are on the node
+		limits map[string]int64
+		bound  int
+	}{
+		"a new node":             {bound: 2 + 4},
+		"a node that has some":   {there: 3, bound: 2 + 1},
+		"a node that has many":   {there: 9, bound: 2},
+		"a node with its limits": {there: 9, limits: map[string]int64{"ebs.csi.aws.com": 25}, bound: 2 + 10},
+	} {
+		s, p := scene()
+		s.Pods, s.Nodes[0].VolumeLimits = nil, c.limits
+		add := func(n, claims int, node string) (keys []cluster.PodKey) {
+			for range n {
+				key := cluster.PodKey{Namespace: "default", Name: fmt.Sprint("p", len(s.Pods)), UID: fmt.Sprint(len(s.Pods))}
+				pod := cluster.Pod{PodKey: key, State: cluster.PodPending, Template: &cluster.Template{Claims: make([]cluster.ClaimRef, claims)}}
+				if node != "" {
+					pod.State, pod.NodeName = cluster.PodBound, node
+				}
+				s.Pods, keys = append(s.Pods, pod), append(keys, key)
+			}
+			return keys
+		}
+		add(c.there, 1, "a")
+		pods := append(add(2, 0, ""), add(10, 1, "")...)
+		b, v, fresh := binder(answer{}, s, p, nil)
+		if got := b.BindAll(t.Context(), v, fresh, map[string][]cluster.PodKey{"a": pods}); got != c.bound {
 			t.Errorf("%s: bound %d, want %d", name, got, c.bound)
 		}
 	}
