@@ -26,7 +26,8 @@ type learnt struct {
 	version     uint64                // changes with the content
 }
 
-// model determines the memory that a kubelet finds.
+// model determines the memory that a kubelet finds. No image stands for all of them: which one a
+// launch template of the user's own names is not known before a machine runs.
 type model struct{ instanceType, imageID string }
 
 // setup determines the resources that pods get.
@@ -53,13 +54,17 @@ func (c *Cloud) Learn(o offer.Observed) {
 func (c *Cloud) Learnt() []offer.Learnt { return c.learnt.list() }
 
 func (l *learnt) add(o offer.Observed) {
-	key := model{o.InstanceType, o.ImageID}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.memory) >= maxLearnt || len(l.allocatable) >= maxLearnt {
 		clear(l.memory)
 		clear(l.allocatable)
 	}
+	l.addTo(model{o.InstanceType, o.ImageID}, &o)
+	l.addTo(model{o.InstanceType, ""}, &o)
+}
+
+func (l *learnt) addTo(key model, o *offer.Observed) {
 	if known, ok := l.memory[key]; !ok || o.Capacity[amount.Memory] < known {
 		l.memory[key] = o.Capacity[amount.Memory]
 		l.version++
@@ -82,7 +87,8 @@ func (l *learnt) add(o offer.Observed) {
 	}
 }
 
-// correct replaces the estimates of t by what was learnt. It changes t's lists in place.
+// correct replaces the estimates of t by what was learnt, of all images if none is given. It changes
+// t's lists in place.
 func (l *learnt) correct(t *offer.InstanceType, imageID, kubelet string) {
 	key := model{t.Name, imageID}
 	l.mu.Lock()
@@ -107,6 +113,9 @@ func (l *learnt) list() []offer.Learnt {
 	defer l.mu.Unlock()
 	out := make([]offer.Learnt, 0, len(l.memory))
 	for key, memory := range l.memory {
+		if key.imageID == "" {
+			continue
+		}
 		out = append(out, offer.Learnt{InstanceType: key.instanceType, ImageID: key.imageID, Memory: memory})
 	}
 	slices.SortFunc(out, func(a, b offer.Learnt) int {

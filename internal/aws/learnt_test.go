@@ -68,3 +68,22 @@ func TestOtherImagesAndTypesKeepTheirEstimate(t *testing.T) {
 		t.Errorf("types (-before +after):\n%s", diff)
 	}
 }
+
+// A launch template of the user's own may name any image, and its user data any reservation: what
+// nodes of a type have shown is what is predicted.
+func TestOwnLaunchTemplatesPredictWhatNodesShow(t *testing.T) {
+	f := start(t)
+	own := &api.NodeProfile{LaunchTemplate: new("mine")}
+	before := find(t, f.market(t, own), "m5.large")
+	memory := before.Allocatable()[amount.Memory] - 1<<30
+	f.Learn(offer.Observed{
+		InstanceType: "m5.large", ImageID: "ami-mine",
+		Capacity:    amount.List{amount.Memory: before.Capacity[amount.Memory], amount.CPU: 2000},
+		Allocatable: amount.List{amount.Memory: memory, amount.CPU: 1500},
+	})
+	shown := find(t, f.market(t, own), "m5.large")
+	after := shown.Allocatable()
+	if after[amount.Memory] != memory || after[amount.CPU] != 1500 {
+		t.Errorf("allocatable = %v, want %d bytes and 1500m", after, memory)
+	}
+}

@@ -85,10 +85,13 @@ func (c *Cloud) types(catalogue *offer.Catalogue, r *resolved, kubelet *api.Kube
 	}
 	types := catalogue.Types(settings)
 	c.addReserved(types, r, room)
+	key := kubeletKey(kubelet)
 	if r.profile.LaunchTemplate != nil {
+		for i := range types {
+			c.learnt.correct(&types[i], "", key)
+		}
 		return types
 	}
-	key := kubeletKey(kubelet)
 	return slices.DeleteFunc(types, func(t offer.InstanceType) bool {
 		im, ok := lookup.ImageFor(r.images, t.Labels)
 		if ok {
