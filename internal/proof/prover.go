@@ -175,9 +175,9 @@ func (s Prover) onOne(p *placedClass) bool {
 }
 
 // weighed returns the offerings of the Provisioners that the class may be bought for from
-// by their weights: those of the highest weight that can take it, in each domain if
-// domains matter to it, and those of lower weights where limits bind or the plan has gone
-// down to them.
+// by their weights: those of the highest weight that can take it, in each domain unless the
+// class is free to choose one, and those of lower weights where limits bind or the plan has
+// gone down to them.
 func (b *bounding) weighed(p *placedClass) model.Bitset {
 	s := b.s
 	out := model.NewBitset(len(s.Offerings))
@@ -188,7 +188,7 @@ func (b *bounding) weighed(p *placedClass) model.Bitset {
 			}
 		}
 	}
-	if len(p.class.Keys) == 0 {
+	if len(p.class.Keys) == 0 || b.choosesZone(p) {
 		s.AddHighest(out, p.mask)
 		return out
 	}

@@ -71,6 +71,17 @@ func (b *bounding) together(group int) []int {
 	return out
 }
 
+// choosesZone reports whether domains matter to the class only because all of its pods must be
+// in one zone, whichever it is. Then they are where the Provisioner of the highest weight sells.
+func (b *bounding) choosesZone(p *placedClass) bool {
+	c := p.class
+	if len(c.Keys) != 1 || len(c.Affinities()) != 1 || len(c.Spreads())+len(c.AntiAffinities()) > 0 {
+		return false
+	}
+	group := c.Affinities()[0].Group()
+	return slices.Equal(c.Members, []int{group}) && len(b.together(group)) == 1 && b.s.Start.Tallies[group].Total == 0
+}
+
 // zonesOf returns the zones that have nodes or offerings for the classes.
 func (b *bounding) zonesOf(classes []int) zoneSet {
 	out := zoneSet{}
