@@ -85,6 +85,22 @@ func TestUnhealthyNodes(t *testing.T) {
 	}
 }
 
+// Pods that wait get machines while so many nodes are silent that none is replaced.
+func TestPodsDoNotWaitForSilentNodes(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		small := func(s *api.ProvisionerSpec) { s.InstanceTypes = []string{"c5.large"} }
+		r.served(testProvisioner("default", small), sim.Workload{Name: "web", Replicas: 4, Spec: sim.Requests("1200m", "1Gi")})
+		for _, n := range r.ours() {
+			r.StopKubelet(n.Name, 2*time.Hour)
+		}
+		time.Sleep(2 * time.Minute)
+		r.Deploy(sim.Workload{Name: "more", Replicas: 4, Spec: sim.Requests("400m", "500Mi")}) // which would fit on these nodes
+		if took := r.until("the new pods run", r.allRun("more", 4)); took > 5*time.Minute {
+			t.Errorf("it took %s, want a boot", took)
+		}
+	})
+}
+
 // The termination grace period counts from the deletion, whoever leads.
 func TestGracePeriodSurvivesRestarts(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {

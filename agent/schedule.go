@@ -6,6 +6,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 )
 
 // retryPause keeps a turn that cannot finish its work from turning in circles.
@@ -45,6 +46,7 @@ func (a *Agent) nextTurn(began time.Time, v *view.View) time.Time {
 			at(n.Created.Add(a.options.StartupTimeout))
 		}
 		if !n.UnreadySince.IsZero() {
+			at(n.UnreadySince.Add(decide.ContactPatience))
 			at(n.UnreadySince.Add(a.options.UnhealthyAfter))
 		}
 		if p := v.ByName[n.Provisioner]; p != nil {

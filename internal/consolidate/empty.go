@@ -2,6 +2,7 @@ package consolidate
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -223,11 +224,13 @@ func (s *solver) commit(st Step) {
 }
 
 // without packs the cluster as if the steps so far had been taken and these sources were
-// leaving too. Busy nodes take nothing.
+// leaving too. Busy nodes take nothing, nor do those that take nothing anyway.
 func (s *solver) without(these []*Source) (*pack.Layout, []pack.Demand) {
 	p := s.Base
 	p.Trials = confirmTrials
-	p.Shut = s.Busy
+	p.Shut = map[string]bool{}
+	maps.Copy(p.Shut, s.Base.Shut)
+	maps.Copy(p.Shut, s.Busy)
 	p.Leaving = map[string]bool{}
 	for name := range s.Base.Leaving {
 		p.Leaving[name] = true

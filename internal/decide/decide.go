@@ -110,7 +110,7 @@ func (t *turn) node(name string) *cluster.Node {
 // problem states what is to be packed when the given nodes go: the pending pods,
 // and the pods of those nodes that will come back elsewhere.
 func (t *turn) problem(leaving map[string]bool) *pack.Problem {
-	p := &pack.Problem{Snapshot: t.in.Snapshot, Leaving: leaving, NodeCost: t.in.Settings.nodeCost(), Trials: t.in.Settings.trials(), Without: t.in.Settings.Without}
+	p := &pack.Problem{Snapshot: t.in.Snapshot, Leaving: leaving, Shut: t.outOfContact(), NodeCost: t.in.Settings.nodeCost(), Trials: t.in.Settings.trials(), Without: t.in.Settings.Without}
 	p.Provisioners = t.packProvisioners()
 	kept := t.keptPlaces()
 	p.Pods = make([]pack.Demand, 0, t.pending)
@@ -132,6 +132,23 @@ func (t *turn) problem(leaving map[string]bool) *pack.Problem {
 		}
 	}
 	return p
+}
+
+// ContactPatience is for how long the room of a node that has been up counts while it is not ready.
+// It may be back soon, but kube-scheduler puts no pods there meanwhile.
+const ContactPatience = time.Minute
+
+// outOfContact lists the nodes that have been up and have not been ready for longer than that. Whether
+// they are replaced is another question: their room may be needed long before.
+func (t *turn) outOfContact() map[string]bool {
+	out := map[string]bool{}
+	for i := range t.in.Snapshot.Nodes {
+		n := &t.in.Snapshot.Nodes[i]
+		if n.Initialized && !n.Ready && !n.UnreadySince.IsZero() && t.in.Now.Sub(n.UnreadySince) >= ContactPatience {
+			out[n.Name] = true
+		}
+	}
+	return out
 }
 
 func (t *turn) packProvisioners() []pack.Provisioner {

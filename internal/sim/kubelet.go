@@ -73,7 +73,9 @@ func (w kubelets) report(m *machine) {
 	n := w.nodes[m.node]
 	w.describe(n, m)
 	n.Spec.ProviderID = m.ProviderID
-	n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeNotReady })
+	n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, func(t corev1.Taint) bool {
+		return t.Key == corev1.TaintNodeNotReady || t.Key == corev1.TaintNodeUnreachable
+	})
 	w.setReady(n, corev1.ConditionTrue, "KubeletReady")
 	w.runPods(n.Name)
 }
@@ -120,6 +122,7 @@ func (w kubelets) silence(node string, silent bool) {
 	}
 	if silent {
 		w.setReady(n, corev1.ConditionUnknown, "NodeStatusUnknown")
+		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoSchedule})
 		return
 	}
 	w.report(m)
