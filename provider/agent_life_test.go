@@ -141,7 +141,7 @@ func TestAgentThatMovesTakesItsNodesAlong(t *testing.T) {
 	untouched()
 }
 
-// Nodes of a provisioner that stays would have nobody to look after them.
+// Nodes of a provisioner that stays, or of a NodePool, would have nobody to look after them.
 func TestAgentIsNotDestroyedUnderNodesOfOthers(t *testing.T) {
 	untouched := ofOthers(t, "occupied")
 	c := installation(t, "agent-needed", "")
@@ -159,6 +159,20 @@ func TestAgentIsNotDestroyedUnderNodesOfOthers(t *testing.T) {
 		t.Errorf("the refused destroy has deleted the agent: %v", err)
 	}
 	if err := release(t.Context(), "occupied-1"); err != nil {
+		t.Fatal(err)
+	}
+	addNode(t, "occupied", "pooled-1")
+	patch(t, schema.GroupVersionResource{Version: "v1", Resource: "nodes"}, "pooled-1",
+		`{"metadata":{"labels":{"karpenter.sh/provisioner-name":"pool","karpenter.sh/nodepool":"pool"},"ownerReferences":null}}`)
+	said, err = c.try(t, "destroy", "-auto-approve")
+	if err == nil {
+		t.Fatalf("the destroy succeeds: %s", said)
+	}
+	says(t, said, "1 nodes belong to NodePools", "Nothing has been deleted", "node pooled-1; NodePool pool")
+	if n, err := kube.CoreV1().Nodes().Get(t.Context(), "pooled-1", metav1.GetOptions{}); err != nil || n.DeletionTimestamp != nil {
+		t.Errorf("the refused destroy has deleted the node of a NodePool: %v", err)
+	}
+	if err := release(t.Context(), "pooled-1"); err != nil {
 		t.Fatal(err)
 	}
 	c.run(t, "destroy", "-auto-approve")

@@ -22,7 +22,7 @@ type Status struct {
 }
 
 // Holdings are the custom resources of the installation's definitions, whoever has declared
-// them, and the nodes that agents have bought for them.
+// them, and the nodes that agents have bought or taken over, also those of NodePools.
 type Holdings struct {
 	Objects []Object // Provisioners and then node profiles
 	Nodes   []Node   // in the order of their names
@@ -35,5 +35,11 @@ type Object struct {
 	Leaving bool
 }
 
-// Node is a node that an agent has bought.
-type Node struct{ Name, Instance, Provisioner string }
+// Node is a node that an agent has bought or taken over.
+type Node struct {
+	Name, Instance string
+	Provisioner    string // the Provisioner or NodePool that it belongs to
+	NodePool       bool   // it belongs to a NodePool
+	// Leaving says that it is being deleted.
+	Leaving bool
+}

@@ -30,10 +30,16 @@ func (k *Keeper) boughtNodes(ctx context.Context) ([]install.Node, error) {
 	out := make([]install.Node, 0, len(nodes))
 	for i := range nodes {
 		n := &nodes[i]
-		out = append(out, install.Node{Name: n.Name, Instance: n.Spec.ProviderID, Provisioner: n.Labels[api.LabelProvisioner]})
+		out = append(out, install.Node{
+			Name: n.Name, Instance: n.Spec.ProviderID, Provisioner: n.Labels[api.LabelProvisioner], NodePool: ofNodePool(n), Leaving: n.DeletionTimestamp != nil,
+		})
 	}
 	return out, err
 }
+
+// ofNodePool reports whether a node belongs to a NodePool. Its label of Provisioners has the name
+// of the NodePool.
+func ofNodePool(n *corev1.Node) bool { return n.Labels[api.LabelNodePool] != "" }
 
 func (k *Keeper) nodes(ctx context.Context) ([]corev1.Node, error) {
 	nodes, err := call.Get(ctx, func(ctx context.Context) (*corev1.NodeList, error) {

@@ -131,12 +131,20 @@ func TestDrainLeavesOthersAlone(t *testing.T) {
 	node := func(name, provisioner string) corev1.Node {
 		return corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{api.LabelProvisioner: provisioner}}}
 	}
+	pooled := func(name, pool string, deleted *metav1.Time) corev1.Node {
+		n := node(name, pool)
+		n.Labels[api.LabelNodePool], n.DeletionTimestamp = pool, deleted
+		return n
+	}
 	got := removalOf(
 		[]unstructured.Unstructured{object("named", false), object("foreign", false), object("deleting", true)},
-		[]corev1.Node{node("a", "foreign"), node("b", "named"), node("c", "deleting"), node("d", "gone")},
+		[]corev1.Node{
+			node("a", "foreign"), node("b", "named"), node("c", "deleting"), node("d", "gone"),
+			pooled("e", "pool", nil), pooled("f", "named", nil), pooled("g", "emptied", ptr.To(metav1.Now())),
+		},
 		[]string{"named"},
 	)
-	want := removal{names: []string{"deleting", "gone", "named"}, nodes: 3, ownerless: []string{"d"}}
+	want := removal{names: []string{"deleting", "emptied", "gone", "named"}, nodes: 4, ownerless: []string{"d"}}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(removal{})); diff != "" {
 		t.Errorf("what leaves (-want +got):\n%s", diff)
 	}

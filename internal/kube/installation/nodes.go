@@ -24,9 +24,9 @@ import (
 
 // Drain deletes the named Provisioners and waits until the agent has drained their nodes and
 // terminated the machines. It also waits for Provisioners that are being deleted, and deletes
-// nodes whose Provisioner is gone. Other Provisioners and their nodes stay. Only an agent can
-// drain nodes: if there are nodes to drain and no agent leads, Drain deletes nothing and returns
-// install.ErrNoAgent.
+// nodes whose Provisioner is gone. Other Provisioners and their nodes stay, and so do the nodes of
+// NodePools, unless they are being deleted. Only an agent can drain nodes: if there are nodes to
+// drain and no agent leads, Drain deletes nothing and returns install.ErrNoAgent.
 func (k *Keeper) Drain(ctx context.Context, named []string, progress func(remaining []string)) error {
 	provisioners, err := k.list(ctx, api.ProvisionerGVR)
 	if err != nil {
@@ -94,10 +94,16 @@ func removalOf(provisioners []unstructured.Unstructured, nodes []corev1.Node, na
 		}
 	}
 	for i := range nodes {
-		owner := nodes[i].Labels[api.LabelProvisioner]
-		switch ownerRemoved, exists := removed[owner]; {
+		n := &nodes[i]
+		owner := n.Labels[api.LabelProvisioner]
+		ownerRemoved, exists := removed[owner]
+		switch {
+		case ofNodePool(n) && n.DeletionTimestamp == nil: // the NodePool stays
+		case ofNodePool(n):
+			out.names = append(out.names, owner)
+			out.nodes++
 		case !exists:
-			out.ownerless = append(out.ownerless, nodes[i].Name)
+			out.ownerless = append(out.ownerless, n.Name)
 			out.names = append(out.names, owner)
 			out.nodes++
 		case ownerRemoved:

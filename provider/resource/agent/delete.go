@@ -140,19 +140,36 @@ func refuse(_ context.Context, m *model, _ session.Installation, held install.Ho
 }
 
 // drain lets the agent drain the nodes. Provisioners that others have declared are deleted only if keep_crds
-// is false. Otherwise, if they have nodes, drain adds an error, because these nodes need an agent.
+// is false. Otherwise, if they have nodes, drain adds an error, because these nodes need an agent. NodePools
+// are never deleted, so that their nodes need an agent as well.
 func drain(ctx context.Context, m *model, keeper session.Installation, held install.Holdings, diags *diag.Diagnostics) {
 	staying := provisionerNames(standing(held.Objects))
 	var leaving []string
 	if m.deletesObjects() {
 		staying, leaving = nil, staying
 	}
-	needed := slices.DeleteFunc(slices.Clone(held.Nodes), func(n install.Node) bool { return !slices.Contains(staying, n.Provisioner) })
+	var needed, pooled []install.Node
+	for _, n := range held.Nodes {
+		switch {
+		case n.NodePool && !n.Leaving:
+			pooled = append(pooled, n)
+		case !n.NodePool && slices.Contains(staying, n.Provisioner):
+			needed = append(needed, n)
+		}
+	}
+	if len(pooled) > 0 {
+		diags.AddError(fmt.Sprintf("%s: %d nodes belong to NodePools", m.title(), len(pooled)),
+			"Nothing has been deleted. Without an agent, nothing would manage these nodes. Give them back to Karpenter with `packhorse-agent handback`, "+
+				"delete their NodePools while the agent runs, or set `on_destroy = \"orphan\"`, which leaves the nodes and their machines running, and apply. "+
+				"Then destroy again.\n\n"+listNodes(pooled))
+	}
 	if len(needed) > 0 {
 		diags.AddError(fmt.Sprintf("%s: %d nodes belong to provisioners that this destroy does not delete", m.title(), len(needed)),
 			"Nothing has been deleted. Without an agent, nothing would manage these nodes. Delete their provisioners where they are declared "+
 				"(those of the same configuration must depend on the agent), or apply one of these settings and destroy again: `keep_crds = false` deletes all "+
 				"provisioners and node profiles, after the agent has drained their nodes; `on_destroy = \"orphan\"` leaves the nodes and their machines running.\n\n"+listNodes(needed))
+	}
+	if len(pooled)+len(needed) > 0 {
 		return
 	}
 	err := keeper.Drain(ctx, leaving, func(remaining []string) {

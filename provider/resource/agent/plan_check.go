@@ -86,7 +86,7 @@ func (r *agentResource) checkRemoval(ctx context.Context, req resource.ModifyPla
 func (m *model) fateOfNodes() string {
 	return map[string]string{
 		refuseNodes: "The destroy fails while there are nodes.",
-		drainNodes:  "The agent drains the nodes of provisioners that are deleted and terminates their machines before it is removed.",
+		drainNodes:  "The agent drains the nodes of provisioners that are deleted and terminates their machines before it is removed. The destroy fails while NodePools have nodes.",
 		orphanNodes: "The nodes and their machines continue to run without an agent.",
 	}[m.onDestroy()]
 }
@@ -180,7 +180,11 @@ func listNodes(nodes []install.Node) string {
 			lines = append(lines, fmt.Sprintf("  and %d more", len(nodes)-shown))
 			break
 		}
-		lines = append(lines, fmt.Sprintf("  node %s; provisioner %s; instance %s", n.Name, n.Provisioner, n.Instance))
+		owner := "provisioner"
+		if n.NodePool {
+			owner = "NodePool"
+		}
+		lines = append(lines, fmt.Sprintf("  node %s; %s %s; instance %s", n.Name, owner, n.Provisioner, n.Instance))
 	}
 	return strings.Join(lines, "\n")
 }

@@ -131,8 +131,8 @@ func agentScopeAttributes() attribute.Level {
 			Optional: true, Computed: true, Default: stringdefault.StaticString(drainNodes),
 			Validators: []validator.String{stringvalidator.OneOf(refuseNodes, drainNodes, orphanNodes)},
 			MarkdownDescription: "What happens to the nodes on destroy. `drain`, the default: the agent drains the nodes of " +
-				"Provisioners that are being deleted and terminates their machines before it is removed; if Provisioners that " +
-				"stay have nodes, nothing is destroyed. `refuse`: nothing is destroyed while there are nodes. `orphan`: nodes " +
+				"Provisioners that are being deleted and terminates their machines before it is removed; if NodePools, or " +
+				"Provisioners that stay, have nodes, nothing is destroyed. `refuse`: nothing is destroyed while there are nodes. `orphan`: nodes " +
 				"and machines keep running without an agent.",
 		},
 		"keep_crds": schema.BoolAttribute{
