@@ -35,11 +35,15 @@ const (
 )
 
 // reportStatus writes the status of all Provisioners and of the node profiles that
-// they use.
+// they use. While Karpenter runs, it writes the status of its own NodePools, and scales none that is
+// not ready.
 func (a *Agent) reportStatus(ctx context.Context, v *view.View) {
 	a.reporter.Warnings(v.Provisioners)
 	written := map[string]bool{}
 	for _, p := range v.Provisioners {
+		if p.Raw.Source != nil && p.Raw.Source.Waits != "" {
+			continue
+		}
 		err := a.cluster.UpdateProvisionerStatus(ctx, p.Raw.Name, a.provisionerStatus(v, p))
 		if err == nil && p.Template != "" && !written[p.Template] && p.Reason != view.ReasonMarket {
 			written[p.Template] = true

@@ -26,7 +26,7 @@ func TestNodePools(t *testing.T) {
 	s.applyWithKubectl("testdata/nodepool-crds.yaml")
 	s.kubectl("", "wait", "--for=condition=Established", "crd/nodepools.karpenter.sh", "crd/ec2nodeclasses.karpenter.k8s.aws")
 	s.applyWithKubectl("testdata/nodepools.yaml")
-	s.untilReady("False", "KarpenterRuns", "karpenter-1 renews the Lease kube-system/karpenter-leader-election")
+	s.untilStandingBy()
 
 	chosen := strings.Replace(deployment("chosen", "unused", 4, "900m", "1Gi"), api.LabelProvisioner+": unused", api.LabelNodePool+": general", 1)
 	s.apply(chosen)
@@ -37,6 +37,15 @@ func TestNodePools(t *testing.T) {
 	s.delete("chosen")
 	s.untilNoNodes("general")
 	s.reserves()
+}
+
+// untilStandingBy waits until the agent leaves its NodePools to Karpenter.
+func (s *scene) untilStandingBy() {
+	s.t.Helper()
+	s.until("the agent stands by", func(ctx context.Context) (bool, string, error) {
+		text, err := fetch(ctx, s.agent.Ready)
+		return strings.Contains(string(text), "karpenter-1 renews the Lease kube-system/karpenter-leader-election"), fmt.Sprintf("%s (%v)", text, err), nil
+	})
 }
 
 // untilTheirs waits until all nodes carry the labels of the NodePool, which owns them. A kubelet that

@@ -56,7 +56,7 @@ func TestTakeover(t *testing.T) {
 
 	lease := s.karpenterRuns()
 	s.startAgent()
-	s.untilReady("False", "KarpenterRuns", "karpenter-1 renews the Lease kube-system/karpenter-leader-election")
+	s.untilStandingBy()
 	s.checkKarpenters()
 
 	known := modelled.Fleets(s.Sandbox.Cloud.EC2)
@@ -84,7 +84,7 @@ func TestTakeover(t *testing.T) {
 	s.checkVariety(known)
 
 	lease = s.karpenterRuns()
-	s.untilReady("False", "KarpenterRuns", "karpenter-1 renews the Lease kube-system/karpenter-leader-election")
+	s.untilStandingBy()
 	lease()
 	s.untilReady("True", "Ready", "")
 	if waited := s.admin("packhorse-agent", "takeover"); !strings.Contains(waited, "have been taken over") {
