@@ -39,7 +39,7 @@ is restarted. Machines of Provisioners stay with Packhorse.
 Neither Karpenter nor the agent may run meanwhile. handback refuses to work while
 one of them renews its Lease:
 
-  1. stop the agent, or set its option node-pools to false
+  1. kubectl -n packhorse scale deployment packhorse-agent --replicas=0
   2. packhorse-agent handback --cluster-name NAME
   3. kubectl -n kube-system scale deployment karpenter --replicas=2
 

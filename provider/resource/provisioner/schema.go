@@ -121,7 +121,7 @@ func disruptionAttributes() attribute.Level {
 			"schedule": attribute.Text("Cron expression in UTC for the times at which the budget begins to apply, such as `0 9 * * " +
 				"mon-fri`. Without it, the budget always applies."),
 			"duration": attribute.Measure("How long the budget applies from each match of the schedule, such as `8h`."),
-			"reasons":  attribute.Texts("Reasons to which the budget applies. All reasons by default."),
+			"reasons":  attribute.Texts("Reasons to which the budget applies: `emptiness`, `expiry`, `drift` and `consolidation`. All reasons by default."),
 		}),
 		"consolidate_after": attribute.Measure("How long after the last change of its pods a node may be consolidated, such as `5m`, or `Never`. `30s` by default."),
 		"eviction_cost": attribute.Text("Cost of moving a pod, in hours of the price of the pod's resources, such as `0.5`. Consolidation weighs it against the " +
