@@ -156,7 +156,7 @@ func New(c Cluster, cloud Cloud, options Options, log hclog.Logger) *Agent {
 	a.inventory = inventory.New(inventory.Ports{
 		Listing: cloud, Reader: c, Machines: cloud, Nodes: a.nodes, Assumed: a.assumed, Events: a.events, Metrics: a.metrics, Log: log,
 		Launching: func(id string) bool { return a.buyer.Launching(id) },
-		Replan:    a.replan.set, Redrain: a.redrain.set, StartupTimeout: options.StartupTimeout,
+		Replan:    a.replan.set, Redrain: a.redrain.set, Ended: a.avoided.addEnded, StartupTimeout: options.StartupTimeout,
 	})
 	a.drainer = drain.New(drain.Ports{
 		Cluster: c, Pods: c, Nodes: a.nodes, Machines: cloud, Inventory: a.inventory,
@@ -181,7 +181,7 @@ func New(c Cluster, cloud Cloud, options Options, log hclog.Logger) *Agent {
 	a.notices = &notice.Watcher{
 		Notices: options.Notices, Nodes: a.nodes, Events: a.events, Metrics: a.metrics, Log: log,
 		Snapshot: func() *cluster.Snapshot { return a.assumed.Apply(c.Snapshot()) },
-		Complete: func() bool { return !a.buyer.Buying() && a.inventory.Complete() }, Runs: a.inventory.Runs, Avoid: a.avoided.addOffering, Replan: a.replan.set,
+		Complete: func() bool { return !a.buyer.Buying() && a.inventory.Complete() }, Runs: a.inventory.Runs, Avoid: a.avoided.addOffering, Ended: a.avoided.addEnded, Replan: a.replan.set,
 	}
 	a.reporter = &report.Reporter{Events: a.events, Log: log}
 	a.takeover = takeover.New(takeover.Ports{Source: options.Karpenter, Nodes: a.nodes, Events: a.events, Metrics: a.metrics, Log: log})

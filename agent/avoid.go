@@ -21,8 +21,12 @@ type avoided struct {
 	devices   map[device]failures
 }
 
-// device is an extended resource of the machines of a Provisioner.
+// device is an extended resource of the machines of a Provisioner, or anyMachine.
 type device struct{ provisioner, resource string }
+
+// anyMachine stands in the place of a resource for machines that end before they are up, whatever
+// they have: an image that shuts down, a key that decrypts no volume.
+const anyMachine = ""
 
 // failures are successive machines on which no device plugin registered the resource. The
 // first machine is replaced. If its replacement fails as well, another machine would not help:
@@ -31,6 +35,15 @@ type failures struct {
 	count int
 	last  time.Time
 	until time.Time // no machine with the resource is bought before
+}
+
+// pause is for how long no machine with the resource is bought.
+func (f *failures) pause(resource string) time.Duration {
+	least, most := leastDevicePause, mostDevicePause
+	if resource == anyMachine {
+		least, most = leastEndedPause, mostEndedPause
+	}
+	return min(least<<min(f.count-2, 10), most)
 }
 
 type offering struct{ instanceType, zone, capacityType string }
@@ -50,6 +63,16 @@ func (a *avoided) addOffering(n *cluster.Node, reason string) {
 	defer a.mu.Unlock()
 	o := offering{n.Labels[api.LabelInstanceType], n.Labels[api.LabelZone], n.Labels[api.LabelCapacityType]}
 	a.offerings[o] = avoidance{until: time.Now().Add(avoidTime), reason: reason}
+}
+
+// addEnded avoids what ends before it is up: the offering of the node's machine, and after a second
+// one all machines of its Provisioner.
+func (a *avoided) addEnded(n *cluster.Node, reason string) {
+	if n.Initialized {
+		return
+	}
+	a.addOffering(n, reason)
+	a.addFailures(n, []string{anyMachine}, time.Now())
 }
 
 // addFailed avoids the offerings of machines that did not become ready in time, and the resources
@@ -101,7 +124,7 @@ func (a *avoided) addFailures(n *cluster.Node, resources []string, now time.Time
 		}
 		f.count, f.last = f.count+1, now
 		if f.count > 1 {
-			f.until = now.Add(min(leastDevicePause<<min(f.count-2, 10), mostDevicePause))
+			f.until = now.Add(f.pause(name))
 		}
 		a.devices[key] = f
 	}
@@ -112,15 +135,19 @@ func (a *avoided) clearFailures(n *cluster.Node) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for key, f := range a.devices {
-		if key.provisioner == n.Provisioner && n.Allocatable[key.resource] > 0 && n.Created.After(f.last) {
+		has := key.resource == anyMachine || n.Allocatable[key.resource] > 0
+		if has && key.provisioner == n.Provisioner && n.Created.After(f.last) {
 			delete(a.devices, key)
 		}
 	}
 }
 
-// missingDevice says why no machine of the type is bought because of its devices. It is empty if
-// machines may be bought.
-func (a *avoided) missingDevice(t *offer.InstanceType, provisioner string, now time.Time) string {
+// failing says why no machine of the type is bought because of machines that were bought one after the
+// other. It is empty if machines may be bought.
+func (a *avoided) failing(t *offer.InstanceType, provisioner string, now time.Time) string {
+	if f := a.devices[device{provisioner, anyMachine}]; now.Before(f.until) {
+		return fmt.Sprintf("machines bought one after the other ended before they were up, avoided until %s", f.until.UTC().Format(time.TimeOnly))
+	}
 	for _, name := range t.Capacity.Names() {
 		if f := a.devices[device{provisioner, name}]; t.Capacity[name] > 0 && now.Before(f.until) {
 			return fmt.Sprintf("no device plugin has registered %s on machines bought one after the other, avoided until %s", name, f.until.UTC().Format(time.TimeOnly))
@@ -145,14 +172,14 @@ func (a *avoided) apply(types []offer.InstanceType, provisioner string) []offer.
 	types = slices.Clone(types)
 	for i := range types {
 		types[i].Offerings = slices.Clone(types[i].Offerings)
-		missing := a.missingDevice(&types[i], provisioner, now)
+		failing := a.failing(&types[i], provisioner, now)
 		for j := range types[i].Offerings {
 			o := &types[i].Offerings[j]
 			why, ok := a.offerings[offering{types[i].Name, o.Zone, o.CapacityType}]
 			switch {
 			case o.Unavailable != "":
-			case missing != "":
-				o.Unavailable = missing
+			case failing != "":
+				o.Unavailable = failing
 			case ok:
 				o.Unavailable = fmt.Sprintf("%s, avoided until %s", why.reason, why.until.UTC().Format(time.TimeOnly))
 			}

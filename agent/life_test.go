@@ -164,6 +164,26 @@ func TestInstanceGone(t *testing.T) {
 	})
 }
 
+// Machines that end before they are up, such as those whose volumes cannot be decrypted, are not bought
+// again and again.
+func TestMachinesThatEndAtOnce(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.Apply(testProvisioner("default"))
+		r.start(Options{}, nil)
+		r.Deploy(sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("700m", "1Gi")})
+		r.never(2*time.Hour, "machines are bought without a pause", func() bool {
+			for _, m := range r.Machines() {
+				r.TerminateInstance(m.ID)
+			}
+			return len(r.Launches()) > 12
+		})
+		if got := len(r.Launches()); got < 5 {
+			t.Errorf("%d launches in two hours: it is not tried again", got)
+		}
+		r.until("the workload runs", r.allRun("web", 2))
+	})
+}
+
 // What other programs bought, and the nodes that they manage, are left alone.
 func TestOthersAreLeftAlone(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {

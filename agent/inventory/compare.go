@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/drain"
@@ -277,8 +278,9 @@ func (c *Inventory) close(ctx context.Context, nodes []*cluster.Node, i offer.In
 		if n.Deleting || !c.Nodes.Delete(ctx, n.Name) {
 			continue
 		}
-		c.Log.Info("removed a node whose instance is shutting down", "node", n.Name, "instance", i.ID, "state", string(i.State))
-		c.Events.Warning(event.Node(n.Name), event.InstanceGone, "the instance is being shut down")
+		c.Ended(n, "machine of node "+n.Name+" ended before it was up")
+		c.Log.Info("removed a node whose instance is shutting down", "node", n.Name, "instance", i.ID, "state", string(i.State), "reason", i.StateReason)
+		c.Events.Warning(event.Node(n.Name), event.InstanceGone, strings.TrimSuffix("the instance is being shut down: "+i.StateReason, ": "))
 	}
 }
 

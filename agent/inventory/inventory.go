@@ -51,6 +51,8 @@ type Ports struct {
 	Log      hclog.Logger
 	// Launching reports whether an instance belongs to an order that is still open.
 	Launching func(launchID string) bool
+	// Ended keeps machines like a node's from being bought again and again if it ended before it was up.
+	Ended func(n *cluster.Node, reason string)
 	// Replan and Redrain are called when there is something to plan, or to drain.
 	Replan, Redrain func()
 	// StartupTimeout is how long a machine may take to become a ready node.

@@ -43,6 +43,8 @@ type Watcher struct {
 	Runs func(id string) bool
 	// Avoid keeps the offering of a node's machine from being bought for a while.
 	Avoid func(n *cluster.Node, reason string)
+	// Ended keeps machines like a node's from being bought again and again if it ended before it was up.
+	Ended func(n *cluster.Node, reason string)
 	// Replan is called when the pods of a node have to be planned for.
 	Replan func()
 }
@@ -156,6 +158,8 @@ func (w *Watcher) avoidInterrupted(n *cluster.Node, notice *offer.Notice) {
 	switch notice.Kind {
 	case offer.NoticeSpotInterruption, offer.NoticeRebalance, offer.NoticeReservation:
 		w.Avoid(n, "machine of node "+n.Name+" was taken back")
+	case offer.NoticeStateChange:
+		w.Ended(n, "machine of node "+n.Name+" ended before it was up")
 	}
 }
 

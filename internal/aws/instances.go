@@ -117,6 +117,9 @@ func instanceOf(i *types.Instance) offer.Instance {
 	if s := i.CapacityReservationSpecification; i.CapacityReservationId != nil && s != nil && s.CapacityReservationTarget != nil {
 		out.CapacityType, out.Reservation = api.CapacityReserved, *i.CapacityReservationId
 	}
+	if i.StateReason != nil {
+		out.StateReason = awssdk.ToString(i.StateReason.Message)
+	}
 	if i.Placement != nil {
 		out.Zone = awssdk.ToString(i.Placement.AvailabilityZone)
 	}

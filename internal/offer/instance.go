@@ -43,6 +43,7 @@ type Instance struct {
 	Reservation  string // id of the capacity reservation that it was launched into; empty for none
 	ImageID      string
 	State        InstanceState
+	StateReason  string // why it is in this state, if the cloud says so
 	LaunchedAt   time.Time
 	Tags         map[string]string
 	// Owned: it has the tags by which the cluster's instances are found.
