@@ -3,8 +3,8 @@ package kube
 import (
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
@@ -34,12 +34,9 @@ func TestNodeReady(t *testing.T) {
 	}
 	emptyNode(t, c, "nodeready")
 	want("nodeready", false)
-	n, err := admin.CoreV1().Nodes().Get(t.Context(), "nodeready", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
-	if _, err := admin.CoreV1().Nodes().UpdateStatus(t.Context(), n, metav1.UpdateOptions{}); err != nil {
+	// A patch, because the node's controllers change it meanwhile.
+	ready := []byte(`{"status": {"conditions": [{"type": "Ready", "status": "True"}]}}`)
+	if _, err := admin.CoreV1().Nodes().Patch(t.Context(), "nodeready", types.StrategicMergePatchType, ready, metav1.PatchOptions{}, "status"); err != nil {
 		t.Fatal(err)
 	}
 	want("nodeready", true)
