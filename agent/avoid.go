@@ -28,9 +28,10 @@ type device struct{ provisioner, resource string }
 // they have: an image that shuts down, a key that decrypts no volume.
 const anyMachine = ""
 
-// failures are successive machines on which no device plugin registered the resource. The
-// first machine is replaced. If its replacement fails as well, another machine would not help:
-// no machine with the resource is bought for a while, which doubles with each failure.
+// failures are successive machines on which no device plugin registered the resource, or which
+// ended before they were up. The first machine is replaced. If its replacement fails as well,
+// another machine would not help: no machine with the resource is bought for a while, which
+// doubles with each failure.
 type failures struct {
 	count int
 	last  time.Time
@@ -67,11 +68,11 @@ func (a *avoided) addOffering(n *cluster.Node, reason string) {
 
 // addEnded avoids what ends before it is up: the offering of the node's machine, and after a second
 // one all machines of its Provisioner.
-func (a *avoided) addEnded(n *cluster.Node, reason string) {
+func (a *avoided) addEnded(n *cluster.Node) {
 	if n.Initialized {
 		return
 	}
-	a.addOffering(n, reason)
+	a.addOffering(n, "machine of node "+n.Name+" ended before it was up")
 	a.addFailures(n, []string{anyMachine}, time.Now())
 }
 

@@ -93,7 +93,6 @@ func TestPodsDoNotWaitForSilentNodes(t *testing.T) {
 		for _, n := range r.ours() {
 			r.StopKubelet(n.Name, 2*time.Hour)
 		}
-		time.Sleep(2 * time.Minute)
 		r.Deploy(sim.Workload{Name: "more", Replicas: 4, Spec: sim.Requests("400m", "500Mi")}) // which would fit on these nodes
 		if took := r.until("the new pods run", r.allRun("more", 4)); took > 5*time.Minute {
 			t.Errorf("it took %s, want a boot", took)

@@ -51,8 +51,9 @@ type Ports struct {
 	Log      hclog.Logger
 	// Launching reports whether an instance belongs to an order that is still open.
 	Launching func(launchID string) bool
-	// Ended keeps machines like a node's from being bought again and again if it ended before it was up.
-	Ended func(n *cluster.Node, reason string)
+	// Ended is called with a node whose machine has ended: if it was not up yet, machines like it are not
+	// to be bought again and again.
+	Ended func(n *cluster.Node)
 	// Replan and Redrain are called when there is something to plan, or to drain.
 	Replan, Redrain func()
 	// StartupTimeout is how long a machine may take to become a ready node.

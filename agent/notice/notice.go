@@ -43,8 +43,9 @@ type Watcher struct {
 	Runs func(id string) bool
 	// Avoid keeps the offering of a node's machine from being bought for a while.
 	Avoid func(n *cluster.Node, reason string)
-	// Ended keeps machines like a node's from being bought again and again if it ended before it was up.
-	Ended func(n *cluster.Node, reason string)
+	// Ended is called with a node whose machine has ended: if it was not up yet, machines like it are not
+	// to be bought again and again.
+	Ended func(n *cluster.Node)
 	// Replan is called when the pods of a node have to be planned for.
 	Replan func()
 }
@@ -159,7 +160,7 @@ func (w *Watcher) avoidInterrupted(n *cluster.Node, notice *offer.Notice) {
 	case offer.NoticeSpotInterruption, offer.NoticeRebalance, offer.NoticeReservation:
 		w.Avoid(n, "machine of node "+n.Name+" was taken back")
 	case offer.NoticeStateChange:
-		w.Ended(n, "machine of node "+n.Name+" ended before it was up")
+		w.Ended(n)
 	}
 }
 

@@ -66,7 +66,7 @@ func (w *world) run(t *testing.T, node cluster.Node, complete, runs bool) {
 			Complete: func() bool { return complete },
 			Runs:     func(string) bool { return runs },
 			Avoid:    func(n *cluster.Node, _ string) { w.avoided = append(w.avoided, n.Name) },
-			Ended:    func(*cluster.Node, string) {},
+			Ended:    func(*cluster.Node) {},
 			Replan:   func() { w.replanned++ },
 		}
 		done := make(chan struct{})

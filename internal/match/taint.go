@@ -41,12 +41,10 @@ func Tolerates(tol *corev1.Toleration, taint *corev1.Taint) bool {
 	return false
 }
 
-// passing are taints of a node that is coming up or lost contact for a while;
-// Kubernetes removes them by itself.
-var passing = []string{
-	corev1.TaintNodeNotReady,
-	corev1.TaintNodeUnreachable,
-	"node.cloudprovider.kubernetes.io/uninitialized",
+// passes reports whether a taint is one of a node that is coming up or lost contact for a while, which
+// Kubernetes removes by itself. A missing network may last.
+func passes(t *corev1.Taint) bool {
+	return cluster.IsComingUp(t) && t.Key != corev1.TaintNodeNetworkUnavailable
 }
 
 // cordon is the taint of a node that is cordoned. kube-scheduler lets pods that tolerate it
@@ -62,7 +60,7 @@ func Lasting(n *cluster.Node, startup []corev1.Taint) []corev1.Taint {
 		out = append(out, cordon)
 	}
 	for _, t := range n.Taints {
-		if slices.Contains(passing, t.Key) {
+		if passes(&t) {
 			continue
 		}
 		if !n.Initialized && slices.ContainsFunc(startup, func(s corev1.Taint) bool { return s.Key == t.Key && s.Effect == t.Effect }) {

@@ -60,7 +60,8 @@ func (s *solver) placeFirst(first map[int]int64) {
 	}
 }
 
-// placeOthers lets the pods that were held back have places.
+// placeOthers notes how many pods of each class have a place, and lets those that were held back
+// have one.
 func (s *solver) placeOthers() {
 	for _, c := range s.Classes() {
 		s.bought = append(s.bought, served(c))
