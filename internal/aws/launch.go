@@ -1,9 +1,11 @@
 package aws
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/lookup"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
@@ -18,6 +20,7 @@ type launch struct {
 	order     *offer.Order
 	resolved  *resolved
 	catalogue *offer.Catalogue
+	begun     time.Time
 
 	candidates []offer.Candidate // those that may still be bought
 	found      []offer.Instance
@@ -35,7 +38,8 @@ type launch struct {
 // The order's LaunchID makes the requests idempotent and is a tag of the machines. If the same
 // id is ordered again, Launch returns the machines of that id that still run, and buys only
 // the missing ones: two agents that order for the same pods do not buy twice. If EC2 does not
-// report the name of an instance in time, the instance has no NodeName.
+// report the name of an instance in time, the instance has no NodeName. If a new machine ends
+// at once, that is a permanent error, because another one would probably end as well.
 func (c *Cloud) Launch(ctx context.Context, order offer.Order) (offer.Delivery, error) {
 	if order.LaunchID == "" || order.Count <= 0 || len(order.Candidates) == 0 {
 		return offer.Delivery{}, fmt.Errorf("launch %q: an order needs an id, a count and candidates", order.LaunchID)
@@ -48,15 +52,32 @@ func (c *Cloud) Launch(ctx context.Context, order offer.Order) (offer.Delivery, 
 	for {
 		for ; round < maxRounds && len(l.found) < order.Count && len(l.candidates) > 0; round++ {
 			if err := l.askFleet(ctx, round); err != nil {
-				found := slices.DeleteFunc(c.describeLaunched(ctx, l.found), isOver)
-				return offer.Delivery{Instances: found, Refusals: l.refusals}, fmt.Errorf("launch %s: %w", order.LaunchID, err)
+				return l.delivery(c.describeLaunched(ctx, l.found)), fmt.Errorf("launch %s: %w", order.LaunchID, err)
 			}
 		}
 		instances := c.describeLaunched(ctx, l.found)
+		if err := l.endedAtOnce(instances); err != nil {
+			return l.delivery(instances), fmt.Errorf("launch %s: %w", order.LaunchID, err)
+		}
 		if !l.drop(instances) || round >= maxRounds {
-			return offer.Delivery{Instances: slices.DeleteFunc(instances, isOver), Refusals: l.refusals}, nil
+			return l.delivery(instances), nil
 		}
 	}
+}
+
+// delivery returns those of the instances that run, and the refusals.
+func (l *launch) delivery(instances []offer.Instance) offer.Delivery {
+	return offer.Delivery{Instances: slices.DeleteFunc(instances, isOver), Refusals: l.refusals}
+}
+
+// endedAtOnce returns an error if a machine that was launched for this order has ended.
+func (l *launch) endedAtOnce(instances []offer.Instance) error {
+	at := slices.IndexFunc(instances, func(i offer.Instance) bool { return isOver(i) && !i.LaunchedAt.Before(l.begun) })
+	if at < 0 {
+		return nil
+	}
+	ended := instances[at]
+	return offer.Permanent(fmt.Errorf("%s ended right after its launch: %s", ended.ID, cmp.Or(ended.StateReason, "EC2 gives no reason")))
 }
 
 // drop removes the machines that have ended since they were bought, which was for an earlier
@@ -90,7 +111,10 @@ func (c *Cloud) newLaunch(ctx context.Context, order *offer.Order) (*launch, err
 	if err != nil {
 		return nil, err
 	}
-	return &launch{cloud: c, order: order, resolved: r, catalogue: catalogue, candidates: slices.Clone(order.Candidates)}, nil
+	return &launch{
+		cloud: c, order: order, resolved: r, catalogue: catalogue, candidates: slices.Clone(order.Candidates),
+		begun: c.now().Truncate(time.Second), // EC2 reports launch times in seconds
+	}, nil
 }
 
 // askFleet makes one fleet request. It removes the candidates that are not worth another

@@ -272,9 +272,29 @@ func TestSameLaunchIDAfterItsMachineEnded(t *testing.T) {
 	if _, err := f.Terminate(t.Context(), ids(first.Instances)); err != nil {
 		t.Fatal(err)
 	}
+	f.clock.Advance(time.Second)
 	second := f.launch(t, o)
 	if len(second.Instances) != 1 || second.Instances[0].ID == first.Instances[0].ID || len(f.live()) != 1 {
 		t.Errorf("got %v after %v ended, want another machine", ids(second.Instances), ids(first.Instances))
+	}
+}
+
+// A machine that ends right after its launch is not bought again in the same order.
+func TestMachineEndsAtOnce(t *testing.T) {
+	f := start(t)
+	f.account.Subscribe(func(e cloud.Event) {
+		if e.Kind == cloud.Launched {
+			if err := f.account.TerminateInstance(e.Instance.ID); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	d, err := f.Launch(t.Context(), order("launch-1", 1, onDemand("m5.large", "a"), onDemand("m5.large", "b")))
+	if !offer.IsPermanent(err) || !strings.Contains(err.Error(), "ended right after its launch") {
+		t.Errorf("error %v, want a permanent one that says that the machine ended", err)
+	}
+	if len(d.Instances) > 0 || len(f.account.Instances()) != 1 {
+		t.Errorf("got %v, and %d machines were bought; want one that is not delivered", ids(d.Instances), len(f.account.Instances()))
 	}
 }
 
