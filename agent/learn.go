@@ -21,7 +21,7 @@ func (a *Agent) learn(v *view.View) {
 		a.compare(n, p)
 		o := offer.Observed{
 			InstanceType: n.Labels[api.LabelInstanceType], ImageID: n.Labels[api.LabelInstanceAMIID],
-			Capacity: n.Capacity, Allocatable: n.Allocatable,
+			Capacity: n.Capacity, Allocatable: n.Allocatable, ProfileHash: n.Annotations[api.AnnotationProfileHash],
 		}
 		if n.Annotations[api.AnnotationProvisionerHash] != p.Raw.Hash() {
 			continue // its kubelet runs with other settings

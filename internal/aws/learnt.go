@@ -16,13 +16,15 @@ import (
 const maxLearnt = 5000
 
 // learnt remembers the capacity of registered nodes by instance type and image, and their
-// allocatable resources, which also depend on the kubelet's configuration. The memory of
-// machines of one type differs by a few pages. The smallest figure counts, because a
+// allocatable resources, which also depend on the kubelet's configuration. Storage depends on the
+// volumes of the node profile as well, whose file systems are a little smaller than they are. The
+// memory of machines of one type differs by a few pages. The smallest figure counts, because a
 // prediction must not be too high.
 type learnt struct {
 	mu          sync.Mutex
 	memory      map[model]int64       // capacity, in bytes
 	allocatable map[setup]amount.List // CPU and memory
+	storage     map[disk]int64        // allocatable, in bytes
 	version     uint64                // changes with the content
 }
 
@@ -36,8 +38,14 @@ type setup struct {
 	kubelet string // as JSON
 }
 
+// disk determines the storage that pods get.
+type disk struct {
+	setup
+	profile string // hash of the node profile
+}
+
 func newLearnt() *learnt {
-	return &learnt{memory: map[model]int64{}, allocatable: map[setup]amount.List{}}
+	return &learnt{memory: map[model]int64{}, allocatable: map[setup]amount.List{}, storage: map[disk]int64{}}
 }
 
 // Learn remembers what a node reported when it registered, for the predictions of later
@@ -56,9 +64,10 @@ func (c *Cloud) Learnt() []offer.Learnt { return c.learnt.list() }
 func (l *learnt) add(o offer.Observed) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.memory) >= maxLearnt || len(l.allocatable) >= maxLearnt {
+	if len(l.memory) >= maxLearnt || len(l.allocatable) >= maxLearnt || len(l.storage) >= maxLearnt {
 		clear(l.memory)
 		clear(l.allocatable)
+		clear(l.storage)
 	}
 	l.addTo(model{o.InstanceType, o.ImageID}, &o)
 	l.addTo(model{o.InstanceType, ""}, &o)
@@ -85,19 +94,29 @@ func (l *learnt) addTo(key model, o *offer.Observed) {
 		l.allocatable[at] = lower
 		l.version++
 	}
+	on := disk{at, o.ProfileHash}
+	room, reported := o.Allocatable[amount.EphemeralStorage]
+	if known, ok := l.storage[on]; reported && (!ok || room < known) {
+		l.storage[on] = room
+		l.version++
+	}
 }
 
 // correct replaces the estimates of t by what was learnt, of all images if none is given. It changes
 // t's lists in place.
-func (l *learnt) correct(t *offer.InstanceType, imageID, kubelet string) {
+func (l *learnt) correct(t *offer.InstanceType, imageID, kubelet, profile string) {
 	key := model{t.Name, imageID}
+	at := setup{key, kubelet}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if memory, ok := l.memory[key]; ok {
 		t.Capacity[amount.Memory] = memory
 	}
-	for name, allocatable := range l.allocatable[setup{key, kubelet}] {
+	for name, allocatable := range l.allocatable[at] {
 		t.Overhead[name] = max(t.Capacity[name]-allocatable, 0)
+	}
+	if room, ok := l.storage[disk{at, profile}]; ok {
+		t.Overhead[amount.EphemeralStorage] = max(t.Capacity[amount.EphemeralStorage]-room, 0)
 	}
 }
 

@@ -1,10 +1,13 @@
 package aws
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -66,6 +69,32 @@ func TestOtherImagesAndTypesKeepTheirEstimate(t *testing.T) {
 	f.Learn(offer.Observed{InstanceType: "m5.large", ImageID: "ami-other", Capacity: amount.List{amount.Memory: 1 << 30}})
 	if diff := cmp.Diff(before.Types, f.market(t, nil).Types); diff != "" {
 		t.Errorf("types (-before +after):\n%s", diff)
+	}
+}
+
+// File systems are smaller than their volumes. What a node has shown holds for the volumes of its profile.
+func TestStorageIsLearnt(t *testing.T) {
+	f := start(t)
+	larger := &api.NodeProfile{BlockDeviceMappings: []api.BlockDeviceMapping{{
+		DeviceName: new("/dev/xvda"), EBS: &api.BlockDevice{VolumeSize: ptr.To(resource.MustParse("100Gi"))},
+	}}}
+	storage := func(profile *api.NodeProfile) int64 {
+		it := find(t, f.market(t, profile), "m5.large")
+		return it.Allocatable()[amount.EphemeralStorage]
+	}
+	market, other := f.market(t, nil), storage(larger)
+	it := find(t, market, "m5.large")
+	image, _ := it.Label(api.LabelInstanceAMIID)
+	shown := maps.Clone(it.Allocatable())
+	shown[amount.EphemeralStorage] -= 12308 << 10
+	f.Learn(offer.Observed{
+		InstanceType: "m5.large", ImageID: image, ProfileHash: market.ProfileHash, Capacity: it.Capacity, Allocatable: shown,
+	})
+	if got, want := storage(nil), shown[amount.EphemeralStorage]; got != want {
+		t.Errorf("storage = %d, want %d as the node has shown", got, want)
+	}
+	if got := storage(larger); got != other {
+		t.Errorf("storage with a larger volume = %d, want %d as before", got, other)
 	}
 }
 

@@ -85,10 +85,10 @@ func (c *Cloud) types(catalogue *offer.Catalogue, r *resolved, kubelet *api.Kube
 	}
 	types := catalogue.Types(settings)
 	c.addReserved(types, r, room)
-	key := kubeletKey(kubelet)
+	key, profile := kubeletKey(kubelet), r.profile.Hash()
 	if r.profile.LaunchTemplate != nil {
 		for i := range types {
-			c.learnt.correct(&types[i], "", key)
+			c.learnt.correct(&types[i], "", key, profile)
 		}
 		return types
 	}
@@ -96,7 +96,7 @@ func (c *Cloud) types(catalogue *offer.Catalogue, r *resolved, kubelet *api.Kube
 		im, ok := lookup.ImageFor(r.images, t.Labels)
 		if ok {
 			t.Labels[api.LabelInstanceAMIID] = []string{im.ID}
-			c.learnt.correct(&t, im.ID, key)
+			c.learnt.correct(&t, im.ID, key, profile)
 		}
 		return !ok
 	})

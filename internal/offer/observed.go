@@ -11,6 +11,8 @@ type Observed struct {
 	ImageID      string
 	// Kubelet is the configuration of the kubelet; nil for none.
 	Kubelet *api.KubeletConfiguration
+	// ProfileHash is that of the node profile that the machine was built from.
+	ProfileHash string
 	// Capacity and Allocatable are those of the Node's status.
 	Capacity, Allocatable amount.List
 }
