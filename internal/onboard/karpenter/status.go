@@ -10,12 +10,18 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 )
 
+// byPackhorse is the message of conditions that are true. Karpenter derives Ready from the others
+// when it changes one of them (operatorpkg, ConditionSet.Set). If it took over conditions that read as
+// its own do, a NodePool that was not ready for a reason that Karpenter does not know, such as its
+// limit, would never be ready again.
+const byPackhorse = "set by Packhorse"
+
 // PoolStatus is the status of a NodePool in Karpenter's terms.
 func PoolStatus(s api.ProvisionerStatus) map[string]any {
 	conditions := []any{}
 	put := func(kind string, of metav1.Condition, bad bool) {
 		c := map[string]any{
-			"type": kind, "status": "True", "reason": kind, "message": "", "observedGeneration": of.ObservedGeneration,
+			"type": kind, "status": "True", "reason": kind, "message": byPackhorse, "observedGeneration": of.ObservedGeneration,
 			"lastTransitionTime": of.LastTransitionTime.UTC().Format(time.RFC3339),
 		}
 		if bad {
@@ -83,7 +89,7 @@ func ClassStatus(s api.AWSNodeTemplateStatus) map[string]any {
 		}
 		for _, part := range parts {
 			condition := map[string]any{
-				"type": part.kind, "status": "True", "reason": part.kind, "message": "",
+				"type": part.kind, "status": "True", "reason": part.kind, "message": byPackhorse,
 				"lastTransitionTime": c.LastTransitionTime.UTC().Format(time.RFC3339),
 			}
 			if c.Status != metav1.ConditionTrue && (part.reason == c.Reason || part.kind == "Ready") {

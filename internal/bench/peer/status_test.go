@@ -1,0 +1,35 @@
+package peer
+
+import (
+	"testing"
+
+	"github.com/awslabs/operatorpkg/status"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	v1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
+)
+
+// TestKarpenterDerivesReady: a NodePool that the agent called not ready because of its limit is ready
+// again when Karpenter has looked at it.
+func TestKarpenterDerivesReady(t *testing.T) {
+	pool := &v1.NodePool{}
+	written := karpenter.PoolStatus(api.ProvisionerStatus{Conditions: []metav1.Condition{{
+		Type: "Ready", Status: metav1.ConditionFalse, Reason: "LimitReached", ObservedGeneration: 3, LastTransitionTime: metav1.Now(),
+	}}})
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{"status": written}, pool); err != nil {
+		t.Fatal(err)
+	}
+	pool.Generation = 3
+	if pool.StatusConditions().IsTrue(status.ConditionReady) {
+		t.Fatal("the NodePool is ready at its limit")
+	}
+	for _, dependent := range []string{v1.ConditionTypeValidationSucceeded, v1.ConditionTypeNodeClassReady} {
+		pool.StatusConditions().SetTrue(dependent)
+	}
+	if !pool.StatusConditions().IsTrue(status.ConditionReady) {
+		t.Errorf("the NodePool stays not ready: %+v", pool.StatusConditions().List())
+	}
+}
