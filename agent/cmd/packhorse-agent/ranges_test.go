@@ -1,8 +1,14 @@
 package main
 
 import (
+	"cmp"
+	"fmt"
+	"os"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -64,4 +70,59 @@ func TestAllNumericFlagsHaveARange(t *testing.T) {
 			t.Errorf("%v: got %v, want %q", args, err, want)
 		}
 	}
+}
+
+// docs/installation.md lists the options of an installation.
+func TestOptionsAreDocumented(t *testing.T) {
+	const file, begin, end = "../../../docs/installation.md", "<!-- options -->\n", "<!-- end -->"
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, _ := strings.Cut(string(raw), begin)
+	listed, after, ok := strings.Cut(rest, end)
+	if !ok {
+		t.Fatalf("%s has no list between %q and %q", file, begin, end)
+	}
+	want := optionTable()
+	if *update {
+		if err := os.WriteFile(file, []byte(before+begin+want+end+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if listed != want {
+		t.Errorf("the options in %s are out of date: run go test ./agent/cmd/packhorse-agent -run TestOptionsAreDocumented -update", file)
+	}
+}
+
+func optionTable() string {
+	out := "| option | default | values | meaning |\n| --- | --- | --- | --- |\n"
+	flags := runCommand().Flags()
+	for _, name := range install.OptionNames() {
+		f := flags.Lookup(name)
+		_, usage := pflag.UnquoteUsage(f)
+		given := cmp.Or(strings.Trim(f.DefValue, "[]"), "none")
+		out += fmt.Sprintf("| `%s` | %s | %s | %s |\n", name, given, rangeOf(name), usage)
+	}
+	return out
+}
+
+// rangeOf says what values of an option are allowed, if it has a range.
+func rangeOf(option string) string {
+	r, ranged := install.RangeOf(option)
+	if !ranged {
+		return ""
+	}
+	text := func(v float64) string {
+		if r.Duration {
+			return time.Duration(v * float64(time.Second)).String()
+		}
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	}
+	out := text(r.Least) + " to " + text(r.Most)
+	for _, off := range r.Off {
+		out += ", or " + text(off)
+	}
+	return out
 }
