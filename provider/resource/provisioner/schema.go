@@ -50,7 +50,8 @@ func (Kind) Schema(ctx context.Context) schema.Schema {
 			"node_profile": attribute.Object("An inline node profile, with the arguments of `packhorse_node_profile`. You cannot combine "+
 				"it with `provider_ref`, which is preferred.",
 				nodeprofile.Attributes()),
-			"provider_ref": attribute.Object("The node profile of the provisioner.", attribute.Level{
+			"provider_ref": attribute.Object("The node profile of the provisioner. Without it and without `node_profile`, "+
+				"machines have the defaults of `packhorse_node_profile`.", attribute.Level{
 				"name":        attribute.RequiredText("Name of the node profile: `packhorse_node_profile.default.name`."),
 				"kind":        attribute.Text("Kind of the node profile. `AWSNodeTemplate` by default."),
 				"api_version": attribute.Text("API version of the node profile. `karpenter.k8s.aws/v1alpha1` by default."),
