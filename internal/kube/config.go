@@ -1,8 +1,8 @@
 package kube
 
 import (
-	"errors"
 	"fmt"
+	"strings"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -20,7 +20,7 @@ func RESTConfig(kubeconfig, context string) (*rest.Config, error) {
 		return nil, fmt.Errorf("find the cluster: the kubeconfig %s names no cluster; save it again, for example with aws eks update-kubeconfig", kubeconfig)
 	}
 	if clientcmd.IsEmptyConfig(err) { // client-go's message recommends $KUBERNETES_MASTER
-		return nil, errors.New("find the cluster: there is no kubeconfig: name one with --kubeconfig or $KUBECONFIG")
+		return nil, fmt.Errorf("find the cluster: there is none in %s: name a kubeconfig with --kubeconfig or $KUBECONFIG", strings.Join(rules.Precedence, ", "))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("find the cluster: %w", err)
