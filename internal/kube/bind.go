@@ -76,12 +76,16 @@ func explainRefusal(ctx context.Context, client kubernetes.Interface, key cluste
 }
 
 // selectNode selects the node for the pod's unbound claims whose storage class waits for the
-// first consumer. It returns cluster.ErrLeftToScheduler if such a class provides no volumes.
+// first consumer. It returns cluster.ErrLeftToScheduler if such a class provides no volumes, or
+// if a claim is not known yet.
 func (c *Cluster) selectNode(ctx context.Context, of *cluster.Template, node string) error {
 	for _, ref := range of.Claims {
 		name := ref.Name
 		claim, ok := get[*corev1.PersistentVolumeClaim](c.caches.claims, of.Namespace, name)
-		if !ok || claim.Spec.VolumeName != "" {
+		if !ok { // such as that of an ephemeral volume, for which nobody would select a node later
+			return cluster.ErrLeftToScheduler
+		}
+		if claim.Spec.VolumeName != "" {
 			continue
 		}
 		class := c.classOf(claim)

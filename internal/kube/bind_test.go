@@ -22,7 +22,7 @@ func emptyNode(t *testing.T, c *Cluster, name string) {
 	removeNode(t, name)
 	n := launching(name)
 	n.OwnerReferences, n.Finalizers = nil, nil
-	if err := c.CreateNode(t.Context(), n); err != nil {
+	if _, err := c.CreateNode(t.Context(), n); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -81,6 +81,28 @@ func TestBindRefusesWhatHasChanged(t *testing.T) {
 		if err := c.Bind(t.Context(), key, "bind-c"); !errors.Is(err, cluster.ErrStale) {
 			t.Errorf("%s: got %v, want ErrStale", name, err)
 		}
+	}
+}
+
+// TestBindLeavesUnknownClaimsToTheScheduler: kube-controller-manager makes the claim of an ephemeral volume
+// some time after the pod. No provisioner would know the node of one that comes after the binding.
+func TestBindLeavesUnknownClaimsToTheScheduler(t *testing.T) {
+	c := connect(t)
+	ns := namespace(t)
+	emptyNode(t, c, "bind-f")
+	pod := newPod(t, ns, "scratch", func(p *corev1.Pod) {
+		p.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "later"},
+		}}}
+	})
+	eventually(t, "the caches have the pod", func() error {
+		if slices.ContainsFunc(c.Snapshot().Pods, func(p cluster.Pod) bool { return p.PodKey == keyOf(pod) }) {
+			return nil
+		}
+		return errors.New("not yet")
+	})
+	if err := c.Bind(t.Context(), keyOf(pod), "bind-f"); !errors.Is(err, cluster.ErrLeftToScheduler) {
+		t.Errorf("got %v, want ErrLeftToScheduler", err)
 	}
 }
 
