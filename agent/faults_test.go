@@ -16,6 +16,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
 )
@@ -164,9 +165,9 @@ type choosy struct {
 	name    string
 }
 
-func (c choosy) CreateNode(ctx context.Context, node *corev1.Node) error {
+func (c choosy) CreateNode(ctx context.Context, node *corev1.Node) (bool, error) {
 	if c.refuses.Load() && node.Labels[api.LabelProvisioner] == c.name {
-		return errors.New("denied by the policy no-strangers")
+		return false, errors.New("denied by the policy no-strangers")
 	}
 	return c.Cluster.CreateNode(ctx, node)
 }
@@ -211,5 +212,38 @@ func TestRefusedNodeHoldsBackItsProvisionerOnly(t *testing.T) {
 		refuses.Store(false)
 		r.until("all run", r.allRun("strange", 8))
 		r.until("machines and nodes agree", r.agrees)
+	})
+}
+
+// tardy is an API server that creates Node objects minutes after it was asked to, and counts bindings.
+type tardy struct {
+	Cluster
+	bindings atomic.Int32
+}
+
+func (c *tardy) CreateNode(ctx context.Context, node *corev1.Node) (bool, error) {
+	time.Sleep(5 * time.Minute)
+	return c.Cluster.CreateNode(ctx, node)
+}
+
+func (c *tardy) Bind(ctx context.Context, pod cluster.PodKey, node string) error {
+	c.bindings.Add(1)
+	return c.Cluster.Bind(ctx, pod, node)
+}
+
+// Where the kubelet has registered its node before the agent could, kube-scheduler places pods there. The
+// agent binds none besides, because the room may be taken.
+func TestReadyNodeIsLeftToTheScheduler(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.Apply(testProvisioner("default"))
+		process := r.Connect(nil)
+		slow := &tardy{Cluster: process.Cluster}
+		r.startOn(slow, process.Cloud, Options{})
+		r.Deploy(sim.Workload{Name: "web", Replicas: 3, Spec: sim.Requests("700m", "1Gi")})
+		r.until("the workload runs", r.allRun("web", 3))
+		r.until("the node is the agent's", func() bool { return len(r.ours()) > 0 && r.allUp() })
+		if n := slow.bindings.Load(); n > 0 {
+			t.Errorf("the agent has bound %d pods to a ready node", n)
+		}
 	})
 }

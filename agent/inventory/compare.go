@@ -249,7 +249,7 @@ func (c *Inventory) adopt(ctx context.Context, v *view.View, i offer.Instance) e
 	if p.Reason == view.ReasonMarket || i.NodeName == "" {
 		return errUnknown
 	}
-	if err := c.Nodes.Create(ctx, view.AdoptedNode(p, i)); err != nil {
+	if _, err := c.Nodes.Create(ctx, view.AdoptedNode(p, i)); err != nil {
 		return err
 	}
 	c.Log.Info("adopted an instance", "node", i.NodeName, "instance", i.ID, "provisioner", i.Provisioner, "launch_id", i.LaunchID)

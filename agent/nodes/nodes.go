@@ -17,8 +17,9 @@ import (
 // API changes Node objects.
 type API interface {
 	// CreateNode creates the object, or takes one of the same name over: labels,
-	// annotations, finalizer and owner are set, taints are left as they are.
-	CreateNode(ctx context.Context, node *corev1.Node) error
+	// annotations, finalizer and owner are set, taints are left as they are. It reports
+	// whether the kubelet has been faster and the node is ready already.
+	CreateNode(ctx context.Context, node *corev1.Node) (ready bool, err error)
 	// PatchNode returns cluster.ErrGone if there is no such node.
 	PatchNode(ctx context.Context, name string, change cluster.NodeChange) error
 	// DeleteNode asks for a deletion, which the finalizer holds up until the drain
@@ -45,16 +46,17 @@ type Writer struct {
 }
 
 // Create creates a Node object and assumes it, with or without success: its machine
-// exists and counts.
-func (w *Writer) Create(ctx context.Context, node *corev1.Node) error {
+// exists and counts. It reports whether the node is ready already.
+func (w *Writer) Create(ctx context.Context, node *corev1.Node) (ready bool, err error) {
 	expected := cluster.FromNode(node, nil)
 	expected.Created = time.Now()
-	err := w.API.CreateNode(ctx, node)
+	ready, err = w.API.CreateNode(ctx, node)
+	expected.Ready = ready
 	w.Assumed.node(expected, err == nil)
 	if err != nil && ctx.Err() == nil {
 		w.Log.Error("could not create the Node object of an instance", "node", node.Name, "provider_id", node.Spec.ProviderID, "error", err)
 	}
-	return err
+	return ready, err
 }
 
 // Patch changes a node and assumes the change. It reports whether it was made.

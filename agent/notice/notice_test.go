@@ -44,7 +44,7 @@ func (w *world) Acknowledge(_ context.Context, handles ...string) error {
 	return nil
 }
 
-func (w *world) CreateNode(context.Context, *corev1.Node) error              { return nil }
+func (w *world) CreateNode(context.Context, *corev1.Node) (bool, error)      { return false, nil }
 func (w *world) PatchNode(context.Context, string, cluster.NodeChange) error { return nil }
 func (w *world) Event(cluster.ObjectRef, string, string, string)             {}
 func (w *world) DeleteNode(_ context.Context, name string) error {

@@ -365,14 +365,16 @@ func (b *Buyer) makeNode(ctx context.Context, fresh *view.Verifier, d Delivered,
 	b.Bought(d.instance)
 	node := view.NodeFor(d.order.by, d.machine, d.instance)
 	node.Annotations[api.AnnotationLaunchReason] = d.why
-	if b.Nodes.Create(ctx, node) != nil {
+	ready, err := b.Nodes.Create(ctx, node)
+	if err != nil {
 		b.Unsettled()
 		out.fellShort()
 		return
 	}
 	d.price = view.PriceOf(node.Annotations)
 	bound := 0
-	if d.order.by.Spec.Spec.PodBinding == api.BindImmediate {
+	// kube-scheduler places pods on a node that is ready, so that its room may be taken.
+	if d.order.by.Spec.Spec.PodBinding == api.BindImmediate && !ready {
 		bound = b.Bind(ctx, fresh, node.Name, d.machine.Pods)
 	}
 	out.deliver(d, bound)

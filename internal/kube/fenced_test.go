@@ -44,7 +44,8 @@ func TestNothingPassesAClosedFence(t *testing.T) {
 	ctx, pod := t.Context(), cluster.PodKey{Namespace: "default", Name: "p", UID: "u"}
 	calls := map[string]func() error{
 		"create a node": func() error {
-			return c.CreateNode(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
+			_, err := c.CreateNode(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
+			return err
 		},
 		"patch a node":    func() error { return c.PatchNode(ctx, "n", cluster.NodeChange{AddFinalizer: "f"}) },
 		"delete a node":   func() error { return c.DeleteNode(ctx, "n") },

@@ -20,31 +20,32 @@ import (
 // CreateNode adds labels, annotations, finalizers and owner references, and leaves taints and
 // status as they are. If the Node of that name is another machine's or is being deleted, the error
 // is cluster.ErrStale.
-func (c *Cluster) CreateNode(ctx context.Context, node *corev1.Node) error {
-	return retry(ctx, func(ctx context.Context) error {
+func (c *Cluster) CreateNode(ctx context.Context, node *corev1.Node) (ready bool, err error) {
+	err = retry(ctx, func(ctx context.Context) error {
 		// The API server accepts the status of a new Node, so that the Node never looks ready
 		// too early.
 		_, err := c.client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{FieldManager: manager})
 		if apierrors.IsAlreadyExists(err) {
-			err = c.takeOver(ctx, node)
+			ready, err = c.takeOver(ctx, node)
 		}
 		if err != nil {
 			return fmt.Errorf("create node %s: %w", node.Name, err)
 		}
 		return nil
 	})
+	return ready, err
 }
 
-func (c *Cluster) takeOver(ctx context.Context, node *corev1.Node) error {
+func (c *Cluster) takeOver(ctx context.Context, node *corev1.Node) (ready bool, err error) {
 	there, err := c.client.CoreV1().Nodes().Get(ctx, node.Name, metav1.GetOptions{})
 	if err != nil {
-		return err
+		return false, err
 	}
 	if id := there.Spec.ProviderID; id != "" && id != node.Spec.ProviderID {
-		return fmt.Errorf("the node exists for %s: %w", id, cluster.ErrStale)
+		return false, fmt.Errorf("the node exists for %s: %w", id, cluster.ErrStale)
 	}
 	if there.DeletionTimestamp != nil {
-		return fmt.Errorf("the node is being deleted: %w", cluster.ErrStale)
+		return false, fmt.Errorf("the node is being deleted: %w", cluster.ErrStale)
 	}
 	owners := there.OwnerReferences
 	for _, o := range node.OwnerReferences {
@@ -63,9 +64,9 @@ func (c *Cluster) takeOver(ctx context.Context, node *corev1.Node) error {
 		"spec": map[string]any{"providerID": node.Spec.ProviderID},
 	})
 	if err != nil {
-		return err
+		return false, err
 	}
-	return c.patchNode(ctx, node.Name, patch)
+	return cluster.FromNode(there, nil).Ready, c.patchNode(ctx, node.Name, patch)
 }
 
 // PatchNode applies a change to the current state of a Node. If the Node is gone, the error is

@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -56,7 +57,7 @@ func TestCreateNodeKeepsItsStatus(t *testing.T) {
 	removeNode(t, want.Name)
 	// The garbage collector would remove a node whose owner does not exist.
 	want.OwnerReferences[0].UID = newProvisioner(t, "default", map[string]any{}).GetUID()
-	if err := c.CreateNode(t.Context(), want); err != nil {
+	if _, err := c.CreateNode(t.Context(), want); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the node is in the snapshot", func() error {
@@ -79,7 +80,7 @@ func TestCreateNodeKeepsItsStatus(t *testing.T) {
 		}
 		return errors.New("it is not there")
 	})
-	if err := c.CreateNode(t.Context(), want); err != nil {
+	if _, err := c.CreateNode(t.Context(), want); err != nil {
 		t.Errorf("creating it again: %v", err)
 	}
 }
@@ -106,8 +107,8 @@ func TestCreateNodeTakesTheKubeletsOver(t *testing.T) {
 	}
 	ours := launching(name)
 	ours.OwnerReferences[0].UID = newProvisioner(t, "default", map[string]any{}).GetUID()
-	if err := c.CreateNode(t.Context(), ours); err != nil {
-		t.Fatal(err)
+	if ready, err := c.CreateNode(t.Context(), ours); err != nil || ready {
+		t.Fatalf("ready %t, error %v; want a node that is not ready", ready, err)
 	}
 	got := node(t, name)
 	if got.Labels["kubelet"] != "yes" || got.Labels[api.LabelProvisioner] != "default" {
@@ -119,6 +120,13 @@ func TestCreateNodeTakesTheKubeletsOver(t *testing.T) {
 	if !hasTaint(got.Spec.Taints, kubelets.Spec.Taints[0]) || hasTaint(got.Spec.Taints, ours.Spec.Taints[1]) {
 		t.Errorf("got taints %v, want the kubelet's alone", got.Spec.Taints)
 	}
+	up := []byte(`{"status":{"conditions":[{"type":"Ready","status":"True"}]}}`)
+	if _, err := admin.CoreV1().Nodes().Patch(t.Context(), name, types.StrategicMergePatchType, up, metav1.PatchOptions{}, "status"); err != nil {
+		t.Fatal(err)
+	}
+	if ready, err := c.CreateNode(t.Context(), ours); err != nil || !ready {
+		t.Errorf("ready %t, error %v; want a node that is ready", ready, err)
+	}
 }
 
 func TestCreateNodeLeavesOthersAlone(t *testing.T) {
@@ -127,18 +135,18 @@ func TestCreateNodeLeavesOthersAlone(t *testing.T) {
 	removeNode(t, name)
 	old := launching(name)
 	old.OwnerReferences = nil
-	if err := c.CreateNode(t.Context(), old); err != nil {
+	if _, err := c.CreateNode(t.Context(), old); err != nil {
 		t.Fatal(err)
 	}
 	other := launching(name)
 	other.Spec.ProviderID = "aws:///eu-west-1a/i-another"
-	if err := c.CreateNode(t.Context(), other); !errors.Is(err, cluster.ErrStale) {
+	if _, err := c.CreateNode(t.Context(), other); !errors.Is(err, cluster.ErrStale) {
 		t.Errorf("got %v for another machine's node, want ErrStale", err)
 	}
 	if err := c.DeleteNode(t.Context(), name); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.CreateNode(t.Context(), old); !errors.Is(err, cluster.ErrStale) {
+	if _, err := c.CreateNode(t.Context(), old); !errors.Is(err, cluster.ErrStale) {
 		t.Errorf("got %v for a node that is being deleted, want ErrStale", err)
 	}
 }
@@ -150,7 +158,7 @@ func TestPatchNode(t *testing.T) {
 	start := launching(name)
 	start.OwnerReferences = nil
 	start.Annotations["old"] = "x"
-	if err := c.CreateNode(t.Context(), start); err != nil {
+	if _, err := c.CreateNode(t.Context(), start); err != nil {
 		t.Fatal(err)
 	}
 	yes := true
@@ -189,7 +197,7 @@ func TestNodeLifeEndsWithItsFinalizer(t *testing.T) {
 	removeNode(t, name)
 	start := launching(name)
 	start.OwnerReferences = nil
-	if err := c.CreateNode(t.Context(), start); err != nil {
+	if _, err := c.CreateNode(t.Context(), start); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.DeleteNode(t.Context(), name); err != nil {

@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -268,6 +269,12 @@ func TestNodePoolsOfV1beta1(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantConditions(t, beta(kinds.NodePools), map[string]string{"Ready": "True"})
+	eventually(t, "the EC2NodeClass is known", func() error {
+		if _, ok := get[*unstructured.Unstructured](c.pools.nodeClasses, "", "served"); !ok {
+			return errors.New("not yet")
+		}
+		return nil
+	})
 	if err := c.UpdateNodeTemplateStatus(t.Context(), "ec2nodeclass/served", api.AWSNodeTemplateStatus{Conditions: []metav1.Condition{ready}}); err != nil {
 		t.Fatal(err)
 	}

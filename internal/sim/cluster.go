@@ -91,15 +91,14 @@ func (c *Cluster) Waiting() []string {
 func (c *Cluster) Standby() string { return "" }
 
 // CreateNode creates a Node object or takes one over.
-func (c *Cluster) CreateNode(ctx context.Context, node *corev1.Node) error {
-	return c.do(ctx, "CreateNode", func(w *world) error {
+func (c *Cluster) CreateNode(ctx context.Context, node *corev1.Node) (ready bool, err error) {
+	err = c.do(ctx, "CreateNode", func(w *world) error {
 		if known := w.nodes[node.Name]; known != nil {
+			ready = cluster.FromNode(known, nil).Ready
 			w.takeOver(known, node)
 		} else {
 			created := node.DeepCopy()
-			created.UID = w.uid()
-			created.CreationTimestamp = w.now()
-			w.nodes[node.Name] = created
+			created.UID, created.CreationTimestamp, w.nodes[node.Name] = w.uid(), w.now(), created
 			for _, m := range w.machines {
 				if m.node == node.Name && m.up && !m.silent {
 					w.kubelets().report(m)
@@ -109,6 +108,7 @@ func (c *Cluster) CreateNode(ctx context.Context, node *corev1.Node) error {
 		w.changed()
 		return nil
 	})
+	return ready, err
 }
 
 func (w *world) takeOver(known, node *corev1.Node) {

@@ -215,7 +215,7 @@ func TestKubeletRegisters(t *testing.T) {
 func TestFinalizerHoldsNode(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *World) {
 		c := w.Connect(nil).Cluster
-		if err := c.CreateNode(t.Context(), node("a", "4", func(n *corev1.Node) { n.Finalizers = []string{api.Finalizer} })); err != nil {
+		if _, err := c.CreateNode(t.Context(), node("a", "4", func(n *corev1.Node) { n.Finalizers = []string{api.Finalizer} })); err != nil {
 			t.Fatal(err)
 		}
 		w.DeleteNode("a")
@@ -272,7 +272,7 @@ func TestIntercepts(t *testing.T) {
 		if _, err := p.Cloud.Launch(t.Context(), order("one", 1, small)); !errors.Is(err, lost) || len(w.Machines()) != 1 {
 			t.Errorf("a lost answer: %v with %d machines, want the effect without the answer", err, len(w.Machines()))
 		}
-		if err := p.Cluster.CreateNode(t.Context(), node("a", "1")); !errors.Is(err, process.ErrDead) || len(w.Nodes()) != 0 {
+		if _, err := p.Cluster.CreateNode(t.Context(), node("a", "1")); !errors.Is(err, process.ErrDead) || len(w.Nodes()) != 0 {
 			t.Errorf("a call of a dying process: %v with %d nodes", err, len(w.Nodes()))
 		}
 		if _, err := p.Cloud.Instances(t.Context()); !errors.Is(err, process.ErrDead) {
