@@ -28,7 +28,7 @@ const (
 	conditionStock = "StockOutdated"
 )
 
-// The reasons of the others.
+// Reasons of the conditions other than Ready.
 const (
 	reasonEmbeddedPrices = "EmbeddedPrices"
 	reasonWarnings       = event.DoubtfulSpec
@@ -112,16 +112,20 @@ func setMarketConditions(p *view.Provisioner, conditions *[]metav1.Condition) {
 // setFailure keeps a condition as it was first written, for as long as there is a failure with its reason:
 // each failure has a request id of its own, and writing that would be a change, and the next turn.
 func setFailure(p *view.Provisioner, conditions *[]metav1.Condition, kind string, failure obstacle) {
-	if failure.message == "" {
-		meta.RemoveStatusCondition(conditions, kind)
+	if was := meta.FindStatusCondition(*conditions, kind); was != nil && was.Reason == failure.reason && failure.message != "" {
 		return
 	}
-	if was := meta.FindStatusCondition(*conditions, kind); was != nil && was.Reason == failure.reason {
+	setWhile(conditions, metav1.Condition{Type: kind, Reason: failure.reason, ObservedGeneration: p.Raw.Generation, Message: failure.message})
+}
+
+// setWhile keeps a condition true for as long as it has a message.
+func setWhile(conditions *[]metav1.Condition, c metav1.Condition) {
+	if c.Message == "" {
+		meta.RemoveStatusCondition(conditions, c.Type)
 		return
 	}
-	meta.SetStatusCondition(conditions, metav1.Condition{
-		Type: kind, Status: metav1.ConditionTrue, Reason: failure.reason, ObservedGeneration: p.Raw.Generation, Message: failure.message,
-	})
+	c.Status = metav1.ConditionTrue
+	meta.SetStatusCondition(conditions, c)
 }
 
 // conditionQuota is there while a cloud refuses machines because the account may
@@ -131,16 +135,13 @@ const (
 	reasonQuota    = conditionQuota
 )
 
-// setQuotaCondition says which quotas a Provisioner has run into.
+// setQuotaCondition keeps the condition for as long as quotas refuse machines.
 func setQuotaCondition(p *view.Provisioner, reached []string, conditions *[]metav1.Condition) {
-	if len(reached) == 0 {
-		meta.RemoveStatusCondition(conditions, conditionQuota)
-		return
+	message := strings.Join(reached, "; ")
+	if message != "" {
+		message += "; ask AWS for a higher quota, or allow the other capacity type"
 	}
-	meta.SetStatusCondition(conditions, metav1.Condition{
-		Type: conditionQuota, Status: metav1.ConditionTrue, Reason: reasonQuota, ObservedGeneration: p.Raw.Generation,
-		Message: strings.Join(reached, "; ") + "; ask AWS for a higher quota, or allow the other capacity type",
-	})
+	setWhile(conditions, metav1.Condition{Type: conditionQuota, Reason: reasonQuota, ObservedGeneration: p.Raw.Generation, Message: message})
 }
 
 // conditionWarnings is there while a spec holds something that has no effect or is
@@ -149,13 +150,7 @@ const conditionWarnings = "SpecWarnings"
 
 // setWarnings keeps the condition for as long as there are warnings.
 func setWarnings(conditions *[]metav1.Condition, found finding.List, generation int64) {
-	warnings := found.Warnings()
-	if len(warnings) == 0 {
-		meta.RemoveStatusCondition(conditions, conditionWarnings)
-		return
-	}
-	meta.SetStatusCondition(conditions, metav1.Condition{
-		Type: conditionWarnings, Status: metav1.ConditionTrue, Reason: reasonWarnings,
-		Message: warnings.Summary(), ObservedGeneration: generation,
+	setWhile(conditions, metav1.Condition{
+		Type: conditionWarnings, Reason: reasonWarnings, Message: found.Warnings().Summary(), ObservedGeneration: generation,
 	})
 }

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
@@ -32,7 +31,7 @@ func (a purchasing) Hold(ctx context.Context, p *view.Provisioner) error {
 	if slices.Contains(p.Raw.Finalizers, api.Finalizer) {
 		return nil
 	}
-	return a.setFinalizer(ctx, p, true)
+	return a.cluster.SetProvisionerFinalizer(ctx, p.Raw.Name, true)
 }
 
 // releaseProvisioners takes the finalizer off the Provisioners that have neither
@@ -62,12 +61,5 @@ func (a *Agent) releaseOrHold(ctx context.Context, p *view.Provisioner, hasNodes
 			return err
 		}
 	}
-	return a.setFinalizer(ctx, p, hasNodes)
-}
-
-func (a *Agent) setFinalizer(ctx context.Context, p *view.Provisioner, present bool) error {
-	if err := a.cluster.SetProvisionerFinalizer(ctx, p.Raw.Name, present); err != nil {
-		return fmt.Errorf("set the finalizer of Provisioner %s: %w", p.Raw.Name, err)
-	}
-	return nil
+	return a.cluster.SetProvisionerFinalizer(ctx, p.Raw.Name, hasNodes)
 }

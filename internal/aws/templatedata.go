@@ -160,7 +160,7 @@ func (c *Cloud) buildOf(candidate offer.Candidate, h *offer.Hardware, order *off
 	if r.profile.LaunchTemplate != nil {
 		return build{}, nil // all candidates share it
 	}
-	b := build{capacityType: candidate.CapacityType, reservation: candidate.Reservation, maxPods: order.Node.MaxPods}
+	b := build{capacityType: candidate.CapacityType, reservation: candidate.Reservation}
 	b.unreserved = candidate.CapacityType == api.CapacityOnDemand && r.profile.Class != nil && len(r.profile.Class.Reservations) > 0
 	im, ok := lookup.ImageFor(r.images, h.Labels())
 	if !ok {
@@ -170,9 +170,7 @@ func (c *Cloud) buildOf(candidate offer.Candidate, h *offer.Hardware, order *off
 	if c.options.EFA {
 		b.efas = h.EFAs
 	}
-	if r.family == api.FamilyCustom {
-		b.maxPods = 0 // the user's own user data sets it
-	} else if b.maxPods == 0 {
+	if r.family != api.FamilyCustom { // whose user data sets it
 		b.maxPods = c.settings(r, order.Node.Kubelet).Pods(h)
 	}
 	return b, nil

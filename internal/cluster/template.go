@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 )
@@ -27,7 +28,7 @@ func newTemplate(pod *corev1.Pod) *Template {
 		Spread:          nonEmpty(pod.Spec.TopologySpreadConstraints),
 		HostPorts:       hostPorts(&pod.Spec),
 		Claims:          claims(pod),
-		Priority:        priority(&pod.Spec),
+		Priority:        ptr.Deref(pod.Spec.Priority, 0),
 		SchedulerName:   cmp.Or(pod.Spec.SchedulerName, corev1.DefaultSchedulerName),
 		DoNotDisrupt:    pod.Annotations[api.AnnotationDoNotEvict] == "true" || pod.Annotations[api.AnnotationDoNotDisrupt] == "true",
 		DoNotDisruptFor: doNotDisruptFor(pod),
@@ -72,13 +73,6 @@ func nodeSelector(spec *corev1.PodSpec) map[string]string {
 		}
 	}
 	return out
-}
-
-func priority(spec *corev1.PodSpec) int32 {
-	if spec.Priority == nil {
-		return 0
-	}
-	return *spec.Priority
 }
 
 // hostPorts lists the node's ports that the pod's long-running containers take.

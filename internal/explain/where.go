@@ -10,48 +10,21 @@ import (
 // maxPlaces is how many lines a text spends on where pods go.
 const maxPlaces = 40
 
-// place is machines or nodes that get the same pods.
-type place struct {
-	names []string
-	text  string
-}
-
 // Where says for each machine, and for each node that gets pods, which these are
 // and why the machine is what it is. Machines that are alike share an item.
 func (r *Report) Where() []Line {
-	var list []place
-	index := map[string]int{}
-	add := func(name, text string) {
-		i, ok := index[text]
-		if !ok {
-			i = len(list)
-			index[text] = i
-			list = append(list, place{text: text})
-		}
-		list[i].names = append(list[i].names, name)
-	}
+	var places reasons
 	for i := range r.Machines {
-		add(r.Machines[i].Name, r.Machines[i].holds())
+		places.add(r.Machines[i].holds(), r.Machines[i].Name)
 	}
 	for _, n := range r.nodesThatGet() {
-		add(n.Name, n.Text)
+		places.add(n.Text, n.Name)
 	}
-	var out []Line
-	for i, p := range list {
-		if i == maxPlaces {
-			return append(out, Line{"…", fmt.Sprintf("and %s more; the JSON form lists all", Plural(len(list)-i, "place"))})
-		}
-		out = append(out, Line{p.name(), p.text})
+	out := items(places.list[:min(len(places.list), maxPlaces)])
+	if more := len(places.list) - maxPlaces; more > 0 {
+		out = append(out, Line{"…", fmt.Sprintf("and %s more; the JSON form lists all", Plural(more, "place"))})
 	}
 	return out
-}
-
-// name of the machines: the first, and how many more.
-func (p *place) name() string {
-	if len(p.names) == 1 {
-		return p.names[0]
-	}
-	return fmt.Sprintf("%s and %d more", p.names[0], len(p.names)-1)
 }
 
 // holds says which pods a machine is for, and why it is of its type.

@@ -8,6 +8,7 @@ import (
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 )
 
 // The names that an installation has unless its settings say otherwise.
@@ -84,10 +85,7 @@ func (s Settings) Defaulted(version string) Settings {
 	s.CPURequest = cmp.Or(s.CPURequest, DefaultCPURequest)
 	s.Memory = cmp.Or(s.Memory, DefaultMemory)
 	s.PriorityClassName = cmp.Or(s.PriorityClassName, DefaultPriorityClassName)
-	if s.Replicas == nil {
-		replicas := int32(DefaultReplicas)
-		s.Replicas = &replicas
-	}
+	s.Replicas = cmp.Or(s.Replicas, ptr.To[int32](DefaultReplicas))
 	s.Options = maps.Clone(s.Options)
 	return s
 }

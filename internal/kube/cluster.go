@@ -5,14 +5,10 @@ package kube
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/version"
-	apiversion "k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -127,41 +123,4 @@ func (c *Cluster) Start(ctx context.Context) error {
 func (c *Cluster) Lead(ctx context.Context, o lease.Options, run func(context.Context)) error {
 	o.Fence = cmp.Or(c.fence, fence.New())
 	return lease.Lead(ctx, c.client, o, run)
-}
-
-// UID returns an id of the cluster that stays the same for as long as the cluster exists: the
-// UID of the namespace kube-system.
-func (c *Cluster) UID(ctx context.Context) (string, error) {
-	var uid string
-	err := retry(ctx, func(ctx context.Context) error {
-		ns, err := c.client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
-		if err != nil {
-			return fmt.Errorf("read namespace %s: %w", metav1.NamespaceSystem, err)
-		}
-		uid = string(ns.UID)
-		return nil
-	})
-	return uid, err
-}
-
-// Version returns the API server's minor version, such as "1.37".
-func (c *Cluster) Version(ctx context.Context) (string, error) {
-	var minor string
-	err := retry(ctx, func(ctx context.Context) error {
-		raw, err := c.client.Discovery().RESTClient().Get().AbsPath("/version").Do(ctx).Raw()
-		if err != nil {
-			return fmt.Errorf("read the API server's version: %w", err)
-		}
-		var info apiversion.Info
-		if err := json.Unmarshal(raw, &info); err != nil {
-			return fmt.Errorf("read the API server's version: %w", err)
-		}
-		v, err := version.ParseGeneric(info.GitVersion)
-		if err != nil {
-			return fmt.Errorf("read the API server's version: %w", err)
-		}
-		minor = fmt.Sprintf("%d.%d", v.Major(), v.Minor())
-		return nil
-	})
-	return minor, err
 }

@@ -12,7 +12,4 @@ type NodeSpec struct {
 	Taints  []corev1.Taint // taints and startup taints
 	Kubelet *api.KubeletConfiguration
 	Profile *api.NodeProfile // nil: the cloud's default
-	// MaxPods is the number of pods of every candidate; 0 means that each instance
-	// type gets the number that its capacity says.
-	MaxPods int64
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -43,7 +44,7 @@ func Profile(p *api.Provisioner, templates []*api.AWSNodeTemplate) finding.List 
 func Overlaps(p *api.Provisioner, all []*api.Provisioner) finding.List {
 	var out finding.List
 	for _, other := range all {
-		if other.Name == p.Name || other.Source == nil && weight(other) != weight(p) || !SamePods(p, other) {
+		if other.Name == p.Name || other.Source == nil && ptr.Deref(other.Spec.Weight, 0) != ptr.Deref(p.Spec.Weight, 0) || !SamePods(p, other) {
 			continue
 		}
 		if other.Source != nil {
@@ -51,7 +52,7 @@ func Overlaps(p *api.Provisioner, all []*api.Provisioner) finding.List {
 				finding.Say("as long as Karpenter serves it, both may buy a node for the same pod. Delete the one or the other, or tell them apart by taints or requirements")))
 			continue
 		}
-		out = append(out, doubtful("spec.weight", finding.Say("provisioner %s of the same weight %d serves the same pods", other.Name, weight(p)),
+		out = append(out, doubtful("spec.weight", finding.Say("provisioner %s of the same weight %d serves the same pods", other.Name, ptr.Deref(p.Spec.Weight, 0)),
 			finding.Say("which of them buys is decided by price alone. Give one a higher weight, or tell them apart by taints or requirements")))
 	}
 	return out
@@ -71,13 +72,6 @@ func SamePods(a, b *api.Provisioner) bool {
 // without leaves out the label that tells Provisioners apart.
 func without(r match.Requirements) match.Requirements {
 	return slices.DeleteFunc(slices.Clone(r), func(q match.Requirement) bool { return q.Key == api.LabelProvisioner })
-}
-
-func weight(p *api.Provisioner) int32 {
-	if p.Spec.Weight == nil {
-		return 0
-	}
-	return *p.Spec.Weight
 }
 
 // sameTaints reports whether the same pods tolerate the taints of both.

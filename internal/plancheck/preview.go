@@ -36,8 +36,6 @@ type Subject struct {
 type Preview struct {
 	Selection
 	Architectures []string // sorted
-	// Cheapest and Dearest are zero where nothing can be bought.
-	Cheapest, Dearest offer.Candidate
 	// FewestPods and MostPods are per node.
 	FewestPods, MostPods int64
 }
@@ -53,7 +51,6 @@ func Look(s Subject) (Preview, finding.List) {
 	if len(out.Types) == 0 {
 		return out, s.nothing(out.Selection, strangers)
 	}
-	out.Cheapest, out.Dearest, _ = out.PriceRange()
 	out.FewestPods, out.MostPods = podsPerNode(out.Types)
 	for _, t := range out.Types {
 		out.Architectures = append(out.Architectures, t.Labels[api.LabelArch]...)
@@ -118,15 +115,8 @@ func (s Subject) hint(r api.Requirement) (hint finding.Message) {
 // values lists the values of a label in the whole market.
 func (s Subject) values(key string) []string {
 	var out []string
-	of := offeringLabels[key]
-	for _, t := range s.Market.Types {
-		if of == nil {
-			out = append(out, t.Labels[key]...)
-			continue
-		}
-		for _, o := range t.Offerings {
-			out = append(out, of(o))
-		}
+	for i := range s.Market.Types {
+		out = append(out, valuesOf(&s.Market.Types[i], key)...)
 	}
 	slices.Sort(out)
 	return slices.Compact(out)

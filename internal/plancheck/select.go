@@ -115,24 +115,6 @@ func (s Selection) Zones() []string { return s.distinct(offeringLabels[api.Label
 // CapacityTypes lists the capacity types of the selection, sorted.
 func (s Selection) CapacityTypes() []string { return s.distinct(offeringLabels[api.LabelCapacityType]) }
 
-// PriceRange returns the cheapest and the dearest offering of the selection; of
-// equal prices the first. It is false for an empty selection.
-func (s Selection) PriceRange() (cheapest, dearest offer.Candidate, ok bool) {
-	for _, t := range s.Types {
-		for _, o := range t.Offerings {
-			c := offer.Candidate{InstanceType: t.Name, Zone: o.Zone, CapacityType: o.CapacityType, Price: o.Price}
-			if !ok || c.Price < cheapest.Price {
-				cheapest = c
-			}
-			if !ok || c.Price > dearest.Price {
-				dearest = c
-			}
-			ok = true
-		}
-	}
-	return cheapest, dearest, ok
-}
-
 // Claims returns what a Provisioner says about its machines, in the order in
 // which it is written, and the defaults for the rest.
 func Claims(p *api.Provisioner) []Claim {

@@ -24,7 +24,7 @@ var (
 )
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"dollars": dollars, "percent": percent, "clock": clock, "stamp": stamp, "plural": explain.Plural,
+	"dollars": dollars, "percent": explain.Percent, "clock": clock, "stamp": stamp, "plural": explain.Plural,
 }).Parse(pageText))
 
 // page is what the template shows.
@@ -84,14 +84,12 @@ func (p page) Bought() []Node {
 func (l Limit) Width() int { return int(math.Round(100 * min(1, l.Share))) }
 
 // CPU and Memory are how much of a node is asked for.
-func (n Node) CPU() string { return percent(n.Share(amount.CPU)) }
+func (n Node) CPU() string { return explain.Percent(n.Share(amount.CPU)) }
 
 // Memory is like CPU.
-func (n Node) Memory() string { return percent(n.Share(amount.Memory)) }
+func (n Node) Memory() string { return explain.Percent(n.Share(amount.Memory)) }
 
 func dollars(v float64) string { return fmt.Sprintf("$%.4f", v) }
-
-func percent(share float64) string { return fmt.Sprintf("%.0f%%", 100*share) }
 
 // stamp is a time for machines.
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -21,7 +21,7 @@ func (s *Status) Text() string {
 		return w.String()
 	}
 	w.line(fmt.Sprintf("%s per hour, %s (%d starting, %d being removed), %s on them, %d waiting; %s of CPU and %s of memory requested",
-		dollars(s.HourlyPrice), explain.Plural(len(s.Nodes), "node"), sum.Starting, sum.Going, explain.Plural(sum.Running, "pod"), sum.Waiting, percent(sum.CPU), percent(sum.Memory)))
+		dollars(s.HourlyPrice), explain.Plural(len(s.Nodes), "node"), sum.Starting, sum.Going, explain.Plural(sum.Running, "pod"), sum.Waiting, explain.Percent(sum.CPU), explain.Percent(sum.Memory)))
 	if sum.Distance != "" {
 		w.line(sum.Distance)
 	}

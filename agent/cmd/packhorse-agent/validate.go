@@ -12,6 +12,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/validate"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/manifest"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
@@ -140,7 +141,7 @@ func (v *validation) print(out io.Writer, verbose bool) error {
 		}
 		text = fmt.Appendf(text, "# %s with its defaults\n%s", d.Object(), defaulted)
 	}
-	text = fmt.Appendf(text, "checked %s: %s, %s\n", count(len(v.checked), "object"), count(len(v.problems), "error"), count(len(v.warnings), "warning"))
+	text = fmt.Appendf(text, "checked %s: %s, %s\n", explain.Plural(len(v.checked), "object"), explain.Plural(len(v.problems), "error"), explain.Plural(len(v.warnings), "warning"))
 	if _, err := out.Write(text); err != nil {
 		return err
 	}
@@ -148,11 +149,4 @@ func (v *validation) print(out io.Writer, verbose bool) error {
 		return errFindings
 	}
 	return nil
-}
-
-func count(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return fmt.Sprintf("%d %s", n, noun)
 }

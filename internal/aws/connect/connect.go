@@ -3,6 +3,7 @@
 package connect
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,10 +69,7 @@ func Load(ctx context.Context, s Settings) (aws.Config, error) {
 func (s Settings) assumeRole(cfg aws.Config) aws.CredentialsProvider {
 	client := sts.NewFromConfig(cfg)
 	return stscreds.NewAssumeRoleProvider(client, s.Role.ARN, func(o *stscreds.AssumeRoleOptions) {
-		o.RoleSessionName = "terraform-provider-packhorse"
-		if s.Role.SessionName != "" {
-			o.RoleSessionName = s.Role.SessionName
-		}
+		o.RoleSessionName = cmp.Or(s.Role.SessionName, "terraform-provider-packhorse")
 		if s.Role.ExternalID != "" {
 			o.ExternalID = aws.String(s.Role.ExternalID)
 		}
@@ -84,19 +82,12 @@ func (s Settings) assumeRole(cfg aws.Config) aws.CredentialsProvider {
 // useSTSEndpoint sets the endpoint at which the credential chain exchanges a web identity
 // token. The SDK does not apply AWS_ENDPOINT_URL there.
 func (s Settings) useSTSEndpoint(o *stscreds.WebIdentityRoleOptions) {
-	for _, url := range []string{s.Endpoints["sts"], os.Getenv("AWS_ENDPOINT_URL_STS"), os.Getenv("AWS_ENDPOINT_URL")} {
-		if url == "" {
-			continue
-		}
-		region := s.Region
-		for _, name := range []string{"AWS_REGION", "AWS_DEFAULT_REGION"} {
-			if region == "" {
-				region = os.Getenv(name)
-			}
-		}
-		o.Client = sts.New(sts.Options{Region: region, BaseEndpoint: aws.String(url), Retryer: newRetryer(), HTTPClient: WithMemoryBodies(nil)})
+	url := cmp.Or(s.Endpoints["sts"], os.Getenv("AWS_ENDPOINT_URL_STS"), os.Getenv("AWS_ENDPOINT_URL"))
+	if url == "" {
 		return
 	}
+	region := cmp.Or(s.Region, os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"))
+	o.Client = sts.New(sts.Options{Region: region, BaseEndpoint: aws.String(url), Retryer: newRetryer(), HTTPClient: WithMemoryBodies(nil)})
 }
 
 func newRetryer() aws.Retryer {

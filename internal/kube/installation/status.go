@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
@@ -93,10 +94,7 @@ func (k *Keeper) holder(ctx context.Context, namespace string, now time.Time) (s
 // waiting says what is missing until all replicas are updated and available and one of them
 // leads. It is empty if nothing is.
 func waiting(d *appsv1.Deployment, leader string) string {
-	wanted := int32(1)
-	if d.Spec.Replicas != nil {
-		wanted = *d.Spec.Replicas
-	}
+	wanted := ptr.Deref(d.Spec.Replicas, 1)
 	s := d.Status
 	switch {
 	case s.ObservedGeneration < d.Generation:

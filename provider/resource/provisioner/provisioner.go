@@ -3,7 +3,6 @@ package provisioner
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/validate"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/terraform"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/customresource"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
@@ -87,9 +87,6 @@ func (k Kind) Computed(spec map[string]any) (map[string]attr.Value, error) {
 // DeleteLimit allows for draining the nodes.
 func (Kind) DeleteLimit() time.Duration { return 20 * time.Minute }
 
-// errNoAgent means that nothing would drain the nodes.
-var errNoAgent = errors.New("no agent is running that could drain them")
-
 // Remove deletes the provisioner, upon which the agent drains its nodes, and waits until both are gone. The agent
 // removes the finalizers.
 func (k Kind) Remove(ctx context.Context, r customresource.Removal) error {
@@ -105,7 +102,7 @@ func (k Kind) Remove(ctx context.Context, r customresource.Removal) error {
 		}
 		if !alive {
 			return fmt.Errorf("it has %d nodes and %w\nNo agent has renewed its Lease in time. Nothing has been deleted: "+
-				"start the agent, or delete the nodes yourself, and destroy again", len(nodes), errNoAgent)
+				"start the agent, or delete the nodes yourself, and destroy again", len(nodes), install.ErrNoAgent)
 		}
 	}
 	// With foreground propagation, the object exists until the garbage collector has deleted the
