@@ -9,7 +9,7 @@
 //     that have them and no NodeClaim, so that this comes second.
 //  3. The node gets the NodeClaim as its owner. It loses the agent's marks, and its pods lose
 //     those by which their owners end them before others.
-//  4. The instance loses the tags of the agent, which then neither finds nor ends it. Up
+//  4. The instance loses the tags of the agent, which then leaves it alone. Up
 //     to here, the agent would take everything over again.
 package handback
 
@@ -59,7 +59,7 @@ type Machines interface {
 	Instances(ctx context.Context) ([]offer.Instance, error)
 	// GiveBack gives an instance the tags by which Karpenter finds it.
 	GiveBack(ctx context.Context, id, nodePool, nodeClass string) error
-	// LetGo takes the tags off an instance by which the agent finds it.
+	// LetGo takes the tags off an instance that make it the agent's.
 	LetGo(ctx context.Context, id string) error
 }
 

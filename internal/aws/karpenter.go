@@ -35,6 +35,8 @@ func (c *Cloud) Karpenters(ctx context.Context) ([]offer.Instance, error) {
 	}
 	for i := range out {
 		out[i].Provisioner = out[i].Tags[tagNodePool]
+		// Karpenter before 1.0 sets the tags of ownership too, but never a launch id.
+		out[i].Owned = out[i].Owned && out[i].LaunchID != ""
 	}
 	return out, nil
 }
@@ -93,11 +95,11 @@ func eachChunk(ids []string, request func(chunk []string) error) ([]string, erro
 }
 
 // GiveBack sets the tags by which Karpenter finds an instance of a NodePool. Releases before
-// 1.0 require karpenter.sh/managed-by, and later ones eks:eks-cluster-name.
+// 1.0 require karpenter.sh/managed-by, which the agent's instances have, and later ones
+// eks:eks-cluster-name.
 func (c *Cloud) GiveBack(ctx context.Context, id, nodePool, nodeClass string) error {
 	tags := tagList(map[string]string{
 		tagNodePool: nodePool, api.AWSDomain + "/ec2nodeclass": nodeClass, "eks:eks-cluster-name": c.options.ClusterName,
-		"karpenter.sh/managed-by": c.options.ClusterName,
 	})
 	if _, err := client.Invoke(ctx, c.writes.CreateTags, &ec2.CreateTagsInput{Resources: []string{id}, Tags: tags}); err != nil {
 		return fmt.Errorf("give %s back to Karpenter: tag it: %w", id, err)
@@ -105,11 +107,11 @@ func (c *Cloud) GiveBack(ctx context.Context, id, nodePool, nodeClass string) er
 	return nil
 }
 
-// LetGo removes the tags by which Instances finds an instance, except that of the cluster,
-// which Karpenter needs too.
+// LetGo removes the tags that make an instance one of the agent's. It keeps those of ownership,
+// which Karpenter needs too: without a launch id, the agent takes the instance for another program's.
 func (c *Cloud) LetGo(ctx context.Context, id string) error {
 	var tags []types.Tag
-	for _, key := range []string{api.TagManagedBy, api.LabelProvisioner, api.TagLaunchID} {
+	for _, key := range []string{api.LabelProvisioner, api.TagLaunchID} {
 		tags = append(tags, types.Tag{Key: &key})
 	}
 	if _, err := client.Invoke(ctx, c.writes.DeleteTags, &ec2.DeleteTagsInput{Resources: []string{id}, Tags: tags}); err != nil {

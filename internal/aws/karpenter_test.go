@@ -24,10 +24,21 @@ func (f *fixture) karpenters(t *testing.T, count int) []string {
 	return ids(bought)
 }
 
-// takeOver takes machines of Karpenter over, as a whole.
-func (f *fixture) takeOver(t *testing.T, count int) {
+// oldKarpenters has machines with the tags that Karpenter before 1.0 gives them.
+func (f *fixture) oldKarpenters(t *testing.T, count int) []string {
 	t.Helper()
 	want := f.karpenters(t, count)
+	_, err := f.admin.CreateTags(t.Context(), &ec2.CreateTagsInput{Resources: want, Tags: tagList(map[string]string{"karpenter.sh/managed-by": "prod"})})
+	must(t, err)
+	for _, id := range want {
+		f.loseTags(t, id, "eks:eks-cluster-name")
+	}
+	return want
+}
+
+// takeOver takes machines of Karpenter over, as a whole.
+func (f *fixture) takeOver(t *testing.T, want []string) {
+	t.Helper()
 	found, err := f.Karpenters(t.Context())
 	must(t, err)
 	if !slices.Equal(ids(found), want) || found[0].Provisioner != "general" || found[0].Owned {
@@ -38,7 +49,7 @@ func (f *fixture) takeOver(t *testing.T, count int) {
 	if !slices.Equal(done, want) {
 		t.Errorf("tagged %v of %v", done, want)
 	}
-	if found, err = f.Karpenters(t.Context()); err != nil || len(found) != count || !found[0].Owned {
+	if found, err = f.Karpenters(t.Context()); err != nil || len(found) != len(want) || !found[0].Owned {
 		t.Errorf("half way, machines of Karpenter: %+v, %v", found, err)
 	}
 	done, err = f.Disown(t.Context(), want)
@@ -51,21 +62,28 @@ func (f *fixture) takeOver(t *testing.T, count int) {
 // A machine of Karpenter is one of the cluster's own once it was taken over, and
 // Karpenter does not find it any more.
 func TestTakeOver(t *testing.T) {
-	f := start(t)
-	f.takeOver(t, 3)
-	if found, err := f.Karpenters(t.Context()); err != nil || len(found) > 0 {
-		t.Errorf("machines of Karpenter: %+v, %v", found, err)
-	}
-	list, err := f.Instances(t.Context())
-	must(t, err)
-	for _, i := range list {
-		if !i.Owned || i.Provisioner != "general" || i.LaunchID != api.LaunchKarpenter || i.Tags["karpenter.k8s.aws/ec2nodeclass"] != "general" {
-			t.Errorf("instance %+v", i)
-		}
-	}
-	gone, err := f.Terminate(t.Context(), ids(list))
-	if err != nil || len(gone) != 3 {
-		t.Errorf("ended %v, %v", gone, err)
+	for name, bought := range map[string]func(*fixture, *testing.T, int) []string{
+		"of a release before 1.0": (*fixture).oldKarpenters,
+		"of a later release":      (*fixture).karpenters,
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := start(t).asAgent(t)
+			f.takeOver(t, bought(f, t, 3))
+			if found, err := f.Karpenters(t.Context()); err != nil || len(found) > 0 {
+				t.Errorf("machines of Karpenter: %+v, %v", found, err)
+			}
+			list, err := f.Instances(t.Context())
+			must(t, err)
+			for _, i := range list {
+				if !i.Owned || i.Provisioner != "general" || i.LaunchID != api.LaunchKarpenter || i.Tags["karpenter.k8s.aws/ec2nodeclass"] != "general" {
+					t.Errorf("instance %+v", i)
+				}
+			}
+			gone, err := f.Terminate(t.Context(), ids(list))
+			if err != nil || len(gone) != 3 {
+				t.Errorf("ended %v, %v", gone, err)
+			}
+		})
 	}
 }
 
@@ -92,7 +110,7 @@ func TestOnlyMachinesOfKarpenterAreTakenOver(t *testing.T) {
 	}
 }
 
-// The way back: Karpenter finds the machine, and the agent does not any more.
+// The way back: every release of Karpenter finds the machine, and it is none of the agent's any more.
 func TestGiveBack(t *testing.T) {
 	f := start(t)
 	i := f.launch(t, order("launch-1", 1, onDemand("m5.large", "a"))).Instances[0]
@@ -100,12 +118,24 @@ func TestGiveBack(t *testing.T) {
 		must(t, f.GiveBack(t.Context(), i.ID, "general", "default"))
 		must(t, f.LetGo(t.Context(), i.ID))
 	}
-	if list, err := f.Instances(t.Context()); err != nil || len(list) > 0 {
-		t.Errorf("the agent still lists %v, %v", ids(list), err)
+	for _, i := range must2(f.Instances(t.Context()))(t) {
+		if i.LaunchID != "" || i.Provisioner != "" { // the agent leaves one without a launch id alone
+			t.Errorf("the agent still lists %+v", i)
+		}
 	}
 	found, err := f.Karpenters(t.Context())
 	must(t, err)
-	if len(found) != 1 || found[0].Provisioner != "general" || found[0].Owned || found[0].Tags["karpenter.k8s.aws/ec2nodeclass"] != "default" || found[0].Tags["eks:eks-cluster-name"] != "prod" {
-		t.Errorf("Karpenter finds %+v", found)
+	if len(found) != 1 || found[0].Provisioner != "general" || found[0].Owned {
+		t.Fatalf("Karpenter finds %+v", found)
 	}
+	for key, want := range map[string]string{
+		"karpenter.k8s.aws/ec2nodeclass": "default", "kubernetes.io/cluster/prod": "owned",
+		"karpenter.sh/managed-by": "prod", // before 1.0
+		"eks:eks-cluster-name":    "prod",
+	} {
+		if got := found[0].Tags[key]; got != want {
+			t.Errorf("tag %s = %q, want %q", key, got, want)
+		}
+	}
+	f.takeOver(t, ids(found))
 }

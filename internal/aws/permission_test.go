@@ -85,7 +85,7 @@ func TestTheAgentsPoliciesSufficeAndAreNeeded(t *testing.T) {
 	if d := f.launch(t, reserving); len(d.Instances) != 1 || len(reserved(f.market(t, reserving.Node.Profile))) != 1 {
 		t.Fatalf("reserved: delivery = %+v", d)
 	}
-	f.takeOver(t, 1)
+	f.takeOver(t, f.karpenters(t, 1))
 	if m := f.market(t, classOf(func(c *api.ClassTerms) { c.Role = "packhorse-node" })); m.Blocked != "" {
 		t.Errorf("the role of a class: %s", m.Blocked)
 	}

@@ -201,7 +201,7 @@ func (s *scene) checkKarpenters() {
 	for _, i := range live {
 		tags := i.Tags
 		if tags[api.LabelNodePool] != "general" || tags["karpenter.k8s.aws/ec2nodeclass"] != "general" || tags["eks:eks-cluster-name"] != s.Sandbox.ClusterName ||
-			tags[api.TagClusterPrefix+s.Sandbox.ClusterName] != "owned" || tags[api.TagManagedBy] != "" {
+			tags[api.TagClusterPrefix+s.Sandbox.ClusterName] != "owned" || tags[api.TagManagedBy] != s.Sandbox.ClusterName || tags[api.TagLaunchID] != "" {
 			s.t.Errorf("instance %s has the tags %v", i.ID, tags)
 		}
 		if !claimed[i.ID] {

@@ -24,7 +24,8 @@ type Claimed struct {
 	Pool string
 	// Young: its kubelet has not registered yet, as Karpenter has gone just before. It
 	// registers with the taint that only Karpenter takes off.
-	Young bool
+	Young  bool
+	Tagged bool // with the tags by which the agent lists instances, as by releases before 1.0
 }
 
 // LaunchByKarpenter makes a machine with its node and its NodeClaim, as Karpenter leaves
@@ -38,7 +39,7 @@ func (w Users) LaunchByKarpenter(c Claimed) string {
 		taints := []corev1.Taint{{Key: api.TaintUnregistered, Effect: corev1.TaintEffectNoExecute}}
 		i := w.start(offer.Order{Count: 1, Node: offer.NodeSpec{Labels: labels, Taints: taints}}, c.Candidate)
 		m := w.machines[i.ID]
-		m.untagged, m.Tags = true, map[string]string{api.LabelNodePool: c.Pool}
+		m.untagged, m.Tags = !c.Tagged, map[string]string{api.LabelNodePool: c.Pool}
 		claim := cluster.NodeClaim{Name: c.Pool + "-" + m.ID, UID: string(w.uid()), Pool: c.Pool, ProviderID: m.ProviderID}
 		name = m.node
 		if !c.Young {
@@ -135,7 +136,7 @@ func (c *Cloud) Karpenters(ctx context.Context) (out []offer.Instance, err error
 				continue
 			}
 			i := m.Instance
-			i.Provisioner, i.Owned = m.Tags[api.LabelNodePool], !m.untagged
+			i.Provisioner, i.Owned = m.Tags[api.LabelNodePool], !m.untagged && m.LaunchID != ""
 			out = append(out, i)
 		}
 		return nil
@@ -199,20 +200,19 @@ func (c *Cluster) MakeNodeClaim(ctx context.Context, object, status map[string]a
 func (c *Cloud) GiveBack(ctx context.Context, id, nodePool, _ string) error {
 	return c.do(ctx, "GiveBack", func(w *world) error {
 		m := w.machines[id]
-		m.Tags = maps.Clone(m.Tags)
-		if m.Tags == nil {
-			m.Tags = map[string]string{}
-		}
-		m.Tags[api.LabelNodePool] = nodePool
+		tags := map[string]string{}
+		maps.Copy(tags, m.Tags)
+		tags[api.LabelNodePool] = nodePool
+		m.Tags = tags
 		return nil
 	})
 }
 
-// LetGo takes the tags of the cluster off a machine.
+// LetGo takes the tags of the agent off a machine. It keeps those by which it is listed.
 func (c *Cloud) LetGo(ctx context.Context, id string) error {
 	return c.do(ctx, "LetGo", func(w *world) error {
 		m := w.machines[id]
-		m.untagged, m.Provisioner, m.LaunchID = true, "", ""
+		m.Provisioner, m.LaunchID = "", ""
 		return nil
 	})
 }
