@@ -46,7 +46,8 @@ func exportConditions(m *metrics.Metrics, v *view.View) {
 	ownerless := 0
 	for i := range v.Snapshot.Nodes {
 		n := &v.Snapshot.Nodes[i]
-		if ours := n.Provisioner != "" || n.HeldBy(api.Finalizer); ours && v.ByName[n.Provisioner] == nil && !n.Deleting {
+		// Karpenter has the same finalizer, and its nodes the label of their NodePool alone.
+		if ours := n.Provisioner != "" || n.HeldBy(api.Finalizer) && n.Labels[api.LabelNodePool] == ""; ours && v.ByName[n.Provisioner] == nil && !n.Deleting {
 			ownerless++
 		}
 	}

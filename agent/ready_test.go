@@ -158,7 +158,8 @@ func TestLimitOnNodesIsReached(t *testing.T) {
 	}
 }
 
-// Instances and nodes that nothing looks after are counted until somebody does.
+// Instances and nodes that nothing looks after are counted until somebody does. Those that
+// Karpenter looks after are not.
 func TestOwnerlessIsCounted(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {
 		r.Apply(testProvisioner("default"))
@@ -174,14 +175,15 @@ func TestOwnerlessIsCounted(t *testing.T) {
 		}
 		r.AddNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "left", Labels: map[string]string{api.LabelProvisioner: "gone"}}})
 		r.AddNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "foreign"}})
+		r.LaunchByKarpenter(sim.Claimed{Pool: "general", Tagged: true, Candidate: karpenterBuys})
 		r.until("the node is counted", counted("node", 1))
 		r.Apply(testProvisioner("gone"))
 		r.until("it has an owner", counted("node", 0))
 
 		stuck.Store(true)
 		r.NeverBoots(func(offer.Instance) bool { return true })
-		r.Deploy(sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("700m", "1Gi")})
-		r.until("something is bought", func() bool { return len(r.Machines()) > 0 })
+		r.Deploy(sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("6", "1Gi")})
+		r.until("something is bought", func() bool { return len(r.Machines()) > 1 })
 		time.Sleep(14 * time.Minute)
 		if !counted("instance", 0)() {
 			t.Error("a machine that may come up is counted")

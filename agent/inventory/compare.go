@@ -205,8 +205,8 @@ func (c *Inventory) podsOn(ctx context.Context, node string) ([]cluster.Pod, err
 func (c *Inventory) countOwnerless(v *view.View, nodes map[string][]*cluster.Node, instances []offer.Instance) int {
 	count := 0
 	for _, i := range instances {
-		if !i.Runs() || c.wasGivenBack(i.ID) || c.Launching(i.LaunchID) {
-			continue
+		if !i.Runs() || c.wasGivenBack(i.ID) || c.Launching(i.LaunchID) || i.Tags[api.LabelNodePool] != "" {
+			continue // Karpenter manages those with a NodePool
 		}
 		own, others := c.nodesOf(v, nodes, i)
 		has := slices.Concat(own, others)
