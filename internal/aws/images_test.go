@@ -61,6 +61,50 @@ func TestOwnImages(t *testing.T) {
 	}
 }
 
+// A deprecated image can still be selected, but one that is not deprecated is preferred.
+func TestDeprecatedImages(t *testing.T) {
+	f := start(t)
+	selected := func(selector map[string]string) (names []string) {
+		f.forgetLookups()
+		m := f.market(t, &api.NodeProfile{AMIFamily: new(api.FamilyBottlerocket), AMISelector: selector})
+		if m.Blocked != "" {
+			t.Errorf("%v: %s", selector, m.Blocked)
+			return nil
+		}
+		for _, a := range m.Status.AMIs {
+			names = append(names, a.ID)
+		}
+		return names
+	}
+	byName := map[string]string{api.SelectorAMIName: "bottlerocket-aws-k8s-1.33-x86_64-*"}
+	found := selected(byName)
+	if len(found) != 2 {
+		t.Fatalf("images = %v, want the newest and the one before", found)
+	}
+	newest, older := found[0], found[1]
+	tests := []struct {
+		what       string
+		deprecated string
+		want       []string // of the selector by name
+	}{
+		{"the newest will be deprecated tomorrow", "", []string{newest, older}},
+		{"the newest is deprecated", newest, []string{older, newest}},
+		{"both are deprecated", older, []string{newest, older}},
+	}
+	f.account.DeprecateImage(newest, f.clock.Now().Add(24*time.Hour))
+	for _, tt := range tests {
+		if tt.deprecated != "" {
+			f.account.DeprecateImage(tt.deprecated, f.clock.Now())
+		}
+		if got := selected(byName); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: images = %v, want %v", tt.what, got, tt.want)
+		}
+		if got := selected(map[string]string{api.SelectorIDs: newest}); !slices.Equal(got, []string{newest}) {
+			t.Errorf("%s: by its id, images = %v", tt.what, got)
+		}
+	}
+}
+
 // New images are found within minutes of their publication.
 func TestPublishedImagesAreTaken(t *testing.T) {
 	f := start(t)

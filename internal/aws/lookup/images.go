@@ -30,12 +30,14 @@ type Images struct {
 	ec2  *client.EC2
 	ssm  ssmGetParameters
 	memo *client.Memo[[]Image]
+	now  func() time.Time
 }
 
 // Image is an AMI.
 type Image struct {
 	ID, Name     string
 	created      string            // RFC 3339 in UTC, so that the order of the text is that of time
+	deprecation  time.Time         // zero: none
 	Requirements []api.Requirement // on the labels of the machines that it is for
 }
 
@@ -45,11 +47,11 @@ type ssmGetParameters func(context.Context, *ssm.GetParametersInput, ...func(*ss
 
 // NewImages returns a finder of images that asks EC2 and SSM.
 func NewImages(reads *client.EC2, parameters ssmGetParameters, now func() time.Time) *Images {
-	return &Images{ec2: reads, ssm: parameters, memo: client.NewMemo[[]Image](now, imagesDue, imagesOutdated)}
+	return &Images{ec2: reads, ssm: parameters, memo: client.NewMemo[[]Image](now, imagesDue, imagesOutdated), now: now}
 }
 
 // Find returns the images of a profile, the preferred ones first: a machine gets the first
-// image that is for it, see ImageFor. Without a selector, these are the images that AWS or
+// image that is for it, see ImageFor. Deprecated images come after all others. Without a selector, these are the images that AWS or
 // Canonical publish for the AMI family and the Kubernetes version.
 func (i *Images) Find(ctx context.Context, profile *api.NodeProfile, family, version string) ([]Image, error) {
 	selectors := profile.ImageSelectors()
@@ -63,10 +65,19 @@ func (i *Images) Find(ctx context.Context, profile *api.NodeProfile, family, ver
 	if err != nil {
 		return nil, err
 	}
+	now := i.now()
 	slices.SortFunc(out, func(a, b Image) int {
-		return cmp.Or(cmp.Compare(b.created, a.created), cmp.Compare(a.ID, b.ID)) // newest first
+		return cmp.Or(cmp.Compare(a.deprecated(now), b.deprecated(now)), cmp.Compare(b.created, a.created), cmp.Compare(a.ID, b.ID)) // newest first
 	})
 	return slices.CompactFunc(out, func(a, b Image) bool { return a.ID == b.ID }), nil
+}
+
+// deprecated is 1 if the image should not be used any more, otherwise 0. It still can be.
+func (im *Image) deprecated(now time.Time) int {
+	if im.deprecation.IsZero() || now.Before(im.deprecation) {
+		return 0
+	}
+	return 1
 }
 
 // selected finds images by a selector. If that names neither ids nor owners, the images must
@@ -100,7 +111,9 @@ func (i *Images) selected(ctx context.Context, selector map[string]string) ([]Im
 	return out, nil
 }
 
+// describe also returns deprecated images, which EC2 leaves out by default if they belong to others.
 func (i *Images) describe(ctx context.Context, in *ec2.DescribeImagesInput) ([]types.Image, error) {
+	in.IncludeDeprecated = awssdk.Bool(true)
 	var out []types.Image
 	err := client.EachPage(ctx, ec2.NewDescribeImagesPaginator(i.ec2, in), func(page *ec2.DescribeImagesOutput) {
 		out = append(out, page.Images...)
@@ -109,10 +122,12 @@ func (i *Images) describe(ctx context.Context, in *ec2.DescribeImagesInput) ([]t
 }
 
 func imageOf(im types.Image, requirements []api.Requirement) Image {
+	deprecation, _ := time.Parse(time.RFC3339, awssdk.ToString(im.DeprecationTime)) // zero where there is none
 	return Image{
 		ID:           awssdk.ToString(im.ImageId),
 		Name:         awssdk.ToString(im.Name),
 		created:      awssdk.ToString(im.CreationDate),
+		deprecation:  deprecation,
 		Requirements: requirements,
 	}
 }

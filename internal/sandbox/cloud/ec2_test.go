@@ -150,3 +150,34 @@ func TestDescribeImages(t *testing.T) {
 	_, err := f.ec2.DescribeImages(t.Context(), &ec2.DescribeImagesInput{ImageIds: []string{"ami-00000000"}})
 	wantCode(t, err, "InvalidAMIID.NotFound")
 }
+
+// An answer has a deprecated image of others only if the request names it or asks for all that
+// are deprecated.
+func TestDescribeDeprecatedImages(t *testing.T) {
+	f := start(t)
+	public, own := f.imageFor(t, "arm64"), f.cloud.AddImage("mine", "arm64", nil)
+	for _, id := range []string{public, own} {
+		f.cloud.DeprecateImage(id, f.clock.Now())
+	}
+	tests := map[string]struct {
+		in   *ec2.DescribeImagesInput
+		want int
+	}{
+		"a public image, by a filter":  {&ec2.DescribeImagesInput{Filters: []types.Filter{filter("image-id", public)}}, 0},
+		"a public image, by its id":    {&ec2.DescribeImagesInput{ImageIds: []string{public}}, 1},
+		"a public image, with all":     {&ec2.DescribeImagesInput{Filters: []types.Filter{filter("image-id", public)}, IncludeDeprecated: aws.Bool(true)}, 1},
+		"an image of the own account":  {&ec2.DescribeImagesInput{Owners: []string{"self"}}, 1},
+		"public ones that are current": {&ec2.DescribeImagesInput{Owners: []string{"amazon"}, Filters: []types.Filter{filter("name", "bottlerocket-aws-k8s-1.33-x86_64-*")}}, 2},
+	}
+	for name, tt := range tests {
+		found := must2(f.ec2.DescribeImages(t.Context(), tt.in))(t).Images
+		if len(found) != tt.want {
+			t.Errorf("%s: got %d images, want %d", name, len(found), tt.want)
+		}
+		for _, im := range found {
+			if im.DeprecationTime == nil {
+				t.Errorf("%s: %s has no deprecation time", name, *im.ImageId)
+			}
+		}
+	}
+}

@@ -24,7 +24,8 @@ func (i *Images) describeImages(_ *account.Caller, in *ec2.DescribeImagesInput) 
 	}
 	var candidates []*Image
 	for _, im := range i.all {
-		if (len(in.ImageIds) == 0 || slices.Contains(in.ImageIds, im.ID)) && i.ownedByAny(im, in.Owners) {
+		asked := slices.Contains(in.ImageIds, im.ID)
+		if (len(in.ImageIds) == 0 || asked) && i.ownedByAny(im, in.Owners) && (asked || account.Deref(in.IncludeDeprecated) || i.listed(im)) {
 			candidates = append(candidates, im)
 		}
 	}
@@ -38,10 +39,24 @@ func (i *Images) describeImages(_ *account.Caller, in *ec2.DescribeImagesInput) 
 	}
 	out := &ec2.DescribeImagesOutput{NextToken: next, Images: []types.Image{}}
 	for _, im := range part {
-		out.Images = append(out.Images, describedImage(im))
+		described := describedImage(im)
+		if at := i.deprecation(im); !at.IsZero() {
+			described.DeprecationTime = aws.String(at.UTC().Format(imageTime))
+		}
+		out.Images = append(out.Images, described)
 	}
 	return out, nil
 }
+
+// listed reports whether an answer has an image for which nobody asks by its id: others than
+// its owner have to ask for a deprecated one.
+func (i *Images) listed(im *Image) bool {
+	at := i.deprecation(im)
+	return im.owner == i.AccountID || at.IsZero() || i.Now().Before(at)
+}
+
+// imageTime is the format of the times of images.
+const imageTime = "2006-01-02T15:04:05.000Z"
 
 // ownedByAny understands account ids, aliases and "self".
 func (i *Images) ownedByAny(im *Image, owners []string) bool {
@@ -75,7 +90,7 @@ func imageAttributes(im *Image) resource.Attributes {
 func describedImage(im *Image) types.Image {
 	described := types.Image{
 		ImageId: &im.ID, Name: &im.name, Description: &im.description, OwnerId: &im.owner, ImageOwnerAlias: account.NilIfEmpty(im.ownerAlias),
-		Architecture: types.ArchitectureValues(im.Arch), CreationDate: aws.String(im.created.Format("2006-01-02T15:04:05.000Z")),
+		Architecture: types.ArchitectureValues(im.Arch), CreationDate: aws.String(im.created.UTC().Format(imageTime)),
 		State: types.ImageStateAvailable, Public: aws.Bool(true), ImageType: types.ImageTypeValuesMachine,
 		RootDeviceName: &im.RootDevice, RootDeviceType: types.DeviceTypeEbs, VirtualizationType: types.VirtualizationTypeHvm,
 		EnaSupport: aws.Bool(true), Hypervisor: types.HypervisorTypeXen, PlatformDetails: aws.String("Linux/UNIX"), Tags: resource.Tags(im.tags),

@@ -17,10 +17,12 @@ type Images struct {
 	all       []*Image
 	published time.Time // by when the newest public images were there
 	own       []*Image  // of the account
+
+	deprecated map[string]time.Time // by id: what DeprecateImage has set
 }
 
 // New returns no images until Publish.
-func New(a *account.Account) *Images { return &Images{Account: a} }
+func New(a *account.Account) *Images { return &Images{Account: a, deprecated: map[string]time.Time{}} }
 
 // Publish puts the public images for the cluster's version as of now, and the account's own,
 // in the place of what was there.
@@ -57,6 +59,22 @@ func (i *Images) AddImage(name, arch string, tags map[string]string) (id string)
 	i.own = append(i.own, im)
 	i.list()
 	return im.ID
+}
+
+// DeprecateImage sets the time from which an image is deprecated.
+func (i *Images) DeprecateImage(id string, from time.Time) {
+	i.Mu.Lock()
+	defer i.Mu.Unlock()
+	i.deprecated[id] = from
+}
+
+// deprecation returns the time from which an image is deprecated. For a public image that is two years
+// after its creation unless its owner says otherwise. It is zero if there is none.
+func (i *Images) deprecation(im *Image) time.Time {
+	if at, ok := i.deprecated[im.ID]; ok || im.owner == i.AccountID {
+		return at
+	}
+	return im.created.AddDate(2, 0, 0)
 }
 
 // ByID returns nil if there is no such image.
