@@ -181,7 +181,11 @@ func (c *Cloud) forgetLookups() {
 func (l *launch) refuse(candidates []offer.Candidate, reason offer.RefusalReason, message string) {
 	for _, c := range candidates {
 		l.refusals = append(l.refusals, offer.Refusal{Candidate: c, Reason: reason, Message: message})
-		l.cloud.shortages.add(c, reason)
+		var vcpus int64
+		if h, ok := l.catalogue.Find(c.InstanceType); ok {
+			vcpus = h.VCPUs
+		}
+		l.cloud.shortages.add(c, reason, vcpus)
 	}
 }
 

@@ -152,7 +152,7 @@ func TestInsufficientCapacityLeadsToAnotherOfferingAtOnce(t *testing.T) {
 			if len(d.Refusals) != 1 || d.Refusals[0].Candidate != tt.candidates[0] || d.Refusals[0].Reason != offer.RefusedCapacity {
 				t.Errorf("refusals = %+v", d.Refusals)
 			}
-			if f.Cloud.shortages.reason(offer.Candidate{InstanceType: "m5.large", Zone: testRegion + "a", CapacityType: tt.candidates[0].CapacityType}) == "" {
+			if f.Cloud.shortages.reason(offer.Candidate{InstanceType: "m5.large", Zone: testRegion + "a", CapacityType: tt.candidates[0].CapacityType}, 2) == "" {
 				t.Error("the refused offering is not held back")
 			}
 		})
@@ -378,7 +378,7 @@ func TestTemplateDeletedBehindOurBack(t *testing.T) {
 	if got := len(f.templates(t)); got != 1 {
 		t.Errorf("launch templates = %d, want it back", got)
 	}
-	if got := f.Cloud.shortages.reason(onDemand("m5.large", "a")); got != "" {
+	if got := f.Cloud.shortages.reason(onDemand("m5.large", "a"), 2); got != "" {
 		t.Errorf("the offering is held back for it: %s", got)
 	}
 }
@@ -417,6 +417,24 @@ func TestErrorsAreSorted(t *testing.T) {
 			if o.Unavailable != "" {
 				t.Errorf("GPUs have a quota of their own, but %s is held back: %s", o.CapacityType, o.Unavailable)
 			}
+		}
+	})
+	t.Run("a quota that is too small for some", func(t *testing.T) {
+		f := start(t)
+		f.account.SetQuota(api.CapacityOnDemand, 12)
+		d := f.launch(t, order("launch-1", 2, onDemand("m5.2xlarge", "a"))) // 8 vCPUs each
+		if len(d.Instances) != 1 || d.Refusals[0].Reason != offer.RefusedQuota {
+			t.Fatalf("delivery = %+v", d)
+		}
+		m := f.market(t, nil)
+		for name, want := range map[string]bool{"m5.xlarge": false, "m5.2xlarge": true, "r5.4xlarge": true} {
+			it := find(t, m, name)
+			if o := it.OfferingIn(testRegion+"b", api.CapacityOnDemand); (o.Unavailable != "") != want {
+				t.Errorf("%s: unavailable = %q", name, o.Unavailable)
+			}
+		}
+		if d := f.launch(t, order("launch-2", 1, onDemand("m5.xlarge", "a"))); len(d.Instances) != 1 {
+			t.Errorf("what is left of the quota is not used: %+v", d)
 		}
 	})
 	t.Run("no free address", func(t *testing.T) {
@@ -472,7 +490,7 @@ func TestErrorsAreSorted(t *testing.T) {
 		if d, err := f.Launch(t.Context(), o); err == nil || !strings.Contains(err.Error(), "Invalid IAM Instance Profile name") || len(d.Refusals) > 0 {
 			t.Errorf("delivery = %+v, %v", d, err)
 		}
-		if why := f.Cloud.shortages.reason(onDemand("m5.large", "a")); why != "" {
+		if why := f.Cloud.shortages.reason(onDemand("m5.large", "a"), 2); why != "" {
 			t.Errorf("the offering is held back: %s", why)
 		}
 	})

@@ -77,11 +77,11 @@ func namedTypes(p *api.Provisioner) []string {
 func (c *Cloud) types(catalogue *offer.Catalogue, r *resolved, kubelet *api.KubeletConfiguration) []offer.InstanceType {
 	settings := c.settings(r, kubelet)
 	room := lookup.Roomiest(r.subnets)
-	settings.Unavailable = func(instanceType, zone, capacityType string) string {
+	settings.Unavailable = func(h *offer.Hardware, zone, capacityType string) string {
 		if _, ok := room[zone]; !ok {
 			return "no free address in a subnet of " + zone
 		}
-		return c.shortages.reason(offer.Candidate{InstanceType: instanceType, Zone: zone, CapacityType: capacityType})
+		return c.shortages.reason(offer.Candidate{InstanceType: h.Name, Zone: zone, CapacityType: capacityType}, h.VCPUs)
 	}
 	types := catalogue.Types(settings)
 	c.addReserved(types, r, room)

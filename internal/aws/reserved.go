@@ -6,6 +6,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/lookup"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
@@ -35,7 +36,8 @@ func (c *Cloud) addReserved(all []offer.InstanceType, r *resolved, room map[stri
 		case of.Left == 0:
 			o.Unavailable = "capacity reservation " + of.ID + " is full"
 		default:
-			o.Unavailable = c.shortages.reason(offer.Candidate{InstanceType: t.Name, Zone: of.Zone, CapacityType: api.CapacityReserved, Reservation: of.ID})
+			candidate := offer.Candidate{InstanceType: t.Name, Zone: of.Zone, CapacityType: api.CapacityReserved, Reservation: of.ID}
+			o.Unavailable = c.shortages.reason(candidate, t.Capacity[amount.CPU]/1000)
 		}
 		t.Offerings = append(t.Offerings, o)
 		t.Sort()

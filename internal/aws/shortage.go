@@ -31,21 +31,23 @@ type shortages struct {
 type shortage struct {
 	reason string
 	until  time.Time
+	vcpus  int64 // it concerns machines with at least as many
 }
 
 func newShortages(now func() time.Time) *shortages {
 	return &shortages{now: now, pools: map[pool]shortage{}}
 }
 
-// add remembers a refusal. If a quota is used up, all offerings that count towards it become
-// unavailable, in all zones.
-func (s *shortages) add(c offer.Candidate, reason offer.RefusalReason) {
-	p := poolOf(c)
+// add remembers a refusal of a machine with as many vCPUs. If a quota is too small for it, all
+// offerings that count towards that quota and have at least as many vCPUs become unavailable, in all
+// zones: smaller machines may still fit.
+func (s *shortages) add(c offer.Candidate, reason offer.RefusalReason, vcpus int64) {
+	p, least := poolOf(c), int64(0)
 	text, hold := "insufficient capacity", shortFor
 	switch reason {
 	case offer.RefusedQuota:
 		p = quotaPool(c.InstanceType, c.CapacityType)
-		text = "the account's quota is used up"
+		text, least = fmt.Sprintf("the account's quota has no room for %d vCPUs", vcpus), vcpus
 	case offer.RefusedUnsupported:
 		text, hold = "not supported in this zone", unsupportedFor
 	case offer.RefusedUnauthorized:
@@ -55,10 +57,14 @@ func (s *shortages) add(c offer.Candidate, reason offer.RefusalReason) {
 	case offer.RefusedAddresses:
 		return // the subnet is full; the offering is not short
 	}
-	until := s.now().Add(hold)
+	now := s.now()
+	until := now.Add(hold)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.pools[p] = shortage{reason: fmt.Sprintf("%s until %s", text, until.UTC().Format(time.TimeOnly)), until: until}
+	if known, ok := s.pools[p]; ok && now.Before(known.until) && known.vcpus < least {
+		return // smaller machines were refused too
+	}
+	s.pools[p] = shortage{reason: fmt.Sprintf("%s until %s", text, until.UTC().Format(time.TimeOnly)), until: until, vcpus: least}
 	s.version++
 }
 
@@ -84,8 +90,8 @@ func poolOf(c offer.Candidate) pool {
 	return pool{c.InstanceType, c.Zone, c.CapacityType, c.Reservation}
 }
 
-// reason says why an offering is unavailable. It is empty if it is available.
-func (s *shortages) reason(c offer.Candidate) string {
+// reason says why an offering with as many vCPUs is unavailable. It is empty if it is available.
+func (s *shortages) reason(c offer.Candidate, vcpus int64) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.pools) == 0 {
@@ -93,7 +99,7 @@ func (s *shortages) reason(c offer.Candidate) string {
 	}
 	now := s.now()
 	for _, p := range []pool{poolOf(c), quotaPool(c.InstanceType, c.CapacityType)} {
-		if short, ok := s.pools[p]; ok && now.Before(short.until) {
+		if short, ok := s.pools[p]; ok && now.Before(short.until) && vcpus >= short.vcpus {
 			return short.reason
 		}
 	}

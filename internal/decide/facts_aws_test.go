@@ -15,8 +15,8 @@ import (
 func ec2(settings offer.Settings, soldOut func(instanceType, zone, capacityType string) bool) func() []offer.InstanceType {
 	return func() []offer.InstanceType {
 		settings.Region = "eu-west-1"
-		settings.Unavailable = func(instanceType, zone, capacityType string) string {
-			if soldOut != nil && soldOut(instanceType, zone, capacityType) {
+		settings.Unavailable = func(h *offer.Hardware, zone, capacityType string) string {
+			if soldOut != nil && soldOut(h.Name, zone, capacityType) {
 				return "insufficient capacity"
 			}
 			return ""

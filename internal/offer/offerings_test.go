@@ -103,8 +103,8 @@ func TestOperatingSystems(t *testing.T) {
 func TestOfferingsOfSomeZones(t *testing.T) {
 	it := find(t, Settings{
 		Zones: []string{"us-east-1f", "us-east-1a", "us-east-1z"},
-		Unavailable: func(instanceType, zone, capacityType string) string {
-			if instanceType == "t3.large" && zone == "us-east-1f" && capacityType == api.CapacitySpot {
+		Unavailable: func(h *Hardware, zone, capacityType string) string {
+			if h.Name == "t3.large" && zone == "us-east-1f" && capacityType == api.CapacitySpot {
 				return "insufficient capacity"
 			}
 			return ""

@@ -38,7 +38,7 @@ type Settings struct {
 
 	// Unavailable returns why an offering cannot be bought now, or an empty
 	// string; nil means that all can.
-	Unavailable func(instanceType, zone, capacityType string) string
+	Unavailable func(h *Hardware, zone, capacityType string) string
 }
 
 // DefaultMemoryOverheadPercent is what a virtual machine usually lacks of its
@@ -132,7 +132,7 @@ func (s *Settings) offerings(h *Hardware, region *Region, sale Sale, licence Pri
 		}
 		o := Offering{Zone: zone, ZoneID: region.ZoneIDs[zone], CapacityType: capacityType, Price: price + licence}
 		if s.Unavailable != nil {
-			o.Unavailable = s.Unavailable(h.Name, zone, capacityType)
+			o.Unavailable = s.Unavailable(h, zone, capacityType)
 		}
 		out = append(out, o)
 	}
