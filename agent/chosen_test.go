@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/drain"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
@@ -50,6 +52,38 @@ func TestChosenNodeWaitsForBudget(t *testing.T) {
 		r.Protect(sim.Budget{Name: "web", Selector: map[string]string{"app": "web"}, MinAvailable: 1})
 		r.until("the node is gone", r.gone(old))
 		r.until("the workload runs", r.allRun("web", 2))
+	})
+}
+
+// The replacements of nodes that go do not let more nodes go, neither while they are starting nor while the old
+// nodes are drained.
+func TestBudgetDuringReplacement(t *testing.T) {
+	inBubble(t, sim.Options{BootTime: 5 * time.Minute, StopTime: 20 * time.Second}, func(r *rig) {
+		r.served(testProvisioner("default", expireAfter(1200), func(s *api.ProvisionerSpec) {
+			s.InstanceTypes = []string{"c5.large"}
+			s.Disruption = &api.Disruption{Budgets: []api.Budget{{Nodes: "50%"}}}
+		}), sim.Workload{Name: "web", Replicas: 20, Spec: sim.Requests("800m", "1Gi")})
+		old := r.ours()
+		if len(old) != 10 {
+			t.Fatalf("%d nodes, want 10", len(old))
+		}
+		r.Protect(sim.Budget{Name: "slow", Selector: map[string]string{"app": "web"}, MinAvailable: 19}) // drains take a while
+		most := 0
+		r.until("all nodes are replaced", func() bool {
+			leaving, there := 0, false
+			for _, n := range r.ours() {
+				there = there || slices.ContainsFunc(old, func(o *corev1.Node) bool { return o.Name == n.Name })
+				tainted := slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&drain.Taint) })
+				if tainted && r.count("web", func(p *corev1.Pod) bool { return isRunning(p) && p.Spec.NodeName == n.Name }) > 0 {
+					leaving++
+				}
+			}
+			most = max(most, leaving)
+			return !there
+		})
+		if most != 5 {
+			t.Errorf("%d nodes were leaving at the same time, want half of 10", most)
+		}
 	})
 }
 

@@ -2,11 +2,9 @@ package decide
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/retire"
 )
 
@@ -81,7 +79,7 @@ func (t *turn) stays(n *retire.Node, to *destinations) string {
 			return why
 		}
 	}
-	for _, name := range awaited(n.Node) {
+	for _, name := range retire.Replacements(n.Node) {
 		if r := t.node(name); r == nil || r.Deleting {
 			return fmt.Sprintf("its replacement %s is gone", name)
 		}
@@ -115,7 +113,7 @@ func (t *turn) calledOff(n *retire.Node, to *destinations) string {
 
 // waits returns what a marked node waits for.
 func (t *turn) waits(n *retire.Node, to *destinations) string {
-	for _, name := range awaited(n.Node) {
+	for _, name := range retire.Replacements(n.Node) {
 		if r := t.node(name); !r.Initialized {
 			return fmt.Sprintf("its replacement %s is not up yet", name)
 		}
@@ -127,15 +125,4 @@ func (t *turn) waits(n *retire.Node, to *destinations) string {
 		return fmt.Sprintf("node %s, which will take some of its pods, is not up yet", to.starting[0])
 	}
 	return t.caseOf(retire.DueNode{Node: n}).Delayed()
-}
-
-// awaited names the nodes that must be up before a marked node is drained.
-func awaited(n *cluster.Node) []string {
-	var out []string
-	for name := range strings.SplitSeq(n.Annotations[api.AnnotationReplacedBy], ",") {
-		if name = strings.TrimSpace(name); name != "" {
-			out = append(out, name)
-		}
-	}
-	return out
 }

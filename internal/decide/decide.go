@@ -177,7 +177,7 @@ func (t *turn) keptPlaces() map[cluster.PodKey][]string {
 // launchedFor names the nodes that were launched for the pods of a leaving node.
 func (t *turn) launchedFor(name string) []string {
 	if n := t.node(name); n != nil {
-		return awaited(n)
+		return retire.Replacements(n)
 	}
 	return nil
 }

@@ -8,29 +8,56 @@ import (
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
 // Budgets count how many nodes of each Provisioner may still be taken away
 // voluntarily.
 type Budgets struct {
 	now   time.Time
-	total map[string]int // nodes, by Provisioner
-	going map[string]int // of these, how many are on their way out or down
+	total map[string]int // nodes that are up or have been, by Provisioner
+	going map[string]int // how many are on their way out or down
 }
 
-// NewBudgets counts the nodes, of which some are leaving already.
+// NewBudgets counts the nodes, of which some are leaving already. A total has the nodes that are up or have
+// been. It does not have those that replace a node which is still there: if it did, nodes that go would let
+// more go, and half of the nodes would become all.
 func NewBudgets(nodes []*Node, now time.Time, leaving func(*Node) bool) *Budgets {
 	b := &Budgets{now: now, total: map[string]int{}, going: map[string]int{}}
+	replaces := map[string]bool{}
 	for _, n := range nodes {
-		if n.Deleting && !n.InUse() {
-			continue // only its finalizer is waited for
+		if leaving(n) && !n.ended() {
+			for _, name := range Replacements(n.Node) {
+				replaces[name] = true
+			}
 		}
-		b.total[n.Provisioner.Name]++
+	}
+	for _, n := range nodes {
+		if n.ended() {
+			continue
+		}
+		if n.Initialized && !replaces[n.Name] {
+			b.total[n.Provisioner.Name]++
+		}
 		if leaving(n) || n.Initialized && !n.Ready {
 			b.going[n.Provisioner.Name]++
 		}
 	}
 	return b
+}
+
+// ended reports whether only the finalizer of a node is waited for.
+func (n *Node) ended() bool { return n.Deleting && !n.InUse() }
+
+// Replacements names the nodes that must be up before a marked node is drained.
+func Replacements(n *cluster.Node) []string {
+	var out []string
+	for name := range strings.SplitSeq(n.Annotations[api.AnnotationReplacedBy], ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			out = append(out, name)
+		}
+	}
+	return out
 }
 
 // Take lets a node go, or reports false where a budget forbids it. The default

@@ -59,6 +59,27 @@ func TestBudgetFacts(t *testing.T) {
 			out[3].Deleting, out[3].Pods = true, nil
 			return out
 		}, 1},
+		"replacements that are starting": {func() []*Node {
+			out := fleet(budgeted("p", api.Budget{Nodes: "10%"}), 11)
+			out[3].Deleting = true
+			out[10].Initialized, out[10].Ready, out[10].Pods = false, false, nil
+			return out
+		}, 0},
+		"replacements that are up": {func() []*Node {
+			out := fleet(budgeted("p", api.Budget{Nodes: "10%"}), 11)
+			out[3].Deleting, out[3].Annotations[api.AnnotationReplacedBy] = true, out[10].Name
+			return out
+		}, 0},
+		"replacements of nodes that have gone": {func() []*Node {
+			out := fleet(budgeted("p", api.Budget{Nodes: "10%"}), 12)
+			out[3].Deleting, out[3].Pods, out[3].Annotations[api.AnnotationReplacedBy] = true, nil, out[10].Name
+			return out
+		}, 2},
+		"one that goes before it was up": {func() []*Node {
+			out := fleet(budgeted("p", api.Budget{Nodes: "10%"}), 11)
+			out[10].Initialized, out[10].Deleting = false, true
+			return out
+		}, 0},
 		"DISR-012": {func() []*Node { return fleet(budgeted("p", api.Budget{Nodes: "3"}), 10) }, 3},
 		"DISR-013, CONS-059": {func() []*Node {
 			return append(fleet(budgeted("p", api.Budget{Nodes: "1"}), 5), fleet(budgeted("q", api.Budget{Nodes: "1"}), 5)...)
