@@ -75,6 +75,25 @@ func TestKubeletComesBack(t *testing.T) {
 	}
 }
 
+// Kubelets that register again while their machines are ending say nothing of new machines: the next ones are
+// bought at once.
+func TestKubeletsComeBackBeforeAPurchase(t *testing.T) {
+	inBubble(t, sim.Options{ShutdownTime: 30 * time.Second}, func(r *rig) {
+		small := func(s *api.ProvisionerSpec) { s.InstanceTypes = []string{"c5.large"} }
+		r.served(testProvisioner("default", emptyAfter(0), small), sim.Workload{Name: "web", Replicas: 3, Spec: sim.Requests("1500m", "1Gi")})
+		for left := 2; left >= 0; left-- {
+			r.Scale("web", left)
+			r.until("a node is gone", func() bool { return len(r.ours()) == left })
+			r.until("its kubelet has come back", func() bool { return len(r.Nodes()) == left+1 })
+			r.until("its machine is gone", func() bool { return len(r.Nodes()) == left && len(r.Machines()) == left })
+		}
+		r.Scale("web", 3)
+		if took := r.until("the workload runs", r.allRun("web", 3)); took > time.Minute {
+			t.Errorf("it took %s, want a boot", took)
+		}
+	})
+}
+
 // Half of all calls to the cloud are throttled: all pods get their machines, and
 // nothing is bought twice.
 func TestThrottledCloud(t *testing.T) {

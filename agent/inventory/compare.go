@@ -278,7 +278,9 @@ func (c *Inventory) close(ctx context.Context, nodes []*cluster.Node, i offer.In
 		if n.Deleting || !c.Nodes.Delete(ctx, n.Name) {
 			continue
 		}
-		c.Ended(n)
+		if n.HeldBy(api.Finalizer) { // one that a kubelet has registered by itself says nothing of new machines
+			c.Ended(n)
+		}
 		c.Log.Info("removed a node whose instance is shutting down", "node", n.Name, "instance", i.ID, "state", string(i.State), "reason", i.StateReason)
 		c.Events.Warning(event.Node(n.Name), event.InstanceGone, strings.TrimSuffix("the instance is being shut down: "+i.StateReason, ": "))
 	}
