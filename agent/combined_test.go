@@ -221,6 +221,32 @@ func TestStartupTaintsStay(t *testing.T) {
 	}
 }
 
+// Pods run on a node that keeps its startup taints. When its kubelet is silent for a while, the node stays, and
+// new pods do not wait for it.
+func TestSilenceOfANodeWithStartupTaints(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.Apply(testProvisioner("default", func(s *api.ProvisionerSpec) {
+			s.StartupTaints = []corev1.Taint{{Key: "example.com/stays", Effect: corev1.TaintEffectNoSchedule}}
+			s.PodBinding = api.BindImmediate
+		}))
+		r.start(Options{}, nil)
+		r.Deploy(two())
+		r.until("the workload runs", r.allRun("web", 2))
+		first := r.ours()[0].Name
+		time.Sleep(30 * time.Minute)
+		r.StopKubelet(first, 8*time.Minute)
+		time.Sleep(2 * time.Minute)
+		r.Deploy(sim.Workload{Name: "more", Replicas: 1, Spec: sim.Requests("100m", "100Mi")})
+		if took := r.until("the new pod runs", r.allRun("more", 1)); took > 2*time.Minute {
+			t.Errorf("it took %s, want a boot", took)
+		}
+		r.never(20*time.Minute, "the node goes", func() bool { return r.node(first) == nil || r.node(first).DeletionTimestamp != nil })
+		if !r.allRun("web", 2)() {
+			t.Error("its pods do not run any more")
+		}
+	})
+}
+
 // A node whose machine is gone is held by another program's finalizer. It takes nothing of the limits,
 // and does not keep its Provisioner from being deleted.
 func TestNodeThatAnotherProgramHolds(t *testing.T) {

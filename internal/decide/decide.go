@@ -39,6 +39,8 @@ type turn struct {
 	budgets *retire.Budgets
 	// hints are where the pods of consolidated nodes were planned to go.
 	hints map[cluster.PodKey]string
+	// ran are nodes that have been up, as a pod shows, whether or not they are initialized.
+	ran map[string]bool
 	// forced are nodes that must go, whatever was chosen for them before.
 	forced map[string]bool
 	// priced is what resources cost; nil until somebody asks.
@@ -46,7 +48,7 @@ type turn struct {
 }
 
 func newTurn(in *Input) *turn {
-	t := &turn{in: in, leaving: map[string]bool{}, cancelled: map[string]string{}, forced: map[string]bool{}, hints: map[cluster.PodKey]string{}, exhausted: map[cluster.PodKey]string{}}
+	t := &turn{in: in, leaving: map[string]bool{}, cancelled: map[string]string{}, forced: map[string]bool{}, ran: map[string]bool{}, hints: map[cluster.PodKey]string{}, exhausted: map[cluster.PodKey]string{}}
 	for i := range in.Snapshot.Nodes {
 		if n := &in.Snapshot.Nodes[i]; leaving(n) {
 			t.leaving[n.Name] = true
@@ -57,6 +59,7 @@ func newTurn(in *Input) *turn {
 		p := &in.Snapshot.Pods[i]
 		if p.NodeName != "" {
 			t.onNodes = append(t.onNodes, p)
+			t.ran[p.NodeName] = t.ran[p.NodeName] || retire.Shows(p)
 		}
 		if p.State != cluster.PodPending {
 			continue
@@ -144,7 +147,7 @@ func (t *turn) outOfContact() map[string]bool {
 	out := map[string]bool{}
 	for i := range t.in.Snapshot.Nodes {
 		n := &t.in.Snapshot.Nodes[i]
-		if n.Initialized && !n.Ready && !n.UnreadySince.IsZero() && t.in.Now.Sub(n.UnreadySince) >= ContactPatience {
+		if up := n.Initialized || t.ran[n.Name]; up && !n.Ready && !n.UnreadySince.IsZero() && t.in.Now.Sub(n.UnreadySince) >= ContactPatience {
 			out[n.Name] = true
 		}
 	}

@@ -115,6 +115,53 @@ func TestForced(t *testing.T) {
 	}
 }
 
+// Pods run on a node that is not initialized, because nothing removes its startup taints. It has been up: it
+// goes when its kubelet has been silent for long, and not together with many others.
+func TestForcedWithoutInitialization(t *testing.T) {
+	running := func(change func(*cluster.Pod)) *cluster.Pod {
+		p := web()
+		p.Running = true
+		if change != nil {
+			change(p)
+		}
+		return p
+	}
+	going := running(func(p *cluster.Pod) { p.State = cluster.PodTerminating })
+	agent := running(func(p *cluster.Pod) { p.Template.DaemonSet = true })
+	for name, c := range map[string]struct {
+		pod            *cluster.Pod
+		nodes, unready int
+		since          time.Duration
+		want           string
+	}{
+		"for a minute":                        {running(nil), 1, 1, time.Minute, ""},
+		"for long":                            {running(nil), 1, 1, 11 * time.Minute, "unhealthy "},
+		"Kubernetes has evicted the pod":      {going, 1, 1, 6 * time.Minute, ""},
+		"and for long":                        {going, 1, 1, 11 * time.Minute, "unhealthy "},
+		"two of six":                          {running(nil), 6, 2, 11 * time.Minute, "unhealthy unhealthy "},
+		"three of six":                        {running(nil), 6, 3, 11 * time.Minute, ""},
+		"a DaemonSet's pod":                   {agent, 1, 1, time.Minute, "never-up "},
+		"a pod that has never run, many such": {web(), 6, 3, time.Minute, "never-up never-up never-up "},
+	} {
+		var nodes []*Node
+		for i := range c.nodes {
+			n := up(fmt.Sprintf("n%d", i), provisioner(nil), c.pod)
+			n.Initialized = false
+			if i < c.unready {
+				n.Ready, n.UnreadySince = false, noon.Add(-c.since)
+			}
+			nodes = append(nodes, n)
+		}
+		got := ""
+		for _, f := range Forced(nodes, noon, Policy{StartupTimeout: 15 * time.Minute, UnhealthyAfter: 10 * time.Minute}) {
+			got += string(f.Reason) + " "
+		}
+		if got != c.want {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+	}
+}
+
 func TestMark(t *testing.T) {
 	empties := provisioner(func(s *api.ProvisionerSpec) { s.TTLSecondsAfterEmpty = seconds(30) })
 	stamp := map[string]string{api.AnnotationEmptiness: noon.Add(-time.Second).Format(time.RFC3339)}

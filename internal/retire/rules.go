@@ -19,13 +19,13 @@ func orphaned(n *Node, _ time.Time, _ *Policy) (DueNode, bool) {
 }
 
 // DidNotComeUp finds that a node's machine did not come up in time, that its devices did not, or
-// that nothing has removed the taints that keep pods away until then. If it is ready, it may go on
-// with pods that run there.
+// that nothing has removed the taints that keep pods away until then. It may go on with pods that
+// run there; whether it is healthy is another question then.
 func DidNotComeUp(n *Node, now time.Time, p *Policy) (DueNode, bool) {
 	late := p.StartupTimeout > 0 && !n.Initialized && now.Sub(n.Created) >= p.StartupTimeout
 	after := amount.ShortDuration(p.StartupTimeout) + " after it was launched"
 	if !n.Ready {
-		return DueNode{n, NeverUp, "not ready " + after}, late
+		return DueNode{n, NeverUp, "not ready " + after}, late && !n.hasRun()
 	}
 	useful := slices.ContainsFunc(n.Pods, func(p *cluster.Pod) bool { return workload(p) && !n.awaits(p) })
 	if late = late && !useful; len(n.Awaited) > 0 {
@@ -34,6 +34,14 @@ func DidNotComeUp(n *Node, now time.Time, p *Policy) (DueNode, bool) {
 	taints := n.passingTaints()
 	return DueNode{n, NeverUp, fmt.Sprintf("nothing has removed the taints %s %s", strings.Join(taints, ", "), after)}, late && len(taints) > 0
 }
+
+// hasRun reports whether the node has been up. One that keeps its startup taints is not initialized, but pods
+// that tolerate them may run there for days.
+func (n *Node) hasRun() bool { return n.Initialized || slices.ContainsFunc(n.Pods, Shows) }
+
+// Shows reports whether a pod shows that its node has been up. One that is going shows it too: Kubernetes
+// evicts the pods of a node whose kubelet is silent.
+func Shows(p *cluster.Pod) bool { return p.Running && !p.Template.DaemonSet && !p.Template.Static }
 
 // passingTaints are the keys of the taints that a node loses when it comes up and still has: those of
 // Kubernetes, and its Provisioner's startup taints.
@@ -54,7 +62,7 @@ func (n *Node) awaits(p *cluster.Pod) bool {
 
 // unhealthy: it was up, and its kubelet has not been ready for long.
 func unhealthy(n *Node, now time.Time, p *Policy) (DueNode, bool) {
-	silent := p.UnhealthyAfter > 0 && n.Initialized && !n.UnreadySince.IsZero() && now.Sub(n.UnreadySince) >= p.UnhealthyAfter
+	silent := p.UnhealthyAfter > 0 && n.hasRun() && !n.UnreadySince.IsZero() && now.Sub(n.UnreadySince) >= p.UnhealthyAfter
 	return DueNode{n, Unhealthy, fmt.Sprintf("not ready for %s", amount.ShortDuration(p.UnhealthyAfter))}, silent
 }
 
@@ -67,7 +75,7 @@ const maxUnready = 20
 func tooManyUnready(nodes []*Node) bool {
 	up, unready := 0, 0
 	for _, n := range nodes {
-		if n.Initialized {
+		if n.hasRun() {
 			up++
 			if !n.Ready {
 				unready++
