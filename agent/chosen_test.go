@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"slices"
 	"testing"
 	"time"
@@ -12,6 +13,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/drain"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
 )
 
@@ -151,6 +154,48 @@ func TestGracePeriodSurvivesRestarts(t *testing.T) {
 			t.Errorf("the drain took %s after the restart, want what was left of 10 min", took)
 		}
 	})
+}
+
+// poolCluster is a cluster whose Provisioners are NodePools: no finalizer holds them.
+type poolCluster struct{ *sim.Cluster }
+
+func (poolCluster) SetProvisionerFinalizer(context.Context, string, bool) error { return nil }
+
+// The termination grace period also ends drains that begin without the Provisioner, because it is gone or
+// cannot be read.
+func TestGracePeriodWithoutProvisioner(t *testing.T) {
+	for name, begin := range map[string]func(r *rig, node string){
+		"it is gone": func(r *rig, _ string) { r.DeleteProvisioner("default") },
+		"it cannot be read": func(r *rig, node string) {
+			r.Remark("default", finding.List{{Severity: finding.Error, Path: "spec", Text: finding.Plain("must be an object")}})
+			time.Sleep(time.Minute)
+			r.DeleteNode(node)
+		},
+		"it is gone, and an earlier agent has made the node": func(r *rig, node string) {
+			change := cluster.NodeChange{RemoveAnnotations: []string{api.AnnotationGracePeriod}}
+			if err := r.Connect(nil).Cluster.PatchNode(r.Context(), node, change); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Minute)
+			r.DeleteProvisioner("default")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, sim.Options{}, func(r *rig) {
+				r.Apply(testProvisioner("default", bounded(10*time.Minute)))
+				process := r.Connect(nil)
+				r.startOn(poolCluster{process.Cluster}, process.Cloud, Options{})
+				r.Deploy(sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("300m", "300Mi")})
+				r.until("the workload runs", r.allRun("web", 1))
+				r.Protect(sim.Budget{Name: "never", Selector: map[string]string{"app": "web"}, MinAvailable: 1})
+				old := r.ours()[0].Name
+				begin(r, old)
+				if took := r.until("the node is gone", r.gone(old)); took < 10*time.Minute || took > 11*time.Minute {
+					t.Errorf("the drain took %s, want the grace period of 10 min", took)
+				}
+			})
+		})
+	}
 }
 
 // A node that was chosen to go and waits is not forgotten when its Provisioner is

@@ -164,7 +164,7 @@ func (d *Drainer) pass(ctx context.Context) int {
 	limits := d.drainLimits()
 	var mu sync.Mutex
 	parallel.Each(nodesAtOnce, leaving, func(n *cluster.Node) {
-		s := step{node: n, pods: pods[n.Name], limit: limits[n.Provisioner], now: time.Now()}
+		s := step{node: n, pods: pods[n.Name], limit: limitOf(n, limits), now: time.Now()}
 		if d.drain(ctx, &s, shut[n.Name]) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -285,13 +285,27 @@ func hadKubelet(n *cluster.Node, pods []*cluster.Pod) bool {
 	return n.Ready || n.Initialized || slices.ContainsFunc(pods, func(p *cluster.Pod) bool { return p.Running })
 }
 
-// drainLimits are the Provisioners' terminationGracePeriods, by name.
+// drainLimits are the terminationGracePeriods of the Provisioners that can be read, by name; 0 means no limit.
 func (d *Drainer) drainLimits() map[string]time.Duration {
 	out := map[string]time.Duration{}
 	for _, p := range d.Cluster.Provisioners() {
+		out[p.Name] = 0
 		if d := p.Spec.Disruption; d != nil && d.TerminationGracePeriod != nil {
-			out[p.Name] = max(d.TerminationGracePeriod.Duration, 1) // 0 means no limit
+			out[p.Name] = max(d.TerminationGracePeriod.Duration, 1)
 		}
 	}
 	return out
+}
+
+// limitOf is how long the drain of a node may wait for evictions. If the Provisioner is gone, as a NodePool is
+// once it is deleted, or cannot be read, what the node carries applies.
+func limitOf(n *cluster.Node, limits map[string]time.Duration) time.Duration {
+	if limit, known := limits[n.Provisioner]; known {
+		return limit
+	}
+	limit, err := time.ParseDuration(n.Annotations[api.AnnotationGracePeriod])
+	if err != nil || limit < 0 {
+		return 0
+	}
+	return max(limit, 1)
 }

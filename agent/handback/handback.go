@@ -162,7 +162,7 @@ func change(claim karpenter.Claim, uid string) cluster.NodeChange {
 		RemoveAnnotations: []string{
 			api.AnnotationLaunchID, api.AnnotationProvisionerHash, api.AnnotationProfileHash, api.AnnotationHourlyPrice,
 			api.AnnotationSubnet, api.AnnotationSecurityGroups, api.AnnotationEmptiness, api.AnnotationLaunchReason,
-			api.AnnotationDisruption, api.AnnotationReplacedBy, api.AnnotationDisruptedAt,
+			api.AnnotationDisruption, api.AnnotationReplacedBy, api.AnnotationDisruptedAt, api.AnnotationGracePeriod,
 		},
 		RemoveTaints: []corev1.Taint{drain.Taint},
 		Guide:        new(int),

@@ -89,8 +89,13 @@ func TestGivenNode(t *testing.T) {
 	if o := w.node.Owner; o == nil || o.Kind != "NodeClaim" || o.UID != "claim-uid" || o.Name != "general-1" {
 		t.Errorf("the owner is %+v", o)
 	}
-	if !slices.Contains(w.node.RemoveLabels, api.LabelProvisioner) || !slices.Contains(w.node.RemoveAnnotations, api.AnnotationLaunchID) {
-		t.Error("the node keeps the marks of the agent")
+	if !slices.Contains(w.node.RemoveLabels, api.LabelProvisioner) {
+		t.Error("the node keeps the label of the agent")
+	}
+	for _, key := range []string{api.AnnotationLaunchID, api.AnnotationGracePeriod} {
+		if !slices.Contains(w.node.RemoveAnnotations, key) {
+			t.Errorf("the node keeps the annotation %s", key)
+		}
 	}
 }
 

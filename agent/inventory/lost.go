@@ -181,6 +181,22 @@ func (c *Inventory) Mend(ctx context.Context, v *view.View) {
 	}
 }
 
+// NoteGracePeriods keeps on nodes the terminationGracePeriods of their Provisioners. Their drains need them: a
+// NodePool is gone as soon as it is deleted, and another Provisioner may not be readable then.
+func (c *Inventory) NoteGracePeriods(ctx context.Context, v *view.View) {
+	var held []*cluster.Node
+	for i := range v.Snapshot.Nodes {
+		if n := &v.Snapshot.Nodes[i]; n.Provisioner != "" && !n.Deleting && n.HeldBy(api.Finalizer) {
+			held = append(held, n)
+		}
+	}
+	parallel.Each(adoptionsAtOnce, held, func(n *cluster.Node) {
+		if change, differs := view.GracePeriod(v.ByName[n.Provisioner], n); differs {
+			c.Nodes.Patch(ctx, n.Name, change)
+		}
+	})
+}
+
 func lostMarks(change cluster.NodeChange) string {
 	var lost []string
 	if change.SetLabels != nil {

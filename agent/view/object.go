@@ -87,6 +87,9 @@ func bareNode(p *Provisioner, i offer.Instance) *corev1.Node {
 	if len(i.SecurityGroupIDs) > 0 {
 		node.Annotations[api.AnnotationSecurityGroups] = strings.Join(slices.Sorted(slices.Values(i.SecurityGroupIDs)), ",")
 	}
+	if limit := gracePeriod(p); limit != "" {
+		node.Annotations[api.AnnotationGracePeriod] = limit
+	}
 	node.Labels[api.LabelInstanceType] = i.InstanceType
 	node.Labels[api.LabelZone] = i.Zone
 	node.Labels[api.LabelCapacityType] = i.CapacityType

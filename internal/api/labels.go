@@ -62,6 +62,9 @@ const (
 	// AnnotationSecurityGroups on a node holds the sorted ids of its machine's security
 	// groups, separated by commas.
 	AnnotationSecurityGroups = "packhorse.io/security-groups"
+	// AnnotationGracePeriod on a node repeats the terminationGracePeriod of its Provisioner, for a drain that
+	// goes on when the Provisioner is gone.
+	AnnotationGracePeriod = "packhorse.io/termination-grace-period"
 	// AnnotationDisruptedAt is the RFC 3339 time at which a node was chosen to go.
 	AnnotationDisruptedAt = "packhorse.io/disrupted-at"
 	// AnnotationReplacedBy on a node that is being taken away names the nodes that
