@@ -37,6 +37,8 @@ type turn struct {
 	effort int64
 	// budgets are as of before anything was chosen; nil until somebody asks.
 	budgets *retire.Budgets
+	// guards are the PodDisruptionBudgets.
+	guards *retire.Guards
 	// hints are where the pods of consolidated nodes were planned to go.
 	hints map[cluster.PodKey]string
 	// ran are nodes that have been up, as a pod shows, whether or not they are initialized.
@@ -48,7 +50,7 @@ type turn struct {
 }
 
 func newTurn(in *Input) *turn {
-	t := &turn{in: in, leaving: map[string]bool{}, cancelled: map[string]string{}, forced: map[string]bool{}, ran: map[string]bool{}, hints: map[cluster.PodKey]string{}, exhausted: map[cluster.PodKey]string{}}
+	t := &turn{in: in, leaving: map[string]bool{}, cancelled: map[string]string{}, forced: map[string]bool{}, ran: map[string]bool{}, hints: map[cluster.PodKey]string{}, exhausted: map[cluster.PodKey]string{}, guards: retire.NewGuards(in.Snapshot.DisruptionBudgets)}
 	for i := range in.Snapshot.Nodes {
 		if n := &in.Snapshot.Nodes[i]; leaving(n) {
 			t.leaving[n.Name] = true

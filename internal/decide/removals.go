@@ -84,7 +84,7 @@ func (t *turn) nominate(nodes []*retire.Node, a attempt) {
 }
 
 func (t *turn) caseOf(f retire.DueNode) *retire.Case {
-	return &retire.Case{DueNode: f, Now: t.in.Now, Budgets: t.in.Snapshot.DisruptionBudgets, Policy: t.in.Settings.policy()}
+	return &retire.Case{DueNode: f, Now: t.in.Now, Guards: t.guards, Policy: t.in.Settings.policy()}
 }
 
 func unplaced(a attempt) int {

@@ -4,21 +4,17 @@ import (
 	"fmt"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
-
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
 // Case is a node with a reason to go voluntarily, and what speaks against it.
 type Case struct {
 	DueNode
 	Now time.Time
-	// Budgets are the PodDisruptionBudgets of the cluster.
-	Budgets []cluster.DisruptionBudget
-	Policy  Policy
+	// Guards are the PodDisruptionBudgets of the cluster.
+	Guards *Guards
+	Policy Policy
 }
 
 // A protection returns what holds a node back from going voluntarily, or an
@@ -127,22 +123,6 @@ func closed(c *Case) string {
 	return "none of the windows of provisioner " + c.Node.Provisioner.Name + " is open"
 }
 
-// over lists the PodDisruptionBudgets that select a pod.
-func (c *Case) over(p *cluster.Pod) []*cluster.DisruptionBudget {
-	var out []*cluster.DisruptionBudget
-	for i := range c.Budgets {
-		b := &c.Budgets[i]
-		if b.Namespace != p.Namespace {
-			continue
-		}
-		selector, err := metav1.LabelSelectorAsSelector(b.Selector)
-		if err == nil && selector.Matches(labels.Set(p.Template.Labels)) { // the API server refuses a budget with an error
-			out = append(out, b)
-		}
-	}
-	return out
-}
-
 // twoBudgets holds where a pod is under several PodDisruptionBudgets: the Eviction API
 // refuses to evict it, whatever they allow.
 func twoBudgets(c *Case) string {
@@ -150,7 +130,7 @@ func twoBudgets(c *Case) string {
 		if !workload(p) || p.Covered { // which is not evicted
 			continue
 		}
-		if over := c.over(p); len(over) > 1 {
+		if over := c.Guards.over(p.Template); len(over) > 1 {
 			return fmt.Sprintf("pod %s is under PodDisruptionBudgets %s and %s, so that it cannot be evicted", p, over[0].Name, over[1].Name)
 		}
 	}
@@ -162,7 +142,7 @@ func blockedByBudget(c *Case) string {
 		if !workload(p) || p.Covered {
 			continue
 		}
-		for _, b := range c.over(p) {
+		for _, b := range c.Guards.over(p.Template) {
 			if b.DisruptionsAllowed <= 0 && (p.Ready || !b.UnreadyAnyway) {
 				return fmt.Sprintf("PodDisruptionBudget %s/%s allows no eviction of pod %s now", b.Namespace, b.Name, p)
 			}

@@ -36,7 +36,7 @@ func seconds(n int64) *int64 { return &n }
 func web() *cluster.Pod {
 	return &cluster.Pod{
 		PodKey: cluster.PodKey{Namespace: "d", Name: "web"}, State: cluster.PodBound, Owner: cluster.Owner{Kind: "ReplicaSet"},
-		Template: &cluster.Template{Labels: map[string]string{"app": "web"}},
+		Template: &cluster.Template{Namespace: "d", Labels: map[string]string{"app": "web"}},
 	}
 }
 
@@ -78,7 +78,7 @@ func TestProtected(t *testing.T) {
 		if c.change != nil {
 			c.change(n)
 		}
-		if got := (&Case{DueNode: DueNode{Node: n, Reason: Drifted}, Now: noon, Budgets: c.budgets, Policy: c.policy}).Protected(); got != c.want {
+		if got := (&Case{DueNode: DueNode{Node: n, Reason: Drifted}, Now: noon, Guards: NewGuards(c.budgets), Policy: c.policy}).Protected(); got != c.want {
 			t.Errorf("%s: got %q, want %q", name, got, c.want)
 		}
 	}
@@ -336,7 +336,7 @@ func TestConsolidationRemovesEmptyNodes(t *testing.T) { // DISR-019
 		}
 		got := ""
 		for _, f := range Voluntary([]*Node{n}, noon) {
-			one := Case{DueNode: f, Now: noon}
+			one := Case{DueNode: f, Now: noon, Guards: NewGuards(nil)}
 			if got = f.Message; one.Protected() != "" {
 				got = one.Protected()
 			}
@@ -349,7 +349,7 @@ func TestConsolidationRemovesEmptyNodes(t *testing.T) { // DISR-019
 	expiring.Spec.TTLSecondsUntilExpired = seconds(60)
 	n := up("n", expiring)
 	n.Annotations[api.AnnotationDoNotConsolidate] = "true"
-	if one := (&Case{DueNode: DueNode{Node: n, Reason: Expired}, Now: noon}); one.Protected() != "" {
+	if one := (&Case{DueNode: DueNode{Node: n, Reason: Expired}, Now: noon, Guards: NewGuards(nil)}); one.Protected() != "" {
 		t.Errorf("an expired node stays: %s", one.Protected())
 	}
 }
