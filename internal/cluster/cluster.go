@@ -278,4 +278,12 @@ type DisruptionBudget struct {
 	DisruptionsAllowed int32
 	// UnreadyAnyway: pods that are not ready may be evicted whatever it allows.
 	UnreadyAnyway bool
+	// Healthy: as many pods are ready as it demands, so that those that are not may be evicted.
+	Healthy bool
+}
+
+// Forbids reports whether the Eviction API refuses for now to evict a pod that the budget selects. The API
+// looks at no budget if the pod's containers have not been started.
+func (b *DisruptionBudget) Forbids(p *Pod) bool {
+	return p.Running && b.DisruptionsAllowed <= 0 && (p.Ready || !b.UnreadyAnyway && !b.Healthy)
 }

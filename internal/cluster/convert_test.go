@@ -160,15 +160,40 @@ spec: {template: {spec: {containers: [{name: c, resources: {requests: {cpu: 1}}}
 
 func TestFromDisruptionBudget(t *testing.T) {
 	for name, c := range map[string]struct {
-		budget string
-		want   int32
+		budget  string
+		want    int32
+		healthy bool
 	}{
-		"up to date":      {`{metadata: {generation: 2}, status: {observedGeneration: 2, disruptionsAllowed: 3}}`, 3},
-		"not up to date":  {`{metadata: {generation: 2}, status: {observedGeneration: 1, disruptionsAllowed: 3}}`, 0},
-		"without figures": {`{metadata: {generation: 1}}`, 0},
+		"up to date":             {`{metadata: {generation: 2}, status: {observedGeneration: 2, disruptionsAllowed: 3, currentHealthy: 5, desiredHealthy: 2}}`, 3, true},
+		"just as many are ready": {`{metadata: {generation: 2}, status: {observedGeneration: 2, currentHealthy: 2, desiredHealthy: 2}}`, 0, true},
+		"fewer are ready":        {`{metadata: {generation: 2}, status: {observedGeneration: 2, currentHealthy: 1, desiredHealthy: 2}}`, 0, false},
+		"none has to be ready":   {`{metadata: {generation: 2}, status: {observedGeneration: 2, disruptionsAllowed: 1, currentHealthy: 1}}`, 1, false},
+		"not up to date":         {`{metadata: {generation: 2}, status: {observedGeneration: 1, disruptionsAllowed: 3, currentHealthy: 5, desiredHealthy: 2}}`, 0, false},
+		"without figures":        {`{metadata: {generation: 1}}`, 0, false},
 	} {
-		if got := FromDisruptionBudget(read[policyv1.PodDisruptionBudget](t, c.budget)); got.DisruptionsAllowed != c.want {
-			t.Errorf("%s: got %d, want %d", name, got.DisruptionsAllowed, c.want)
+		got := FromDisruptionBudget(read[policyv1.PodDisruptionBudget](t, c.budget))
+		if got.DisruptionsAllowed != c.want || got.Healthy != c.healthy {
+			t.Errorf("%s: it allows %d and is healthy: %t, want %d and %t", name, got.DisruptionsAllowed, got.Healthy, c.want, c.healthy)
+		}
+	}
+}
+
+// TestForbids: a budget keeps pods that are ready, and those that are not if too few others are. It never
+// keeps one that has not been started.
+func TestForbids(t *testing.T) {
+	starting, unready, ready := Pod{}, Pod{Running: true}, Pod{Running: true, Ready: true}
+	for name, c := range map[string]struct {
+		budget                   DisruptionBudget
+		starting, unready, ready bool
+	}{
+		"it allows none":                      {DisruptionBudget{}, false, true, true},
+		"it allows one":                       {DisruptionBudget{DisruptionsAllowed: 1}, false, false, false},
+		"it allows none, enough are ready":    {DisruptionBudget{Healthy: true}, false, false, true},
+		"it allows none, and AlwaysAllow":     {DisruptionBudget{UnreadyAnyway: true}, false, false, true},
+		"it allows one, and enough are ready": {DisruptionBudget{DisruptionsAllowed: 1, Healthy: true}, false, false, false},
+	} {
+		if s, u, r := c.budget.Forbids(&starting), c.budget.Forbids(&unready), c.budget.Forbids(&ready); s != c.starting || u != c.unready || r != c.ready {
+			t.Errorf("%s: it keeps a pod that starts: %t, is not ready: %t, is ready: %t; want %t, %t, %t", name, s, u, r, c.starting, c.unready, c.ready)
 		}
 	}
 }

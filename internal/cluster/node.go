@@ -89,7 +89,8 @@ func FromNamespace(ns *corev1.Namespace) Namespace {
 }
 
 // FromDisruptionBudget converts a budget. One that its controller has not
-// brought up to date allows nothing, as in the Eviction API.
+// brought up to date allows nothing, as in the Eviction API, and is not known to be
+// healthy.
 func FromDisruptionBudget(b *policyv1.PodDisruptionBudget) DisruptionBudget {
 	out := DisruptionBudget{Namespace: b.Namespace, Name: b.Name, Selector: b.Spec.Selector}
 	if p := b.Spec.UnhealthyPodEvictionPolicy; p != nil {
@@ -97,6 +98,7 @@ func FromDisruptionBudget(b *policyv1.PodDisruptionBudget) DisruptionBudget {
 	}
 	if b.Status.ObservedGeneration >= b.Generation {
 		out.DisruptionsAllowed = b.Status.DisruptionsAllowed
+		out.Healthy = b.Status.DesiredHealthy > 0 && b.Status.CurrentHealthy >= b.Status.DesiredHealthy
 	}
 	return out
 }

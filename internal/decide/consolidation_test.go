@@ -175,6 +175,16 @@ func TestConsolidation(t *testing.T) {
 			w.node("n2", "large", "a", nil).replicas(3, "web", "n2", half).budget("one", "app: web", 0)
 			w.in.Snapshot.DisruptionBudgets[0].UnreadyAnyway = true
 		}, change("n2", func(p *cluster.Pod) { p.Ready = false })), want: "n2 -> small"},
+		"DISR-032: pods that are not ready may go where enough others are": {given: all(func(w *world) {
+			w.node("n2", "large", "a", nil).replicas(3, "web", "n2", half).budget("one", "app: web", 0)
+			w.in.Snapshot.DisruptionBudgets[0].Healthy = true
+		}, change("n2", func(p *cluster.Pod) { p.Ready = false })), want: "n2 -> small"},
+		"DISR-032: pods that are not ready stay where too few others are": {given: all(func(w *world) {
+			w.node("n2", "large", "a", nil).replicas(3, "web", "n2", half).budget("one", "app: web", 0)
+		}, change("n2", func(p *cluster.Pod) { p.Ready = false })), want: "->", holds: "PodDisruptionBudget default/one allows no eviction of pod default/web-0 now"},
+		"two budgets over pods that have not been started": {given: all(func(w *world) {
+			w.node("n2", "large", "a", nil).replicas(3, "web", "n2", half).budget("one", "app: web", 0).budget("two", "app: web", 0)
+		}, change("n2", func(p *cluster.Pod) { p.Running, p.Ready = false, false })), want: "n2 -> small"},
 		"CONS-032, CONS-033: a pod that must not be evicted": {given: all(two, change("n2", func(p *cluster.Pod) { p.Template = protected(p.Template, true, 0) })), types: shop()[1:2], want: "n1 ->", holds: "pod default/web-2 must not be disrupted"},
 		"DISR-027: a protection that has not run out": {given: all(two, change("n2", func(p *cluster.Pod) {
 			p.Template, p.Since = protected(p.Template, false, 30*time.Minute), noon.Add(-29*time.Minute)

@@ -182,7 +182,7 @@ func Leaving(name string, s *cluster.Snapshot) Departure {
 		}
 		out.Pods++
 		for _, b := range s.DisruptionBudgets {
-			if b.DisruptionsAllowed == 0 && covers(b, p) {
+			if b.Forbids(p) && covers(b, p) {
 				out.Budgets = append(out.Budgets, b.Namespace+"/"+b.Name)
 			}
 		}

@@ -17,12 +17,13 @@ func TestLeaving(t *testing.T) {
 	s := &cluster.Snapshot{
 		Nodes: []cluster.Node{{Name: "a", Provisioner: "p"}, {Name: "b", Provisioner: "other"}},
 		Pods: []cluster.Pod{
-			{PodKey: cluster.PodKey{Namespace: "shop", Name: "web-1"}, NodeName: "a", Template: &cluster.Template{Labels: app}},
-			{PodKey: cluster.PodKey{Namespace: "shop", Name: "web-2"}, NodeName: "b", Template: &cluster.Template{Labels: app}},
+			{PodKey: cluster.PodKey{Namespace: "shop", Name: "web-1"}, NodeName: "a", Running: true, Template: &cluster.Template{Labels: app}},
+			{PodKey: cluster.PodKey{Namespace: "shop", Name: "web-2"}, NodeName: "b", Running: true, Template: &cluster.Template{Labels: app}},
 			{PodKey: cluster.PodKey{Namespace: "kube-system", Name: "proxy"}, NodeName: "a", Template: &cluster.Template{DaemonSet: true}},
 		},
 		DisruptionBudgets: []cluster.DisruptionBudget{
 			{Namespace: "shop", Name: "closed", Selector: &metav1.LabelSelector{MatchLabels: app}},
+			{Namespace: "shop", Name: "healthy", Selector: &metav1.LabelSelector{MatchLabels: app}, Healthy: true},
 			{Namespace: "shop", Name: "open", Selector: &metav1.LabelSelector{MatchLabels: app}, DisruptionsAllowed: 1},
 			{Namespace: "bank", Name: "elsewhere", Selector: &metav1.LabelSelector{MatchLabels: app}},
 		},

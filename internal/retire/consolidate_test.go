@@ -33,6 +33,7 @@ func TestBlockers(t *testing.T) {
 		}, want: BlockedBudget},
 	} {
 		n := up("n", provisioner(func(s *api.ProvisionerSpec) { s.Consolidation = &api.Consolidation{Enabled: ptr.To(true)} }), web())
+		n.Pods[0].Running = true
 		for _, key := range []string{api.LabelInstanceType, api.LabelCapacityType, api.LabelZone} {
 			n.Labels[key] = "x"
 		}

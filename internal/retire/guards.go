@@ -33,6 +33,10 @@ func NewGuards(budgets []cluster.DisruptionBudget) *Guards {
 	return g
 }
 
+// guarded reports whether PodDisruptionBudgets may keep a pod. Surge evicts none, and the Eviction API looks at no
+// budget if the pod's containers have not been started.
+func guarded(p *cluster.Pod) bool { return workload(p) && !p.Covered && p.Running }
+
 // over lists the budgets that select the pods of a template.
 func (g *Guards) over(t *cluster.Template) []*cluster.DisruptionBudget {
 	out, known := g.known[t]

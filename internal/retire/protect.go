@@ -127,7 +127,7 @@ func closed(c *Case) string {
 // refuses to evict it, whatever they allow.
 func twoBudgets(c *Case) string {
 	for _, p := range c.Node.Pods {
-		if !workload(p) || p.Covered { // which is not evicted
+		if !guarded(p) {
 			continue
 		}
 		if over := c.Guards.over(p.Template); len(over) > 1 {
@@ -139,11 +139,11 @@ func twoBudgets(c *Case) string {
 
 func blockedByBudget(c *Case) string {
 	for _, p := range c.Node.Pods {
-		if !workload(p) || p.Covered {
+		if !guarded(p) {
 			continue
 		}
 		for _, b := range c.Guards.over(p.Template) {
-			if b.DisruptionsAllowed <= 0 && (p.Ready || !b.UnreadyAnyway) {
+			if b.Forbids(p) {
 				return fmt.Sprintf("PodDisruptionBudget %s/%s allows no eviction of pod %s now", b.Namespace, b.Name, p)
 			}
 		}

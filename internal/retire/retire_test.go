@@ -67,6 +67,18 @@ func TestProtected(t *testing.T) {
 			change:  func(n *Node) { n.Pods[0].Covered = true },
 			budgets: []cluster.DisruptionBudget{{Namespace: "d", Name: "b", Selector: &metav1.LabelSelector{}}},
 		},
+		"budget, but the pod has not been started": {
+			change:  func(n *Node) { n.Pods[0].Running = false },
+			budgets: []cluster.DisruptionBudget{{Namespace: "d", Name: "b", Selector: &metav1.LabelSelector{}}},
+		},
+		"two budgets": {
+			budgets: []cluster.DisruptionBudget{{Namespace: "d", Name: "b", Selector: &metav1.LabelSelector{}, DisruptionsAllowed: 1}, {Namespace: "d", Name: "c", Selector: &metav1.LabelSelector{}, DisruptionsAllowed: 1}},
+			want:    "pod d/web is under PodDisruptionBudgets b and c, so that it cannot be evicted",
+		},
+		"two budgets, but the pod has not been started": {
+			change:  func(n *Node) { n.Pods[0].Running = false },
+			budgets: []cluster.DisruptionBudget{{Namespace: "d", Name: "b", Selector: &metav1.LabelSelector{}}, {Namespace: "d", Name: "c", Selector: &metav1.LabelSelector{}}},
+		},
 		"two budgets, but the pod is not evicted": {
 			change:  func(n *Node) { n.Pods[0].Covered = true },
 			budgets: []cluster.DisruptionBudget{{Namespace: "d", Name: "b", Selector: &metav1.LabelSelector{}}, {Namespace: "d", Name: "c", Selector: &metav1.LabelSelector{}}},
@@ -75,6 +87,7 @@ func TestProtected(t *testing.T) {
 		"budget elsewhere":         {budgets: []cluster.DisruptionBudget{{Namespace: "e", Name: "b", Selector: &metav1.LabelSelector{}}}, want: ""},
 	} {
 		n := up("n", provisioner(nil), web())
+		n.Pods[0].Running = true
 		if c.change != nil {
 			c.change(n)
 		}
