@@ -185,33 +185,59 @@ func (t *turn) priceOf(n *retire.Node) offer.Price {
 	return 0
 }
 
-// take lets the steps go that are due, as far as budgets allow: first those that need no
-// machines, all together, then the others one by one.
+// take lets the steps go that are due, as far as budgets allow. What those of them that cannot be carried
+// out leave of the budgets is for the next ones.
 func (c *consolidator) take(steps []consolidate.Step) {
-	at := make([]int, len(steps)) // in the list of those that are shown
-	var empty, bought []int
+	var waiting []int
 	for i := range steps {
 		st := &steps[i]
-		at[i] = len(c.out.Steps)
-		c.out.Steps = append(c.out.Steps, Step{Nodes: st.Nodes, Moves: len(st.Places), Machines: len(st.Machines), Saving: st.Saving, Cost: st.Cost, Due: st.Due})
-		shown := &c.out.Steps[at[i]]
-		switch {
-		case st.Due.After(c.in.Now):
+		shown := Step{Nodes: st.Nodes, Moves: len(st.Places), Machines: len(st.Machines), Saving: st.Saving, Cost: st.Cost, Due: st.Due}
+		if st.Due.After(c.in.Now) {
 			shown.Blocker, shown.Why = retire.BlockedUnpaid, "it has not wasted enough yet to pay for the moves"
 			c.next(st.Due)
-		case !c.allowed(st.Nodes):
-			shown.Blocker, shown.Why = retire.BlockedBudget, "a disruption budget allows no more now"
-		case len(st.Machines) == 0:
+		} else {
+			waiting = append(waiting, i)
+		}
+		c.out.Steps = append(c.out.Steps, shown)
+	}
+	for len(waiting) > 0 && !c.spent() {
+		empty, bought, rest := c.permitted(steps, waiting)
+		if len(rest) == len(waiting) {
+			break
+		}
+		c.try(steps, empty)
+		for _, i := range bought {
+			c.try(steps, []int{i})
+		}
+		waiting = rest
+	}
+	for _, i := range waiting {
+		if c.allowed(steps[i].Nodes) { // but no step is tried any more
+			c.try(steps, []int{i})
+			continue
+		}
+		c.out.Steps[i].Blocker, c.out.Steps[i].Why = retire.BlockedBudget, "a disruption budget allows no more now"
+	}
+}
+
+// permitted takes steps from the budgets: those that need no machines, which are tried all together, and the
+// others, which are tried one by one. The rest is what the budgets do not allow beside them.
+func (c *consolidator) permitted(steps []consolidate.Step, waiting []int) (empty, bought, rest []int) {
+	for _, i := range waiting {
+		switch {
+		case !c.allowed(steps[i].Nodes):
+			rest = append(rest, i)
+		case len(steps[i].Machines) == 0:
 			empty = append(empty, i)
 		default:
 			bought = append(bought, i)
 		}
 	}
-	c.try(steps, empty)
-	for _, i := range bought {
-		c.try(steps, []int{i})
-	}
+	return empty, bought, rest
 }
+
+// spent reports whether as many steps have been tried as may be in a turn.
+func (c *consolidator) spent() bool { return c.trials >= maxStepTrials || c.effort > maxEffort }
 
 // allowed takes all of the nodes from the budgets, or none.
 func (c *consolidator) allowed(nodes []string) bool {
@@ -237,7 +263,7 @@ func (c *consolidator) try(steps []consolidate.Step, these []int) {
 		return
 	}
 	why := "other steps are taken first"
-	if c.trials < maxStepTrials && c.effort <= maxEffort {
+	if !c.spent() {
 		c.trials++
 		if why = c.verified(steps, these); why == "" {
 			for _, i := range these {

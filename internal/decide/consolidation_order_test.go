@@ -110,3 +110,26 @@ func TestStepsThatSaveMostGoFirst(t *testing.T) {
 		t.Errorf("steps %+v", plan.Consolidation.Steps)
 	}
 }
+
+// A step that cannot be carried out leaves the budget to the next one. The step that saves most replaces
+// the large node, for which the Provisioner's limit has no room. The other one needs no machine.
+func TestAStepThatFailsHoldsNoBudget(t *testing.T) {
+	w := newWorld(t, shop()).provisioner("default", "limits: {resources: {cpu: 12}}, "+strings.Replace(consolidating, "'100%'", "'1'", 1))
+	w.node("big", "large", "b", nil).node("s1", "small", "a", nil).node("s2", "small", "a", nil)
+	w.replicas(3, "db", "big", "requests: {cpu: 1200m, memory: 1Gi}, nodeSelector: {$zone: b}")
+	w.replicas(2, "web", "s1", halfCore+", nodeSelector: {$zone: a}").replicas(1, "web", "s2", halfCore+", nodeSelector: {$zone: a}").older()
+	plan := w.decide()
+	verify(t, &w.in, &plan)
+	if got, want := consolidated(plan), "s2 ->"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if steps := plan.Consolidation.Steps; len(steps) != 2 || steps[0].Nodes[0] != "big" {
+		t.Errorf("steps %+v, want two, of which that of the large node is first", steps)
+	}
+	if got, want := why(plan, "big"), "would have no other place"; !strings.Contains(got, want) {
+		t.Errorf("the large node stays because %q, want that a pod of it %s", got, want)
+	}
+	if got := why(plan, "s2"); got != "" {
+		t.Errorf("node s2 goes, and yet waits because %q", got)
+	}
+}
