@@ -74,9 +74,9 @@ func (s *Schedule) MatchedSince(now time.Time, d time.Duration) bool {
 	for t := now.Truncate(time.Minute); t.After(earliest); {
 		switch {
 		case !s.matchesDay(t):
-			t = time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, t.Location()).Add(-time.Minute)
+			t = back(t, 60*t.Hour()+t.Minute()+1)
 		case s.hour&(1<<t.Hour()) == 0:
-			t = time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), 0, 0, 0, t.Location()).Add(-time.Minute)
+			t = back(t, t.Minute()+1)
 		case s.minute&(1<<t.Minute()) == 0:
 			t = t.Add(-time.Minute)
 		default:
@@ -84,6 +84,17 @@ func (s *Schedule) MatchedSince(now time.Time, d time.Duration) bool {
 		}
 	}
 	return false
+}
+
+// back returns the time so many minutes earlier. If clocks were set in between, it returns the minute before:
+// no hour that comes twice, and none of another length, is passed over.
+func back(t time.Time, minutes int) time.Time {
+	to := t.Add(-time.Duration(minutes) * time.Minute)
+	_, before := to.Zone()
+	if _, now := t.Zone(); now != before {
+		return t.Add(-time.Minute)
+	}
+	return to
 }
 
 func (s *Schedule) matchesDay(t time.Time) bool {

@@ -49,3 +49,48 @@ func TestMatchedSince(t *testing.T) {
 		t.Error("what is no schedule can be read")
 	}
 }
+
+// TestClocksThatAreSet: on the days on which clocks are set, no minute is passed over, and none is looked at for
+// ever.
+func TestClocksThatAreSet(t *testing.T) {
+	for zone, days := range map[string][]string{
+		"Europe/Berlin":       {"2026-03-29", "2026-10-25"},
+		"Europe/London":       {"2026-03-29", "2026-10-25"},
+		"America/New_York":    {"2026-03-08", "2026-11-01"},
+		"Australia/Lord_Howe": {"2026-04-05", "2026-10-04"}, // by half an hour
+		"Africa/Cairo":        {"2026-04-24", "2026-10-30"}, // at midnight
+	} {
+		at, err := time.LoadLocation(zone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, expression := range []string{"0 20 * * *", "0 1 * * *", "30 1 * * *", "15 2 * * *", "0 0 * * sat", "59 23 * * *"} {
+			s, err := Parse(expression)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, day := range days {
+				midnight, err := time.ParseInLocation(time.DateOnly, day, at)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for minutes := -3 * 60; minutes < 30*60; minutes += 13 {
+					now := midnight.Add(time.Duration(minutes) * time.Minute)
+					if got, want := s.MatchedSince(now, 10*time.Hour), matchedByMinutes(&s, now, 10*time.Hour); got != want {
+						t.Errorf("%q at %s: %v, want %v", expression, now, got, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+// matchedByMinutes looks at each minute.
+func matchedByMinutes(s *Schedule, now time.Time, d time.Duration) bool {
+	for t := now.Truncate(time.Minute); t.After(now.Add(-d)); t = t.Add(-time.Minute) {
+		if s.matchesDay(t) && s.hour&(1<<t.Hour()) != 0 && s.minute&(1<<t.Minute()) != 0 {
+			return true
+		}
+	}
+	return false
+}
