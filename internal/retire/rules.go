@@ -27,7 +27,8 @@ func DidNotComeUp(n *Node, now time.Time, p *Policy) (DueNode, bool) {
 	if !n.Ready {
 		return DueNode{n, NeverUp, "not ready " + after}, late && !n.hasRun()
 	}
-	useful := slices.ContainsFunc(n.Pods, func(p *cluster.Pod) bool { return workload(p) && !n.awaits(p) })
+	// A pod that runs has its devices, whoever has provided them.
+	useful := slices.ContainsFunc(n.Pods, func(p *cluster.Pod) bool { return workload(p) && (p.Running || !n.awaits(p)) })
 	if late = late && !useful; len(n.Awaited) > 0 {
 		return DueNode{n, NeverUp, fmt.Sprintf("no device plugin has registered %s %s", strings.Join(n.Awaited, ", "), after)}, late
 	}
