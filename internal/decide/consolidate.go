@@ -329,7 +329,9 @@ func (c *consolidator) verified(steps []consolidate.Step, these []int) string {
 // fault says which pod has no place as it should; empty where all have.
 func (c *consolidator) fault(next attempt, steps []consolidate.Step, these []int) string {
 	deleted := map[string]bool{} // without a machine in their place
+	going := slices.Clone(c.going)
 	for _, i := range these {
+		going = append(going, steps[i].Nodes...)
 		if len(steps[i].Machines) == 0 {
 			for _, name := range steps[i].Nodes {
 				deleted[name] = true
@@ -339,7 +341,7 @@ func (c *consolidator) fault(next attempt, steps []consolidate.Step, these []int
 	for i, place := range next.layout.Places {
 		d := &next.problem.Pods[i]
 		switch {
-		case d.From == "" || !slices.Contains(c.going, d.From) && c.nodes[d.From] == nil:
+		case d.From == "" || !slices.Contains(going, d.From): // a pod of a node that leaves for another reason may wait
 		case !place.Placed():
 			return "pod " + d.Pod.String() + " would have no other place: " + place.Reason
 		case deleted[d.From] && (place.Machine >= 0 && place.Node == "" || c.busy[place.Node]):

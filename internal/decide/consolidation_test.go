@@ -135,6 +135,11 @@ func TestConsolidation(t *testing.T) {
 		"CONS-023: a pod that can have no place holds nothing up": {
 			types: shop()[1:2], given: all(two, func(w *world) { w.pods(1, "huge", "requests: {cpu: 1000}") }), want: "n2 ->",
 		},
+		"nor does a pod without another place on a node that is being deleted": {
+			types: shop()[1:2], want: "n2 ->", given: all(two, func(w *world) {
+				w.node("n3", "medium", "a", nil).replicas(1, "stuck", "n3", half+", nodeSelector: {only: n3}")
+			}, edit("n3", func(n *cluster.Node) { n.Labels["only"], n.Deleting = "n3", true })),
+		},
 		"CONS-026: pods that must be apart stay apart": {
 			types: shop()[1:2], want: "->", given: func(w *world) {
 				const apart = half + ", affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: $host, labelSelector: {matchLabels: {app: web}}}]}}"
