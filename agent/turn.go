@@ -35,6 +35,7 @@ func (a *Agent) turn(ctx context.Context) time.Time {
 	a.inventory.Mend(ctx, v)
 	a.inventory.NoteGracePeriods(ctx, v)
 	a.markInitialized(ctx, v)
+	a.binder.Rebind(ctx, v)
 	a.learn(v)
 	sum, plan := a.provision(ctx, v)
 	a.reporter.Kept(plan)

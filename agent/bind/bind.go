@@ -47,7 +47,8 @@ type Ports struct {
 // Binder binds pods.
 type Binder struct {
 	Ports
-	slots chan struct{} // has room for podsAtOnce
+	slots    chan struct{}        // has room for podsAtOnce
+	starting map[string]time.Time // by UID of the pod: see Rebind
 }
 
 // New returns a Binder.

@@ -108,6 +108,42 @@ func binder(pods bind.Pods, s *cluster.Snapshot, p *api.Provisioner, calls map[s
 	return b, v, v.Verify(s, []*api.Provisioner{p})
 }
 
+// counted counts the bindings.
+type counted struct{ n int }
+
+func (c *counted) Bind(context.Context, cluster.PodKey, string) error { c.n++; return nil }
+
+// The node of a bound pod's claims is selected again once a minute until the pod starts.
+func TestRebind(t *testing.T) {
+	s, p := scene()
+	pod := &s.Pods[0]
+	pod.State, pod.NodeName, pod.Template.Claims = cluster.PodBound, "a", make([]cluster.ClaimRef, 1)
+	pods, calls := &counted{}, map[string]int{}
+	b, v, _ := binder(pods, s, p, calls)
+	for _, step := range []struct {
+		after time.Duration
+		want  int
+	}{{0, 0}, {59 * time.Second, 0}, {time.Second, 1}, {30 * time.Second, 1}, {30 * time.Second, 2}} {
+		v.Now = v.Now.Add(step.after)
+		if b.Rebind(t.Context(), v); pods.n != step.want {
+			t.Fatalf("at %s: %d bindings, want %d", v.Now.Format(time.TimeOnly), pods.n, step.want)
+		}
+	}
+	for name, change := range map[string]func(){
+		"a pod that runs":           func() { pod.Running = true },
+		"a pod without claims":      func() { pod.Template.Claims = nil },
+		"a pod on a node of others": func() { s.Nodes[0].Provisioner = "" },
+	} {
+		was, node, template := *pod, s.Nodes[0], *pod.Template
+		change()
+		v.Now = v.Now.Add(time.Hour)
+		if b.Rebind(t.Context(), v); pods.n != 2 {
+			t.Errorf("%s: %d bindings, want 2 as before", name, pods.n)
+		}
+		*pod, s.Nodes[0], *pod.Template = was, node, template
+	}
+}
+
 // A pod that has changed is planned again, and a binding that failed is tried again.
 func TestWhatBecomesOfAPodThatIsNotBound(t *testing.T) {
 	for name, c := range map[string]struct {

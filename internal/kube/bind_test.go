@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
@@ -201,6 +202,22 @@ func TestBindSelectsTheNodeForUnboundClaims(t *testing.T) {
 			t.Errorf("claim %s: got annotations %v, want %q", name, got.Annotations, want)
 		}
 	}
+
+	// An external provisioner takes the node off the claim. Another binding selects it again.
+	claims := admin.CoreV1().PersistentVolumeClaims(ns)
+	if _, err := claims.Patch(t.Context(), "late", types.MergePatchType, []byte(`{"metadata":{"annotations":null}}`), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the node is selected again", func() error {
+		if err := c.Bind(t.Context(), keyOf(pod), "bind-d"); err != nil {
+			t.Fatal(err)
+		}
+		got, err := claims.Get(t.Context(), "late", metav1.GetOptions{})
+		if err == nil && got.Annotations["volume.kubernetes.io/selected-node"] != "bind-d" {
+			err = fmt.Errorf("annotations %v", got.Annotations)
+		}
+		return err
+	})
 }
 
 func TestDeletePod(t *testing.T) {

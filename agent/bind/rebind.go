@@ -1,0 +1,47 @@
+package bind
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+)
+
+// startPatience is how long the volumes of a bound pod may take until their node is selected again, and how
+// long each time after that.
+const startPatience = time.Minute
+
+// Rebind selects the node again for the unbound claims of pods that are bound to nodes of Provisioners and do
+// not start. If an external provisioner does not know a new node yet, or has no room for the volume where the
+// node is, it removes the node from the claim for the scheduler to choose again
+// (https://github.com/kubernetes-sigs/sig-storage-lib-external-provisioner, ProvisioningReschedule). The
+// scheduler does not look at a pod that is bound, so that the pod would wait for ever.
+func (b *Binder) Rebind(ctx context.Context, v *view.View) {
+	starting := map[string]time.Time{}
+	for i := range v.Snapshot.Pods {
+		p := &v.Snapshot.Pods[i]
+		n := v.Nodes[p.NodeName]
+		if p.State != cluster.PodBound || p.Running || len(p.Template.Claims) == 0 || n == nil || n.Provisioner == "" {
+			continue
+		}
+		since, known := b.starting[p.UID]
+		switch {
+		case !known:
+			since = v.Now
+		case v.Now.Sub(since) >= startPatience:
+			since = v.Now
+			b.rebindOne(ctx, p)
+		}
+		starting[p.UID] = since
+	}
+	b.starting = starting
+}
+
+func (b *Binder) rebindOne(ctx context.Context, p *cluster.Pod) {
+	err := b.Pods.Bind(ctx, p.PodKey, p.NodeName)
+	if err != nil && !errors.Is(err, cluster.ErrStale) && !errors.Is(err, cluster.ErrLeftToScheduler) && ctx.Err() == nil {
+		b.Log.Warn("could not bind a pod", "pod", p.String(), "node", p.NodeName, "error", err)
+	}
+}
