@@ -44,33 +44,6 @@ func TestSort(t *testing.T) {
 	})
 }
 
-func TestDigest(t *testing.T) {
-	shared := sorted()
-	for i := range shared.Pods {
-		shared.Pods[i].Template = shared.Pods[0].Template
-	}
-	if sorted().Digest() != shared.Digest() {
-		t.Error("sharing templates changes the digest")
-	}
-	if shared.Pods[0].Template == nil {
-		t.Error("taking the digest changed the snapshot")
-	}
-	for name, change := range map[string]func(*Snapshot){
-		"a template":   func(s *Snapshot) { s.Pods[1].Template.Priority = 1 },
-		"a pod":        func(s *Snapshot) { s.Pods[1].NodeName = "n1" },
-		"a node":       func(s *Snapshot) { s.Nodes[0].Ready = true },
-		"a DaemonSet":  func(s *Snapshot) { s.DaemonSets[0].Template = &Template{Priority: 1} },
-		"a claim":      func(s *Snapshot) { s.Claims[0].VolumeName = "v" },
-		"one pod less": func(s *Snapshot) { s.Pods = s.Pods[1:] },
-	} {
-		changed := sorted()
-		change(changed)
-		if changed.Digest() == sorted().Digest() {
-			t.Errorf("%s does not change the digest", name)
-		}
-	}
-}
-
 func TestBlockedErrorNamesTheBudget(t *testing.T) {
 	for budget, want := range map[string]string{
 		"shop/web": "eviction is not allowed now by PodDisruptionBudget shop/web",

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/bench/ours"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/bench/workload"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
@@ -33,7 +35,7 @@ func TestMetamorphosesChangeTheInput(t *testing.T) {
 		changed := clone(w)
 		m.change(changed)
 		before, after := ours.Input(w, 0), ours.Input(changed, 0)
-		same := before.Snapshot.Digest() == after.Snapshot.Digest() && len(before.Provisioners) == len(after.Provisioners)
+		same := cmp.Equal(before.Snapshot, after.Snapshot) && len(before.Provisioners) == len(after.Provisioners)
 		for i := range before.Provisioners {
 			a, b := before.Provisioners[i].Spec.Spec, after.Provisioners[i].Spec.Spec
 			same = same && len(a.Taints) == len(b.Taints) && (a.Limits == nil || len(a.Limits.Resources) == len(b.Limits.Resources))
