@@ -4,7 +4,7 @@ import "time"
 
 // What is done at the same time has a bound.
 const (
-	nodesAtOnce = 16 // Node objects of one order
+	nodesAtOnce = 16 // nodes that are labelled as initialized
 
 	// planRounds bounds how often a turn plans again because a cloud refused.
 	planRounds = 8

@@ -83,8 +83,7 @@ func (m *Memory) Observe(s *cluster.Snapshot, now time.Time) {
 	maps.DeleteFunc(m.disturbed, func(node string, _ time.Time) bool { return !exists[node] })
 }
 
-// Disturbed is when a pod was last seen to come to a node or to leave it. It may not be
-// changed.
+// Disturbed is when a pod was last seen to come to a node or to leave it.
 func (m *Memory) Disturbed() map[string]time.Time { return maps.Clone(m.disturbed) }
 
 // follow notes which pods have come in the place of those that were evicted to make their

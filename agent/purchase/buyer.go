@@ -68,10 +68,9 @@ type Ports struct {
 	FirstSeen func(uid string) time.Time
 	// Unsettled is called when something may have been bought that has no Node object,
 	// and Replan when there is something to plan.
-	Unsettled func()
+	Unsettled, Replan func()
 	// Bought is called with each instance before its Node object is made.
 	Bought func(i offer.Instance)
-	Replan func()
 }
 
 // Buyer buys machines. Only the planning loop calls it, but for Buying, Holds, Launching and

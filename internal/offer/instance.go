@@ -14,8 +14,7 @@ type Order struct {
 	Count       int
 	// Candidates are ranked, best first.
 	Candidates []Candidate
-	// Labels, Taints and StartupTaints that the node registers with are part of
-	// the machine's user data.
+	// Node is what the kubelet registers with. It is part of the machine's user data.
 	Node NodeSpec
 	// Tags beyond those that mark ownership.
 	Tags map[string]string
@@ -48,7 +47,7 @@ type Instance struct {
 	Tags         map[string]string
 	// Owned: it has the tags by which the cluster's instances are found.
 	Owned bool
-	// Drift holds what drift detection compares by value.
+	// SubnetID and SecurityGroupIDs are what drift detection compares by value.
 	SubnetID         string
 	SecurityGroupIDs []string
 }

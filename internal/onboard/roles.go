@@ -13,7 +13,7 @@ import (
 
 const roleResource = "packhorse_irsa_role"
 
-// defaultSession is IAM's longest session in seconds where nothing else is said.
+// defaultSession is IAM's default for the longest session, in seconds.
 const defaultSession = 3600
 
 // roleItem writes a role. One that trusts others than ServiceAccounts cannot be
