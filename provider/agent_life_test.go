@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -234,6 +235,64 @@ func TestAgentFindsDefinitionsOfOthersAtPlan(t *testing.T) {
 	says(t, said, "CustomResourceDefinition provisioners.karpenter.sh", `conflict with "helm"`, "install_crds = false", "force_conflicts = true")
 	says(t, installation(t, "agent-left", "  install_crds = false").run(t, "plan"), "1 to add")
 	says(t, installation(t, "agent-forced", "  force_conflicts = true").run(t, "plan"), "1 to add")
+}
+
+// In a namespace of others, Pod Security would reject their pods. This is found at plan,
+// and by the apply where plans look at nothing.
+func TestAgentLeavesNamespacesOfOthersAsTheyAre(t *testing.T) {
+	ofOthers(t, "hosts") // which keeps the definitions for other tests
+	const name = "agent-guest"
+	namespaces := kube.CoreV1().Namespaces()
+	if _, err := namespaces.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c := installation(t, name, "")
+	declare := func(block, arguments string) {
+		t.Helper()
+		c.write(t, map[string]string{"main.tf": block + fmt.Sprintf(
+			"resource \"packhorse_agent\" \"test\" {\n namespace = %q\n name = %[1]q\n %s\n timeouts {\n create = \"20s\"\n update = \"20s\"\n }\n}\n", name, arguments)})
+	}
+	untouched := func() {
+		t.Helper()
+		live, err := namespaces.Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if level, ok := live.Labels["pod-security.kubernetes.io/enforce"]; ok {
+			t.Errorf("Pod Security enforces %s in the namespace", level)
+		}
+	}
+	refused := func() {
+		t.Helper()
+		for _, way := range []struct {
+			block string
+			args  []string
+		}{{lookingAhead(""), []string{"plan"}}, {byName(), []string{"apply", "-auto-approve"}}} {
+			declare(way.block, "")
+			said, err := c.try(t, way.args...)
+			if err == nil {
+				t.Errorf("the %s succeeds: %s", way.args[0], said)
+			}
+			says(t, said, "namespace agent-guest exists already and was made for something else", "create_namespace = false")
+			untouched()
+		}
+	}
+	refused()
+	if _, err := kube.CoreV1().ServiceAccounts(name).Get(t.Context(), name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the refused apply has begun: %v", err)
+	}
+
+	declare(lookingAhead(""), "create_namespace = false")
+	said, err := c.try(t, "apply", "-auto-approve")
+	if err == nil {
+		t.Fatalf("the apply succeeds without a node: %s", said)
+	}
+	says(t, said, "it did not become ready in time")
+	c.run(t, "untaint", "packhorse_agent.test")
+	says(t, c.run(t, "plan"), "No changes.")
+	refused() // also a change that would take the namespace over
+	c.run(t, "destroy", "-auto-approve")
+	untouched()
 }
 
 // Endpoints are read back from the Deployment, also where a variable takes the place

@@ -27,7 +27,7 @@ func Parse(live []*unstructured.Unstructured) (Settings, error) {
 		}
 		switch object.GetKind() {
 		case "Namespace": // one that was made for something else stays out of it
-			s.OmitNamespace = object.GetLabels()["app.kubernetes.io/part-of"] != "packhorse"
+			s.OmitNamespace = !OwnsNamespace(object)
 		case "NetworkPolicy":
 			s.OmitNetworkPolicy = false
 		case "ServiceAccount":
@@ -48,6 +48,11 @@ func Parse(live []*unstructured.Unstructured) (Settings, error) {
 		return s, errors.New("there is no Deployment of the agent")
 	}
 	return s, nil
+}
+
+// OwnsNamespace reports whether a live Namespace was made for an installation.
+func OwnsNamespace(live *unstructured.Unstructured) bool {
+	return live.GetLabels()["app.kubernetes.io/part-of"] == "packhorse"
 }
 
 func (s *Settings) parseDeployment(d *appsv1.Deployment) {

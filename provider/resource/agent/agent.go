@@ -101,10 +101,13 @@ func (r *agentResource) Create(ctx context.Context, req resource.CreateRequest, 
 		return
 	}
 	if err == nil {
+		checkNamespace(live, &resp.Diagnostics)
 		err = cluster.Installation().Check(ctx, objects, m.ForceConflicts.ValueBool())
 	}
 	if err != nil {
 		resp.Diagnostics.Append(agentError(&m, err))
+	}
+	if resp.Diagnostics.HasError() {
 		return
 	}
 	// From here on, objects may exist, so that the state must be written even after an error.
@@ -152,6 +155,12 @@ func (r *agentResource) Update(ctx context.Context, req resource.UpdateRequest, 
 			return
 		}
 		resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+		return
+	}
+	if err := checkTurnedOn(ctx, keeper, &before, objects, &resp.Diagnostics); err != nil {
+		resp.Diagnostics.Append(agentError(&m, err))
+	}
+	if resp.Diagnostics.HasError() {
 		return
 	}
 	// Fields that others have changed belong to them now. The plan has shown these changes, so

@@ -120,6 +120,7 @@ func (r *agentResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanR
 	if !m.Namespace.Equal(state.Namespace) || !m.Name.Equal(state.Name) {
 		r.checkMove(ctx, &state, &m, &resp.Diagnostics)
 	}
+	r.checkUpdate(ctx, &state, &m, &resp.Diagnostics)
 	if !known && config.Image.IsNull() {
 		m.Image, m.Revision = state.Image, state.Revision
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
@@ -47,8 +48,44 @@ func (r *agentResource) checkInstallation(ctx context.Context, m *model, diags *
 			"If this plan replaces it, because it is tainted or `-replace` names it, the apply creates its Deployment again and keeps definitions, provisioners, "+
 				"node profiles and nodes. If it is new in this configuration, the apply will fail: import it instead.\n\n"+lifecycle.ImportBlock(m.id()))
 	}
+	checkNamespace(live, diags)
 	if err := keeper.Check(ctx, objects, m.ForceConflicts.ValueBool()); apierrors.IsConflict(err) || apierrors.IsInvalid(err) {
 		diags.Append(agentError(m, err))
+	}
+}
+
+// checkUpdate reports what in the cluster prevents a change of an installation.
+func (r *agentResource) checkUpdate(ctx context.Context, before, after *model, diags *diag.Diagnostics) {
+	if after.unknown(ctx) || diags.HasError() {
+		return
+	}
+	if keeper := r.installation(ctx); keeper != nil {
+		// The apply reports a namespace that cannot be read.
+		_ = checkTurnedOn(ctx, keeper, before, r.objects(ctx, after, diags), diags)
+	}
+}
+
+// checkTurnedOn checks the namespace of an installation to which it did not belong before.
+func checkTurnedOn(ctx context.Context, keeper session.Installation, before *model, objects []*unstructured.Unstructured, diags *diag.Diagnostics) error {
+	if !off(before.CreateNamespace) {
+		return nil
+	}
+	live, err := keeper.Read(ctx, objects)
+	if err == nil {
+		checkNamespace(live, diags)
+	}
+	return err
+}
+
+// checkNamespace adds an error if the namespace of an installation exists already and was made for
+// something else. With our labels, Pod Security would reject the pods of others there.
+func checkNamespace(live []*unstructured.Unstructured, diags *diag.Diagnostics) {
+	for _, object := range live {
+		if object != nil && object.GetKind() == "Namespace" && !install.OwnsNamespace(object) {
+			diags.Append(lifecycle.AttributeError("create_namespace", fmt.Sprintf("namespace %s exists already and was made for something else", object.GetName()),
+				"With Pod Security set to `restricted`, it would reject pods that others run there. Set `create_namespace = false` to install the agent there and leave the namespace as it is. "+
+					"If the namespace is for Packhorse alone, you can give it the label `app.kubernetes.io/part-of=packhorse` instead."))
+		}
 	}
 }
 

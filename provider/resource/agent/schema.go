@@ -124,7 +124,7 @@ func agentScopeAttributes() attribute.Level {
 		return schema.BoolAttribute{Optional: true, Computed: true, Default: booldefault.StaticBool(true), MarkdownDescription: description + " On by default."}
 	}
 	return attribute.Level{
-		"create_namespace": part("Whether to create the namespace, with Pod Security set to `restricted`."),
+		"create_namespace": part("Whether to create the namespace, with Pod Security set to `restricted`. Set `false` to use a namespace that was made for something else."),
 		"install_crds":     part("Whether to install the CRDs."),
 		"network_policy":   part("Whether to restrict the agent to DNS, the API server and AWS with a NetworkPolicy."),
 		"on_destroy": schema.StringAttribute{
