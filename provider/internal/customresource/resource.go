@@ -128,7 +128,7 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 	defer cancel()
 	before := r.encode(state, &resp.Diagnostics)
 	doc := r.encode(m, &resp.Diagnostics)
-	cluster := lifecycle.Connect(ctx, r.session, &resp.Diagnostics)
+	cluster, _ := lifecycle.Reconnect(ctx, r.session, req.Private, r.kind.Title()+" "+name, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -160,7 +160,7 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	name := m.Name()
 	ctx, cancel := lifecycle.WithLimit(ctx, lifecycle.Timeouts(ctx, req.State.GetAttribute, &resp.Diagnostics).Delete, r.kind.DeleteLimit(), &resp.Diagnostics)
 	defer cancel()
-	cluster := lifecycle.Connect(ctx, r.session, &resp.Diagnostics)
+	cluster, _ := lifecycle.Reconnect(ctx, r.session, req.Private, r.kind.Title()+" "+name, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}

@@ -33,5 +33,17 @@ func Connect(ctx context.Context, s *session.Session, diags *diag.Diagnostics) s
 	return cluster
 }
 
+// Reconnect is Connect for an object that the state has, and also returns its record. If the provider block now
+// names another cluster, Reconnect adds an error: what has the same name there is not this object.
+func Reconnect(ctx context.Context, s *session.Session, private PrivateState, title string, diags *diag.Diagnostics) (session.Cluster, *ClusterRecord) {
+	cluster := Connect(ctx, s, diags)
+	record := LoadCluster(ctx, private, diags)
+	if !diags.HasError() && record.Elsewhere(cluster.UID()) {
+		diags.AddError(title+" belongs to another cluster", "The provider block now names another cluster than the one in which it was created. "+NothingChanged+
+			" Correct the provider block, or plan again with a refresh.")
+	}
+	return cluster, record
+}
+
 // Unnamed stands for a name that is known only after apply, so that everything else can be checked.
 const Unnamed = "known-after-apply"

@@ -141,8 +141,7 @@ func (r *agentResource) Update(ctx context.Context, req resource.UpdateRequest, 
 		resp.Diagnostics.Append(agentError(&m, err))
 	}
 	objects := r.objects(ctx, &m, &resp.Diagnostics)
-	cluster := lifecycle.Connect(ctx, r.session, &resp.Diagnostics)
-	record := lifecycle.LoadCluster(ctx, req.Private, &resp.Diagnostics)
+	cluster, record := lifecycle.Reconnect(ctx, r.session, req.Private, m.title(), &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}

@@ -30,7 +30,7 @@ func (r *agentResource) Delete(ctx context.Context, req resource.DeleteRequest, 
 		resp.Diagnostics.Append(agentError(&m, err))
 	}
 	next := loadReplacement(ctx, req.Private, &resp.Diagnostics)
-	cluster := lifecycle.Connect(ctx, r.session, &resp.Diagnostics)
+	cluster, _ := lifecycle.Reconnect(ctx, r.session, req.Private, m.title(), &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
