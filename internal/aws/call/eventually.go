@@ -42,9 +42,14 @@ const (
 // expects none. It returns the last error at the deadline of the context, or after 45
 // seconds if the context has no deadline.
 func Eventually(ctx context.Context, expected func(error) bool, call func(context.Context) error) error {
+	return EventuallyWithin(ctx, timeout, expected, call)
+}
+
+// EventuallyWithin is Eventually with another time limit for a context without a deadline.
+func EventuallyWithin(ctx context.Context, limit time.Duration, expected func(error) bool, call func(context.Context) error) error {
 	if _, ok := ctx.Deadline(); !ok {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, timeout)
+		ctx, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
 	}
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {

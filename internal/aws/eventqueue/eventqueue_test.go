@@ -1,16 +1,21 @@
 package eventqueue_test
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"maps"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/aws/smithy-go/middleware"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
@@ -123,12 +128,86 @@ func TestQueueThatExistsIsNotTakenOver(t *testing.T) {
 	}
 }
 
-// SQS keeps a name for a minute after its queue was deleted.
+// answering returns queues in virtual time, whose requests to SQS are answered from memory.
+func answering(answer func(input any) (output any, err error)) *eventqueue.Queues {
+	return queues(aws.Config{Region: "eu-west-1", APIOptions: []func(*middleware.Stack) error{func(stack *middleware.Stack) error {
+		outermost := stack.Initialize //nolint:misspell // the name of the SDK
+		return outermost.Add(middleware.InitializeMiddlewareFunc("answer", func(_ context.Context, in middleware.InitializeInput, _ middleware.InitializeHandler) (
+			out middleware.InitializeOutput, metadata middleware.Metadata, err error,
+		) {
+			out.Result, err = answer(in.Parameters)
+			return out, metadata, err
+		}), middleware.Before)
+	}}})
+}
+
+// SQS keeps a name for a minute after its queue was deleted. Create waits for that long if
+// the caller sets no limit, and no longer than the caller's limit.
 func TestNameOfADeletedQueueIsWaitedFor(t *testing.T) {
-	f := start(t)
-	f.account.Inject(cloud.Fault{Service: "sqs", Action: "CreateQueue", Code: "QueueDeletedRecently", Times: 2})
-	_, err := f.Create(t.Context(), queue())
-	must(t, err)
+	for limit, want := range map[time.Duration]bool{0: true, 5 * time.Minute: true, 30 * time.Second: false} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx := t.Context()
+			if limit > 0 {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, limit)
+				defer cancel()
+			}
+			released := time.Now().Add(time.Minute)
+			q := answering(func(input any) (any, error) {
+				switch _, creates := input.(*sqs.CreateQueueInput); {
+				case !creates:
+					return nil, &sqstypes.QueueDoesNotExist{}
+				case time.Now().Before(released):
+					return nil, &sqstypes.QueueDeletedRecently{}
+				}
+				return &sqs.CreateQueueOutput{QueueUrl: aws.String("https://sqs/events")}, nil
+			})
+			url, err := q.Create(ctx, queue())
+			if got := err == nil && url == "https://sqs/events"; got != want {
+				t.Errorf("with a limit of %s: URL %q, error = %v", limit, url, err)
+			}
+		})
+	}
+}
+
+// For some seconds, SQS may find a queue that was just deleted, and then not, and then find
+// it again.
+func TestDeletionIsWaitedFor(t *testing.T) {
+	tests := map[string]struct {
+		found   []bool // the last answer repeats
+		lookups int    // 0 for any number
+		deleted bool
+	}{
+		"gone at once":   {[]bool{false}, 3, true},
+		"gone and back":  {[]bool{true, false, false, true, false}, 7, true},
+		"found for good": {[]bool{true}, 0, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				lookups, start := 0, time.Now()
+				q := answering(func(input any) (any, error) {
+					if _, deletes := input.(*sqs.DeleteQueueInput); deletes {
+						return &sqs.DeleteQueueOutput{}, nil
+					}
+					lookups++
+					if tt.found[min(lookups, len(tt.found))-1] {
+						return &sqs.GetQueueUrlOutput{QueueUrl: aws.String("https://sqs/events")}, nil
+					}
+					return nil, &sqstypes.QueueDoesNotExist{}
+				})
+				if err := q.Delete(t.Context(), "events", "https://sqs/events"); (err == nil) != tt.deleted {
+					t.Errorf("error = %v", err)
+				}
+				if tt.lookups > 0 && lookups != tt.lookups {
+					t.Errorf("%d lookups, want %d", lookups, tt.lookups)
+				}
+				if took := time.Since(start); took > 80*time.Second {
+					t.Errorf("took %s", took)
+				}
+			})
+		})
+	}
 }
 
 func TestUpdateChangesWhatIsDeclared(t *testing.T) {

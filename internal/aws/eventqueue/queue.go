@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"maps"
 	"strconv"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
@@ -18,6 +19,18 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
 )
+
+const (
+	// deletionLag limits the waits for a deletion, for callers that set no limit. SQS takes up to
+	// 60 seconds to delete a queue and to release its name.
+	deletionLag = 75 * time.Second
+	// goneAnswers is how many times in a row SQS must answer that a queue does not exist. Its
+	// servers do not learn of a deletion at the same time.
+	goneAnswers = 3
+)
+
+// errKept means that SQS still has a queue that was deleted.
+var errKept = errors.New("SQS still answers as if it existed")
 
 // Queues manages queues and rules in one account and region.
 type Queues struct {
@@ -42,7 +55,7 @@ func (q *Queues) Create(ctx context.Context, queue asset.Queue) (url string, err
 		return "", fmt.Errorf("create queue %q: %w", queue.Name, err)
 	}
 	var out *sqs.CreateQueueOutput
-	err = call.Eventually(ctx, is[*types.QueueDeletedRecently], func(ctx context.Context) (err error) {
+	err = call.EventuallyWithin(ctx, deletionLag, is[*types.QueueDeletedRecently], func(ctx context.Context) (err error) {
 		out, err = q.sqs.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: aws.String(queue.Name), Attributes: attributesOf(queue), Tags: queue.Tags})
 		return err
 	})
@@ -157,11 +170,37 @@ func (q *Queues) Update(ctx context.Context, url string, before, now asset.Queue
 	return nil
 }
 
-// Delete deletes the queue and its messages. It succeeds if there is no such queue.
+// Delete deletes the queue and its messages, and waits until it is gone, so that a new queue
+// of the name does not count as one that exists already. It succeeds if there is no such queue.
 func (q *Queues) Delete(ctx context.Context, name, url string) error {
 	_, err := q.sqs.DeleteQueue(ctx, &sqs.DeleteQueueInput{QueueUrl: aws.String(url)})
-	if err != nil && !is[*types.QueueDoesNotExist](err) {
+	if is[*types.QueueDoesNotExist](err) {
+		return nil
+	}
+	if err == nil {
+		err = q.awaitDeletion(ctx, name)
+	}
+	if err != nil {
 		return fmt.Errorf("delete queue %q: %w", name, err)
 	}
 	return nil
+}
+
+func (q *Queues) awaitDeletion(ctx context.Context, name string) error {
+	kept := func(err error) bool { return errors.Is(err, errKept) }
+	missed := 0
+	return call.EventuallyWithin(ctx, deletionLag, kept, func(ctx context.Context) error {
+		_, err := q.url(ctx, name)
+		switch {
+		case err == nil:
+			missed = 0
+			return errKept
+		case !errors.Is(err, fs.ErrNotExist):
+			return err
+		}
+		if missed++; missed < goneAnswers {
+			return errKept
+		}
+		return nil
+	})
 }

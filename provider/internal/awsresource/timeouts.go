@@ -9,7 +9,7 @@ import (
 
 // Timeouts returns the block timeouts of a resource in AWS.
 func Timeouts(ctx context.Context) map[string]schema.Block {
-	const lag = ", such as `5m`. This includes waiting until AWS has become consistent. By default, there is no limit for the whole, and each wait lasts at most 45 seconds."
+	const lag = ", such as `5m`. This includes waiting until AWS has become consistent. By default, there is no limit for the whole, and each wait lasts at most 75 seconds."
 	return map[string]schema.Block{"timeouts": timeouts.Block(ctx, timeouts.Opts{
 		Create: true, CreateDescription: "How long the creation may take" + lag,
 		Update: true, UpdateDescription: "How long an update may take" + lag,
