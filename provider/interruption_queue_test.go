@@ -142,6 +142,23 @@ func TestInterruptionQueueDrift(t *testing.T) {
 	})
 }
 
+// Rules of a prefix that was given up after a failed update are deleted by the next one.
+func TestInterruptionQueueKeepsNoRuleAfterAFailedUpdate(t *testing.T) {
+	name := "half-changed"
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories(),
+		CheckDestroy:             noQueue(name),
+		Steps: []resource.TestStep{
+			{Config: queueConfig(name, "")},
+			{PreConfig: refuseOnce(t, "events", "RemoveTargets"), Config: queueConfig(name, `rule_prefix = "given-up"`), ExpectError: injectedFault},
+			{
+				Config: queueConfig(name, ""), ConfigPlanChecks: plans(queueAddress, plancheck.ResourceActionUpdate),
+				Check: func(*terraform.State) error { return errors.Join(filledBy(name, allRules...), filledBy("given-up")) },
+			},
+		},
+	})
+}
+
 func TestInterruptionQueueRefuses(t *testing.T) {
 	if _, err := queues.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String("theirs")}); err != nil {
 		t.Fatal(err)

@@ -95,6 +95,28 @@ func TestIRSARoleByPodIdentity(t *testing.T) {
 	})
 }
 
+// The trust policy changes before the associations. One that could not be deleted is deleted
+// by the next apply.
+func TestIRSARoleKeepsNoAssociationAfterAFailedUpdate(t *testing.T) {
+	name, arn := "half-changed-pods", "arn:aws:iam::123456789012:role/half-changed-pods"
+	with := func(accounts string) string {
+		return podRoleConfig(name, "identity = \"pod-identity\"\n service_accounts = ["+accounts+"]")
+	}
+	const one, two = `{ namespace = "d", name = "one" }`, `{ namespace = "d", name = "two" }`
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories(),
+		CheckDestroy:             noRole(name),
+		Steps: []resource.TestStep{
+			{Config: with(one + ", " + two)},
+			{PreConfig: refuseOnce(t, "eks", "DeletePodIdentityAssociation"), Config: with(one), ExpectError: injectedFault},
+			{
+				Config: with(one), ConfigPlanChecks: plans(roleAddress, plancheck.ResourceActionUpdate),
+				Check: func(*terraform.State) error { return errors.Join(podsGet("d", "one", arn), podsGet("d", "two", "")) },
+			},
+		},
+	})
+}
+
 // Pods that get another role keep it.
 func TestIRSARoleTakesNoPodsAway(t *testing.T) {
 	account := `service_accounts = [{ namespace = "c", name = "taken" }]` + "\n identity = \"pod-identity\"\n"

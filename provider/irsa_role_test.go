@@ -174,6 +174,26 @@ func TestIRSARoleKeepsWhatItDoesNotOwn(t *testing.T) {
 	})
 }
 
+// What a failed update has added goes with the next one, which does not declare it.
+func TestIRSARoleKeepsNoPolicyAfterAFailedUpdate(t *testing.T) {
+	name := "half-changed"
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories(),
+		CheckDestroy:             noRole(name),
+		Steps: []resource.TestStep{
+			{Config: roleConfig(name, agentAccount)},
+			{
+				PreConfig: refuseOnce(t, "iam", "AttachRolePolicy"), ExpectError: injectedFault,
+				Config: roleConfig(name, agentAccount+fmt.Sprintf("\n policies = { added = %q }\n policy_arns = [%q]", allowNothing, readOnlyEKS)),
+			},
+			{
+				Config: roleConfig(name, agentAccount), ConfigPlanChecks: plans(roleAddress, plancheck.ResourceActionUpdate),
+				Check: func(*terraform.State) error { return inlinePolicies(name) },
+			},
+		},
+	})
+}
+
 func TestIRSARoleDisappears(t *testing.T) {
 	name := "vanished"
 	resource.Test(t, resource.TestCase{

@@ -172,6 +172,39 @@ func TestNodeRoleDrift(t *testing.T) {
 	})
 }
 
+// refuseOnce makes AWS refuse the next call of an action.
+func refuseOnce(t *testing.T, service, action string) func() {
+	return func() {
+		t.Cleanup(box.Cloud.Inject(cloud.Fault{Service: service, Action: action, Code: "AccessDenied", Times: 1}))
+	}
+}
+
+// injectedFault is what Terraform says then.
+var injectedFault = words("api error AccessDenied: Injected fault.")
+
+// An update that fails before it has detached a policy leaves that to the next one, also if
+// that attaches another policy instead.
+func TestNodeRoleKeepsNoPolicyAfterAFailedUpdate(t *testing.T) {
+	name := "half-changed-nodes"
+	with := func(policy string) string {
+		return nodeRoleConfig(name, fmt.Sprintf("policy_arns = [%q]", nodePolicies(policy)[0]))
+	}
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories(),
+		CheckDestroy:             noNodeRole(name),
+		Steps: []resource.TestStep{
+			{Config: with("AdministratorAccess")},
+			{PreConfig: refuseOnce(t, "iam", "AttachRolePolicy"), Config: with("AmazonS3ReadOnlyAccess"), ExpectError: injectedFault},
+			{
+				Config: with("AmazonSSMManagedInstanceCore"), ConfigPlanChecks: plans(nodeRoleAddress, plancheck.ResourceActionUpdate),
+				Check: func(*terraform.State) error {
+					return attachedTo(name, nodePolicies("AmazonEC2ContainerRegistryPullOnly", "AmazonEKSWorkerNodePolicy", "AmazonEKS_CNI_Policy", "AmazonSSMManagedInstanceCore")...)
+				},
+			},
+		},
+	})
+}
+
 const allowNothing = `{"Version":"2012-10-17","Statement":[{"Effect":"Deny","Action":"*","Resource":"*"}]}`
 
 // vanish removes a node role behind Terraform's back.

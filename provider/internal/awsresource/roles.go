@@ -130,6 +130,27 @@ func Documents(policies map[string]string, keepEmpty bool) types.Map {
 	return types.MapValueMust(jsontypes.NormalizedType{}, out)
 }
 
+// EitherSet returns the elements of both sets. It is null if both are.
+func EitherSet(before, now types.Set) types.Set {
+	if before.IsNull() && now.IsNull() {
+		return before
+	}
+	all := slices.Concat(value.Elements(before), value.Elements(now))
+	slices.Sort(all)
+	return value.Set(slices.Compact(all))
+}
+
+// EitherMap returns the elements of both maps, those of before where both have a key. It is null if both
+// are.
+func EitherMap(before, now types.Map) types.Map {
+	if now.IsNull() || now.IsUnknown() {
+		return before
+	}
+	all := now.Elements()
+	maps.Copy(all, before.Elements())
+	return types.MapValueMust(now.ElementType(context.Background()), all)
+}
+
 // Common returns the live values of the keys that are declared.
 func Common(declared, live map[string]string) map[string]string {
 	out := make(map[string]string, len(declared))

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -74,22 +75,30 @@ func (r *interruptionQueue) Update(ctx context.Context, req resource.UpdateReque
 		return
 	}
 	m.ARN, m.URL = before.ARN, before.URL
-	err := r.complete(&m, account)
-	if err == nil {
-		err = account.Queues.Update(ctx, m.URL.ValueString(), before.queue(), m.queue())
+	if err := r.complete(&m, account); err != nil {
+		resp.Diagnostics.Append(queueError(m, err))
+		return
 	}
-	if err == nil {
-		err = putRules(ctx, account.Queues, before, m)
-	}
-	if err == nil && !before.RulePrefix.Equal(m.RulePrefix) {
-		err = deleteRules(ctx, account.Queues, before)
-	}
-	if err != nil {
+	if err := change(ctx, account.Queues, before, m); err != nil {
+		reached := either(before, m)
+		resp.Diagnostics.Append(resp.State.Set(ctx, &reached)...)
 		resp.Diagnostics.Append(queueError(m, err))
 		return
 	}
 	lifecycle.SetName(ctx, resp.Identity, m.Name.ValueString(), &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+}
+
+// change changes the queue, creates or changes the rules, and then deletes those that are not declared any more.
+func change(ctx context.Context, queues session.Queues, before, now model) error {
+	if err := queues.Update(ctx, now.URL.ValueString(), before.queue(), now.queue()); err != nil {
+		return err
+	}
+	if err := putRules(ctx, queues, before, now); err != nil {
+		return err
+	}
+	kept := now.ruleNames()
+	return deleteRules(ctx, queues, slices.DeleteFunc(before.ruleNames(), func(name string) bool { return slices.Contains(kept, name) }))
 }
 
 // putRules creates or changes all rules.
@@ -102,9 +111,9 @@ func putRules(ctx context.Context, queues session.Queues, before, now model) err
 	return nil
 }
 
-func deleteRules(ctx context.Context, queues session.Queues, m model) error {
-	for _, event := range policy.InterruptionEvents() {
-		if err := queues.DeleteRule(ctx, m.rule(event).Name); err != nil {
+func deleteRules(ctx context.Context, queues session.Queues, names []string) error {
+	for _, name := range names {
+		if err := queues.DeleteRule(ctx, name); err != nil {
 			return err
 		}
 	}
@@ -120,7 +129,7 @@ func (r *interruptionQueue) Delete(ctx context.Context, req resource.DeleteReque
 	if account == nil {
 		return
 	}
-	err := deleteRules(ctx, account.Queues, m)
+	err := deleteRules(ctx, account.Queues, m.ruleNames())
 	if err == nil {
 		err = account.Queues.Delete(ctx, m.Name.ValueString(), m.URL.ValueString())
 	}

@@ -2,6 +2,8 @@ package interruptionqueue
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
@@ -69,4 +71,30 @@ func (m *model) rule(event policy.InterruptionEvent) asset.Rule {
 		Queue:       m.ARN.ValueString(),
 		Tags:        value.Strings(m.TagsAll),
 	}
+}
+
+// ruleNames returns the names of the rules that may exist: the declared ones, and those that are left from an
+// update that has failed.
+func (m *model) ruleNames() []string {
+	var names []string
+	left := value.Strings(m.Rules)
+	for _, event := range policy.InterruptionEvents() {
+		names = append(names, m.rule(event).Name)
+		delete(left, event.Key)
+	}
+	return append(names, slices.Sorted(maps.Keys(left))...)
+}
+
+// either returns the state after an update that has failed, so that there may be tags and rules of both
+// declarations. The rules have the names of before; those of another prefix are recorded by name.
+func either(before, now model) model {
+	before.TagsAll = awsresource.EitherMap(before.TagsAll, now.TagsAll)
+	rules, others := value.Strings(before.Rules), value.Strings(now.Rules)
+	for _, event := range policy.InterruptionEvents() {
+		if name := now.rule(event).Name; name != before.rule(event).Name {
+			rules[name] = others[event.Key]
+		}
+	}
+	before.Rules = value.Map(rules)
+	return before
 }

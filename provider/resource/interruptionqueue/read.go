@@ -66,18 +66,20 @@ func (m *model) refresh(live asset.Queue) {
 	m.Tags, m.TagsAll = awsresource.RefreshTags(m.Tags, live.Tags), awsresource.RefreshTags(m.TagsAll, live.Tags)
 }
 
-// refreshRules sets rules to those that do what is declared.
+// refreshRules sets rules to those that do what is declared. It keeps those that are recorded by name, so that
+// the next apply deletes them.
 func (m *model) refreshRules(ctx context.Context, queues session.Queues) error {
-	working := map[string]string{}
+	rules := value.Strings(m.Rules)
 	for _, event := range policy.InterruptionEvents() {
 		arn, err := queues.ReadRule(ctx, m.rule(event))
 		if err != nil {
 			return err
 		}
+		delete(rules, event.Key)
 		if arn != "" {
-			working[event.Key] = arn
+			rules[event.Key] = arn
 		}
 	}
-	m.Rules = value.Map(working)
+	m.Rules = value.Map(rules)
 	return nil
 }

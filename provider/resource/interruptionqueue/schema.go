@@ -65,7 +65,7 @@ func resourceSchema(ctx context.Context) schema.Schema {
 		},
 		"rules": schema.MapAttribute{
 			Computed: true, ElementType: types.StringType,
-			MarkdownDescription: "ARNs of the rules, by kind of event: `capacity-reservation`, `health`, `rebalance`, `spot` and `state`.",
+			MarkdownDescription: "ARNs of the rules, by kind of event: `capacity-reservation`, `health`, `rebalance`, `spot` and `state`. After an update that failed, also those that the next apply deletes, by name.",
 		},
 	}
 	maps.Copy(level, attribute.Tags("the queue and its rules"))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -50,27 +51,41 @@ func (m *model) associations() map[string]asset.Association {
 		return out
 	}
 	for _, account := range m.accounts() {
-		out[account.Namespace+"/"+account.Name] = asset.Association{
-			Cluster: m.ClusterName.ValueString(), Account: account, Role: m.ARN.ValueString(), Tags: value.Strings(m.TagsAll),
-		}
+		out[account.Namespace+"/"+account.Name] = m.association(account)
+	}
+	return out
+}
+
+func (m *model) association(account policy.ServiceAccount) asset.Association {
+	return asset.Association{Cluster: m.ClusterName.ValueString(), Account: account, Role: m.ARN.ValueString(), Tags: value.Strings(m.TagsAll)}
+}
+
+// associated returns the associations that may exist: the declared ones, and those that are left from an update
+// that has failed.
+func (m *model) associated() map[string]asset.Association {
+	out := m.associations()
+	for account := range value.Strings(m.PodIdentityAssociations) {
+		namespace, name, _ := strings.Cut(account, "/")
+		out[account] = m.association(policy.ServiceAccount{Namespace: namespace, Name: name})
 	}
 	return out
 }
 
 // associate creates, changes and deletes pod identity associations, from those of the state before.
 func (m *model) associate(ctx context.Context, associations session.Associations, before model) error {
-	ids, was := map[string]string{}, before.associations()
+	ids, was := map[string]string{}, before.associated()
+	m.PodIdentityAssociations = value.Map(nil)
 	for account, wanted := range m.associations() {
 		id, err := associations.Ensure(ctx, was[account].Tags, wanted)
 		if err != nil {
 			return err
 		}
 		ids[account] = id
+		m.PodIdentityAssociations = value.Map(ids)
 		if was[account].Cluster == wanted.Cluster {
 			delete(was, account)
 		}
 	}
-	m.PodIdentityAssociations = value.Map(ids)
 	return dissociate(ctx, associations, was)
 }
 
@@ -86,8 +101,8 @@ func dissociate(ctx context.Context, associations session.Associations, gone map
 // refreshAssociations sets the ids of the associations that exist.
 func (m *model) refreshAssociations(ctx context.Context, associations session.Associations) error {
 	ids := map[string]string{}
-	for account, declared := range m.associations() {
-		id, err := associations.Find(ctx, declared)
+	for account, expected := range m.associated() {
+		id, err := associations.Find(ctx, expected)
 		if err != nil {
 			return err
 		}

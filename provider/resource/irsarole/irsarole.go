@@ -87,8 +87,13 @@ func (r *irsaRole) Update(ctx context.Context, req resource.UpdateRequest, resp 
 	}
 	m.ARN = before.ARN
 	record := issuerRecord{Derived: issuerIsDerived(ctx, req.Config, &resp.Diagnostics)}
-	err := r.change(ctx, account, &before, &m)
-	if err != nil {
+	if err := r.complete(ctx, &m, account); err != nil {
+		resp.Diagnostics.Append(awsresource.RoleError(m.Name.ValueString(), err))
+		return
+	}
+	if err := r.change(ctx, account, &before, &m); err != nil {
+		reached := either(before, m)
+		resp.Diagnostics.Append(resp.State.Set(ctx, &reached)...)
 		resp.Diagnostics.Append(awsresource.RoleError(m.Name.ValueString(), err))
 		return
 	}
@@ -99,9 +104,6 @@ func (r *irsaRole) Update(ctx context.Context, req resource.UpdateRequest, resp 
 
 // change makes the steps of an update in the order of their dependencies.
 func (r *irsaRole) change(ctx context.Context, account *session.Account, before, now *model) error {
-	if err := r.complete(ctx, now, account); err != nil {
-		return err
-	}
 	if _, err := r.trustIssuer(ctx, account.Issuers, now); err != nil {
 		return err
 	}
@@ -131,7 +133,7 @@ func (r *irsaRole) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	}
 	err := r.annotate(ctx, m, model{})
 	if err == nil {
-		err = dissociate(ctx, account.Associations, m.associations())
+		err = dissociate(ctx, account.Associations, m.associated())
 	}
 	if err == nil {
 		err = account.Roles.Delete(ctx, m.role())

@@ -121,6 +121,17 @@ func (m *model) bareRole() asset.Role {
 	return bare
 }
 
+// either returns the state after an update that has failed, so that the role may have policies, tags and
+// associations of both declarations. The refresh drops those that it does not have.
+func either(before, now model) model {
+	before.Policies = awsresource.EitherMap(before.Policies, now.Policies)
+	before.PresetPolicies = awsresource.EitherMap(before.PresetPolicies, now.PresetPolicies)
+	before.PolicyARNs = awsresource.EitherSet(before.PolicyARNs, now.PolicyARNs)
+	before.PodIdentityAssociations = awsresource.EitherMap(before.PodIdentityAssociations, now.PodIdentityAssociations)
+	before.TagsAll = awsresource.EitherMap(before.TagsAll, now.TagsAll)
+	return before
+}
+
 // accounts returns the ServiceAccounts that may assume the role.
 func (m *model) accounts() []policy.ServiceAccount {
 	var out []policy.ServiceAccount

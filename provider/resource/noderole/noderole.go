@@ -91,7 +91,7 @@ func (r *nodeRole) change(ctx context.Context, account *session.Account, before,
 	reached.InstanceProfile, reached.InstanceProfileARN = before.InstanceProfile, before.InstanceProfileARN
 	reached.AccessEntry, reached.ClusterName = before.AccessEntry, before.ClusterName
 	if err := account.Roles.Update(ctx, before.role(), now.role()); err != nil {
-		return reached, err
+		return either(before, now), err
 	}
 	arn, err := changeProfile(ctx, account.Profiles, before.profile(), now.profile())
 	if err == nil || before.profile().Name == "" && !errors.As(err, new(takenError)) {
