@@ -61,7 +61,7 @@ func newTurn(in *Input) *turn {
 		p := &in.Snapshot.Pods[i]
 		if p.NodeName != "" {
 			t.onNodes = append(t.onNodes, p)
-			t.ran[p.NodeName] = t.ran[p.NodeName] || retire.Shows(p)
+			t.ran[p.NodeName] = t.ran[p.NodeName] || retire.ShowsNodeUp(p)
 		}
 		if p.State != cluster.PodPending {
 			continue

@@ -38,11 +38,13 @@ func DidNotComeUp(n *Node, now time.Time, p *Policy) (DueNode, bool) {
 
 // hasRun reports whether the node has been up. One that keeps its startup taints is not initialized, but pods
 // that tolerate them may run there for days.
-func (n *Node) hasRun() bool { return n.Initialized || slices.ContainsFunc(n.Pods, Shows) }
+func (n *Node) hasRun() bool { return n.Initialized || slices.ContainsFunc(n.Pods, ShowsNodeUp) }
 
-// Shows reports whether a pod shows that its node has been up. One that is going shows it too: Kubernetes
+// ShowsNodeUp reports whether a pod shows that its node has been up. One that is going shows it too: Kubernetes
 // evicts the pods of a node whose kubelet is silent.
-func Shows(p *cluster.Pod) bool { return p.Running && !p.Template.DaemonSet && !p.Template.Static }
+func ShowsNodeUp(p *cluster.Pod) bool {
+	return p.Running && !p.Template.DaemonSet && !p.Template.Static
+}
 
 // passingTaints are the keys of the taints that a node loses when it comes up and still has: those of
 // Kubernetes, and its Provisioner's startup taints.

@@ -51,8 +51,9 @@ func NewImages(reads *client.EC2, parameters ssmGetParameters, now func() time.T
 }
 
 // Find returns the images of a profile, the preferred ones first: a machine gets the first
-// image that is for it, see ImageFor. Deprecated images come after all others. Without a selector, these are the images that AWS or
-// Canonical publish for the AMI family and the Kubernetes version.
+// image that is for it, see ImageFor. Deprecated images come after all others. Without a
+// selector, these are the images that AWS or Canonical publish for the AMI family and the
+// Kubernetes version.
 func (i *Images) Find(ctx context.Context, profile *api.NodeProfile, family, version string) ([]Image, error) {
 	selectors := profile.ImageSelectors()
 	if len(selectors) == 0 {
