@@ -1,7 +1,9 @@
 package agent
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -17,7 +19,7 @@ import (
 // bought from them have failed. They are lost at a restart, which costs another attempt.
 type avoided struct {
 	mu        sync.Mutex
-	offerings map[offering]avoidance
+	offerings map[avoidable]avoidance
 	devices   map[device]failures
 }
 
@@ -49,21 +51,31 @@ func (f *failures) pause(resource string) time.Duration {
 
 type offering struct{ instanceType, zone, capacityType string }
 
+// avoidable is an offering for a Provisioner: machines may fail because of that, as with bad user data. No Provisioner
+// stands for all of them: the cloud takes machines back whoever has bought them.
+type avoidable struct {
+	provisioner string
+	offering
+}
+
 type avoidance struct {
 	until  time.Time
 	reason string
 }
 
 func newAvoided() *avoided {
-	return &avoided{offerings: map[offering]avoidance{}, devices: map[device]failures{}}
+	return &avoided{offerings: map[avoidable]avoidance{}, devices: map[device]failures{}}
 }
 
-// addOffering avoids the offering of a node's machine for avoidTime.
-func (a *avoided) addOffering(n *cluster.Node, reason string) {
+// addOffering avoids the offering of a node's machine for avoidTime, for all Provisioners.
+func (a *avoided) addOffering(n *cluster.Node, reason string) { a.addFor("", n, reason) }
+
+func (a *avoided) addFor(provisioner string, n *cluster.Node, reason string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	o := offering{n.Labels[api.LabelInstanceType], n.Labels[api.LabelZone], n.Labels[api.LabelCapacityType]}
-	a.offerings[o] = avoidance{until: time.Now().Add(avoidTime), reason: reason}
+	until := time.Now().Add(avoidTime)
+	a.offerings[avoidable{provisioner, o}] = avoidance{until, fmt.Sprintf("%s, avoided until %s", reason, until.UTC().Format(time.TimeOnly))}
 }
 
 // addEnded avoids what ends before it is up: the offering of the node's machine, and after a second
@@ -72,7 +84,7 @@ func (a *avoided) addEnded(n *cluster.Node) {
 	if n.Initialized {
 		return
 	}
-	a.addOffering(n, "machine of node "+n.Name+" ended before it was up")
+	a.addFor(n.Provisioner, n, "machine of node "+n.Name+" ended before it was up")
 	a.addFailures(n, []string{anyMachine}, time.Now())
 }
 
@@ -97,7 +109,7 @@ func (a *avoided) addFailed(v *view.View) {
 		if !late {
 			continue
 		}
-		a.addOffering(n, "node "+n.Name+": "+message)
+		a.addFor(n.Provisioner, n, "node "+n.Name+": "+message)
 		if n.Ready {
 			a.addFailures(n, wanted(v.Snapshot, n.Awaited), v.Now)
 		}
@@ -162,11 +174,7 @@ func (a *avoided) apply(types []offer.InstanceType, provisioner string) []offer.
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := time.Now()
-	for o, why := range a.offerings {
-		if !now.Before(why.until) {
-			delete(a.offerings, o)
-		}
-	}
+	maps.DeleteFunc(a.offerings, func(_ avoidable, why avoidance) bool { return !now.Before(why.until) })
 	if len(a.offerings)+len(a.devices) == 0 {
 		return types
 	}
@@ -176,14 +184,8 @@ func (a *avoided) apply(types []offer.InstanceType, provisioner string) []offer.
 		failing := a.failing(&types[i], provisioner, now)
 		for j := range types[i].Offerings {
 			o := &types[i].Offerings[j]
-			why, ok := a.offerings[offering{types[i].Name, o.Zone, o.CapacityType}]
-			switch {
-			case o.Unavailable != "":
-			case failing != "":
-				o.Unavailable = failing
-			case ok:
-				o.Unavailable = fmt.Sprintf("%s, avoided until %s", why.reason, why.until.UTC().Format(time.TimeOnly))
-			}
+			key := offering{types[i].Name, o.Zone, o.CapacityType}
+			o.Unavailable = cmp.Or(o.Unavailable, failing, a.offerings[avoidable{provisioner, key}].reason, a.offerings[avoidable{"", key}].reason)
 		}
 	}
 	return types

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -148,6 +149,39 @@ func TestNeverUp(t *testing.T) {
 		second := r.Machines()[0]
 		if second.InstanceType == dud.InstanceType && second.Zone == dud.Zone {
 			t.Errorf("the offering %s in %s was bought again", dud.InstanceType, dud.Zone)
+		}
+	})
+}
+
+// Machines of one Provisioner that do not come up, as with bad user data, say nothing about those of others. A
+// machine that the cloud takes back does.
+func TestFailedMachinesConcernTheirProvisioner(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		for _, name := range []string{"broken", "sound", "late"} {
+			r.Apply(testProvisioner(name, spot))
+		}
+		r.NeverBoots(func(i offer.Instance) bool { return i.Provisioner == "broken" })
+		process := r.Connect(nil)
+		r.startProcess(process, Options{Notices: process.Notices})
+		bought := func(provisioner string) offer.Candidate {
+			r.Deploy(sim.Workload{Name: provisioner, Replicas: 1, Spec: on(provisioner, sim.Requests("700m", "1Gi"))})
+			r.until("the machine is bought", func() bool { return r.count(provisioner, bound) == 1 })
+			all := r.Launches()
+			return all[len(all)-1].Candidates[0]
+		}
+		failed := bought("broken")
+		r.until("the machine is replaced", func() bool { return len(r.Launches()) == 2 })
+		if again := r.Launches()[1].Candidates[0]; again == failed {
+			t.Errorf("%v was bought again", failed)
+		}
+		if other := bought("sound"); other != failed {
+			t.Errorf("another Provisioner bought %v instead of %v", other, failed)
+		}
+		at := slices.IndexFunc(r.Machines(), func(i offer.Instance) bool { return i.Provisioner == "sound" })
+		r.Interrupt(r.Machines()[at].ID, 1)
+		r.until("the machine is replaced", func() bool { return len(r.Launches()) == 4 })
+		if other := bought("late"); other == failed {
+			t.Errorf("%v was bought although the cloud takes it back", other)
 		}
 	})
 }
