@@ -145,6 +145,12 @@ func (f *fixture) market(t *testing.T, profile *api.NodeProfile) offer.Market {
 	return m
 }
 
+// held says why an offering with two vCPUs is held back from a node profile.
+func (f *fixture) held(t *testing.T, c offer.Candidate, profile *api.NodeProfile) string {
+	t.Helper()
+	return f.Cloud.shortages.reason(c, must2(f.resolve(t.Context(), profile))(t).setup, 2)
+}
+
 func (f *fixture) launch(t *testing.T, o offer.Order) offer.Delivery {
 	t.Helper()
 	d, err := f.Launch(t.Context(), o)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -83,20 +84,22 @@ func (l *launch) requestFleet(ctx context.Context, request *fleetRequest, round 
 	}
 	code := call.Code(err)
 	reason := refusalReason(code)
+	denied := reason == offer.RefusedUnauthorized && code != codeNoSpotRole
 	switch {
 	case code == "IdempotentParameterMismatch":
 		return l.alreadyLaunched(ctx)
-	case isTemplateGone(code), reason != offer.RefusedOther:
+	case isTemplateGone(code), reason != offer.RefusedOther && !denied:
 		return l.withoutLostTemplates(request.refusedAll(code, reason, "create fleet: "+refusalMessage(code, err.Error())), request)
-	}
-	if isMisconfigured(code) {
+	case denied: // EC2 would refuse a request for other offerings too
+		err = offer.Permanent(errors.New(refusalMessage(code, err.Error())))
+	case isMisconfigured(code, err.Error()):
 		l.cloud.forgetLookups()
 		err = offer.Permanent(err)
 	}
 	return nil, fmt.Errorf("create fleet of %d machines: %w", l.missing(), err)
 }
 
-// withoutLostTemplates handles launch templates that somebody else has deleted: it drops
+// withoutLostTemplates handles the agent's launch templates that somebody else has deleted: it drops
 // their failures, so that the next request creates the templates again. If that happens a
 // second time for the same order, it is an error.
 func (l *launch) withoutLostTemplates(result *fleetResult, request *fleetRequest) (*fleetResult, error) {

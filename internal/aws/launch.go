@@ -162,7 +162,7 @@ func (l *launch) askFleet(ctx context.Context, round int) error {
 // are built from, such as the image. It makes the next launch look up again what the
 // profile's selectors find, because that may have been deleted.
 func (l *launch) misconfigured(result *fleetResult) error {
-	at := slices.IndexFunc(result.failures, func(f fleetFailure) bool { return isMisconfigured(f.code) })
+	at := slices.IndexFunc(result.failures, func(f fleetFailure) bool { return isMisconfigured(f.code, f.message) })
 	if at < 0 || len(result.instances) > 0 {
 		return nil
 	}
@@ -185,7 +185,7 @@ func (l *launch) refuse(candidates []offer.Candidate, reason offer.RefusalReason
 		if h, ok := l.catalogue.Find(c.InstanceType); ok {
 			vcpus = h.VCPUs
 		}
-		l.cloud.shortages.add(c, reason, vcpus)
+		l.cloud.shortages.add(c, l.resolved.setup, reason, vcpus)
 	}
 }
 

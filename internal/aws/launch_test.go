@@ -13,6 +13,7 @@ import (
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/smithy-go"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -152,7 +153,7 @@ func TestInsufficientCapacityLeadsToAnotherOfferingAtOnce(t *testing.T) {
 			if len(d.Refusals) != 1 || d.Refusals[0].Candidate != tt.candidates[0] || d.Refusals[0].Reason != offer.RefusedCapacity {
 				t.Errorf("refusals = %+v", d.Refusals)
 			}
-			if f.Cloud.shortages.reason(offer.Candidate{InstanceType: "m5.large", Zone: testRegion + "a", CapacityType: tt.candidates[0].CapacityType}, 2) == "" {
+			if f.held(t, offer.Candidate{InstanceType: "m5.large", Zone: testRegion + "a", CapacityType: tt.candidates[0].CapacityType}, nil) == "" {
 				t.Error("the refused offering is not held back")
 			}
 		})
@@ -378,7 +379,7 @@ func TestTemplateDeletedBehindOurBack(t *testing.T) {
 	if got := len(f.templates(t)); got != 1 {
 		t.Errorf("launch templates = %d, want it back", got)
 	}
-	if got := f.Cloud.shortages.reason(onDemand("m5.large", "a"), 2); got != "" {
+	if got := f.held(t, onDemand("m5.large", "a"), nil); got != "" {
 		t.Errorf("the offering is held back for it: %s", got)
 	}
 }
@@ -457,21 +458,48 @@ func TestErrorsAreSorted(t *testing.T) {
 			}
 		}
 	})
-	t.Run("not authorised", func(t *testing.T) {
-		f := start(t)
-		f.account.Inject(cloud.Fault{Service: "ec2", Action: "CreateFleet", Code: "UnauthorizedOperation"})
-		d := f.launch(t, order("launch-1", 1, onDemand("m5.large", "a")))
-		if len(d.Refusals) != 1 || d.Refusals[0].Reason != offer.RefusedUnauthorized || !strings.Contains(d.Refusals[0].Message, "CreateFleet") {
-			t.Errorf("refusals = %+v, want one that names the action", d.Refusals)
-		}
-	})
 	t.Run("a permission is missing", func(t *testing.T) {
 		f := start(t)
 		role := f.restricted(t, `{"Effect":"Allow","Action":["ec2:Describe*","ec2:CreateLaunchTemplate","ec2:CreateFleet","ec2:CreateTags","eks:DescribeCluster","ssm:GetParameters"],"Resource":"*"}`)
-		d := role.launch(t, order("launch-1", 1, onDemand("m5.large", "a")))
+		d, err := role.Launch(t.Context(), order("launch-1", 1, onDemand("m5.large", "a")))
 		const want = "the agent's role lacks the permission ec2:RunInstances on arn:aws:ec2:"
-		if len(d.Refusals) != 1 || d.Refusals[0].Reason != offer.RefusedUnauthorized || !strings.Contains(d.Refusals[0].Message, want) {
-			t.Errorf("refusals = %+v, want one with %q", d.Refusals, want)
+		if !offer.IsPermanent(err) || !strings.Contains(err.Error(), want) || len(d.Refusals) > 0 {
+			t.Errorf("delivery = %+v, %v; want a permanent error with %q", d, err, want)
+		}
+		if why := role.held(t, onDemand("m5.large", "a"), nil); why != "" {
+			t.Errorf("the offering is held back: %s", why)
+		}
+	})
+	t.Run("a permission that only some need is missing", func(t *testing.T) {
+		f := start(t)
+		f.account.Inject(cloud.Fault{Code: "UnauthorizedOperation", InstanceType: "m5.large"})
+		o := order("launch-1", 1, onDemand("m5.large", "a"), onDemand("m5.xlarge", "a"))
+		o.Node.Profile = &api.NodeProfile{Tags: map[string]string{"stage": "test"}}
+		d := f.launch(t, o)
+		if len(d.Instances) != 1 || len(d.Refusals) != 1 || d.Refusals[0].Reason != offer.RefusedUnauthorized {
+			t.Errorf("delivery = %+v, want the other machine", d)
+		}
+		if mine, others := f.held(t, o.Candidates[0], o.Node.Profile), f.held(t, o.Candidates[0], nil); mine == "" || others != "" {
+			t.Errorf("the offering is held back from the profile for %q, and from others for %q", mine, others)
+		}
+	})
+	t.Run("a role that may not be passed", func(t *testing.T) {
+		if !isMisconfigured("UnauthorizedOperation", "User x is not authorized to perform: iam:PassRole on resource: role/y") || isMisconfigured("UnauthorizedOperation", "ec2:RunInstances") {
+			t.Error("it is not told from a permission that other offerings may not need")
+		}
+	})
+	t.Run("no role for spot machines", func(t *testing.T) {
+		f := start(t)
+		create := f.writes.CreateFleet
+		f.writes.CreateFleet = func(ctx context.Context, in *ec2.CreateFleetInput, o ...func(*ec2.Options)) (*ec2.CreateFleetOutput, error) {
+			if in.SpotOptions != nil {
+				return nil, &smithy.GenericAPIError{Code: codeNoSpotRole}
+			}
+			return create(ctx, in, o...)
+		}
+		d := f.launch(t, order("launch-1", 1, spot("m5.large", "a"), onDemand("m5.large", "a")))
+		if len(d.Instances) != 1 || d.Instances[0].CapacityType != api.CapacityOnDemand {
+			t.Errorf("delivery = %+v, want an on-demand machine", d)
 		}
 	})
 	t.Run("no image for the type", func(t *testing.T) {
@@ -482,6 +510,9 @@ func TestErrorsAreSorted(t *testing.T) {
 		if len(d.Instances) != 1 || d.Refusals[0].Reason != offer.RefusedUnsupported {
 			t.Errorf("delivery = %+v", d)
 		}
+		if it := find(t, f.market(t, nil), "m6g.large"); it.OfferingIn(testRegion+"a", api.CapacityOnDemand).Unavailable != "" {
+			t.Error("the offering is held back from another profile")
+		}
 	})
 	t.Run("a profile that EC2 has not heard of yet", func(t *testing.T) {
 		f := start(t)
@@ -490,7 +521,7 @@ func TestErrorsAreSorted(t *testing.T) {
 		if d, err := f.Launch(t.Context(), o); err == nil || !strings.Contains(err.Error(), "Invalid IAM Instance Profile name") || len(d.Refusals) > 0 {
 			t.Errorf("delivery = %+v, %v", d, err)
 		}
-		if why := f.Cloud.shortages.reason(onDemand("m5.large", "a"), 2); why != "" {
+		if why := f.held(t, onDemand("m5.large", "a"), o.Node.Profile); why != "" {
 			t.Errorf("the offering is held back: %s", why)
 		}
 	})
@@ -571,6 +602,15 @@ func TestOwnLaunchTemplate(t *testing.T) {
 	}
 	if got := len(f.templates(t)); got != 1 {
 		t.Errorf("launch templates = %d, want only the user's", got)
+	}
+	_, err = f.admin.DeleteLaunchTemplate(t.Context(), &ec2.DeleteLaunchTemplateInput{LaunchTemplateName: awssdk.String("mine")})
+	must(t, err)
+	o.LaunchID = "launch-2"
+	if d, err := f.Launch(t.Context(), o); !offer.IsPermanent(err) || len(d.Refusals) > 0 {
+		t.Errorf("without it: delivery = %+v, %v, want a permanent error", d, err)
+	}
+	if why := f.held(t, o.Candidates[0], o.Node.Profile); why != "" {
+		t.Errorf("the offering is held back: %s", why)
 	}
 }
 

@@ -81,7 +81,7 @@ func (c *Cloud) types(catalogue *offer.Catalogue, r *resolved, kubelet *api.Kube
 		if _, ok := room[zone]; !ok {
 			return "no free address in a subnet of " + zone
 		}
-		return c.shortages.reason(offer.Candidate{InstanceType: h.Name, Zone: zone, CapacityType: capacityType}, h.VCPUs)
+		return c.shortages.reason(offer.Candidate{InstanceType: h.Name, Zone: zone, CapacityType: capacityType}, r.setup, h.VCPUs)
 	}
 	types := catalogue.Types(settings)
 	c.addReserved(types, r, room)
@@ -120,7 +120,7 @@ func (c *Cloud) marketKey(p *api.Provisioner, r *resolved) string {
 		left = append(left, of.ID, of.InstanceType, of.Zone, of.Left)
 	}
 	key, err := json.Marshal([]any{
-		p.Spec.KubeletConfiguration, r.profile.BlockDeviceMappings, r.profile.JoinsLocalDisks(), r.family, r.zones(), full, images, r.profile.LaunchTemplate, left, c.shortages.state(), c.learnt.state(),
+		p.Spec.KubeletConfiguration, r.setup, r.family, r.zones(), full, images, left, c.shortages.state(), c.learnt.state(),
 	})
 	if err != nil {
 		return "" // equals no other

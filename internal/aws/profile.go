@@ -2,6 +2,8 @@ package aws
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -27,6 +29,7 @@ const (
 // resolved is a node profile with everything that it refers to.
 type resolved struct {
 	profile         *api.NodeProfile // with default selectors
+	setup           string           // hash of all that the profile says
 	family          string
 	cluster         *eksauth.Cluster
 	subnets         []lookup.Subnet
@@ -82,6 +85,11 @@ func (c *Cloud) resolve(ctx context.Context, profile *api.NodeProfile) (*resolve
 			return nil, err
 		}
 	}
+	text, err := json.Marshal([]any{profile, profile.Class})
+	if err != nil {
+		return nil, fmt.Errorf("hash node profile: %w", err)
+	}
+	r.setup = fmt.Sprintf("%x", sha256.Sum256(text))
 	r.block()
 	return r, nil
 }

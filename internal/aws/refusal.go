@@ -10,6 +10,10 @@ import (
 // codeNoInstance is EC2's error code for an instance that does not exist.
 const codeNoInstance = "InvalidInstanceID.NotFound"
 
+// codeNoSpotRole is EC2's error code for a missing service-linked role, which only spot machines
+// need.
+const codeNoSpotRole = "AuthFailure.ServiceLinkedRoleCreationNotPermitted"
+
 // refusalReasons groups EC2's error codes, as call.Code returns them, by what to do about them.
 // All other codes are RefusedOther.
 var refusalReasons = map[string]offer.RefusalReason{
@@ -36,7 +40,7 @@ var refusalReasons = map[string]offer.RefusalReason{
 	"UnauthorizedOperation": offer.RefusedUnauthorized,
 	"AccessDenied":          offer.RefusedUnauthorized,
 	"AuthFailure":           offer.RefusedUnauthorized,
-	"AuthFailure.ServiceLinkedRoleCreationNotPermitted": offer.RefusedUnauthorized,
+	codeNoSpotRole:          offer.RefusedUnauthorized,
 }
 
 func refusalReason(code string) offer.RefusalReason {
@@ -47,11 +51,14 @@ func refusalReason(code string) offer.RefusalReason {
 }
 
 // isMisconfigured reports whether a refusal is about what machines are built from, such as an
-// image that was deleted or an instance profile that EC2 does not know yet. EC2 would refuse
-// all other offerings too.
-func isMisconfigured(code string) bool {
-	return refusalReason(code) == offer.RefusedOther && !isTemplateGone(code) &&
-		(strings.HasPrefix(code, "Invalid") || strings.HasPrefix(code, "Missing"))
+// image or a launch template of the user's own that was deleted, an instance profile that EC2
+// does not know yet, or a role that the agent may not pass. EC2 would refuse all other offerings
+// too.
+func isMisconfigured(code, message string) bool {
+	if refusalReason(code) == offer.RefusedUnauthorized {
+		return strings.Contains(message, "iam:PassRole")
+	}
+	return refusalReason(code) == offer.RefusedOther && (strings.HasPrefix(code, "Invalid") || strings.HasPrefix(code, "Missing"))
 }
 
 // isTemplateGone reports whether a launch template does not exist.

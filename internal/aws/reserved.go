@@ -37,7 +37,7 @@ func (c *Cloud) addReserved(all []offer.InstanceType, r *resolved, room map[stri
 			o.Unavailable = "capacity reservation " + of.ID + " is full"
 		default:
 			candidate := offer.Candidate{InstanceType: t.Name, Zone: of.Zone, CapacityType: api.CapacityReserved, Reservation: of.ID}
-			o.Unavailable = c.shortages.reason(candidate, t.Capacity[amount.CPU]/1000)
+			o.Unavailable = c.shortages.reason(candidate, r.setup, t.Capacity[amount.CPU]/1000)
 		}
 		t.Offerings = append(t.Offerings, o)
 		t.Sort()

@@ -16,8 +16,10 @@ const (
 )
 
 // pool is a supply of machines that can run out: an instance type in a zone as spot,
-// on-demand or in a capacity reservation, or a quota.
-type pool struct{ instanceType, zone, capacityType, reservation string }
+// on-demand or in a capacity reservation, or a quota. All node profiles share it. Machines that
+// EC2 refuses for another reason may be refused for what they are built from, so that their
+// pool is that of a setup alone.
+type pool struct{ instanceType, zone, capacityType, reservation, setup string }
 
 // shortages remembers which offerings EC2 refused.
 type shortages struct {
@@ -38,13 +40,15 @@ func newShortages(now func() time.Time) *shortages {
 	return &shortages{now: now, pools: map[pool]shortage{}}
 }
 
-// add remembers a refusal of a machine with as many vCPUs. If a quota is too small for it, all
+// add remembers a refusal of a machine of the setup with as many vCPUs. If a quota is too small for it, all
 // offerings that count towards that quota and have at least as many vCPUs become unavailable, in all
 // zones: smaller machines may still fit.
-func (s *shortages) add(c offer.Candidate, reason offer.RefusalReason, vcpus int64) {
-	p, least := poolOf(c), int64(0)
-	text, hold := "insufficient capacity", shortFor
+func (s *shortages) add(c offer.Candidate, setup string, reason offer.RefusalReason, vcpus int64) {
+	p, least := poolOf(c, setup), int64(0)
+	text, hold := "refused", shortFor
 	switch reason {
+	case offer.RefusedCapacity:
+		p, text = poolOf(c, ""), "insufficient capacity"
 	case offer.RefusedQuota:
 		p = quotaPool(c.InstanceType, c.CapacityType)
 		text, least = fmt.Sprintf("the account's quota has no room for %d vCPUs", vcpus), vcpus
@@ -52,8 +56,6 @@ func (s *shortages) add(c offer.Candidate, reason offer.RefusalReason, vcpus int
 		text, hold = "not supported in this zone", unsupportedFor
 	case offer.RefusedUnauthorized:
 		text = "not authorised"
-	case offer.RefusedOther:
-		text = "refused"
 	case offer.RefusedAddresses:
 		return // the subnet is full; the offering is not short
 	}
@@ -86,19 +88,20 @@ func quotaPool(instanceType, capacityType string) pool {
 	return pool{instanceType: "quota " + category, capacityType: capacityType}
 }
 
-func poolOf(c offer.Candidate) pool {
-	return pool{c.InstanceType, c.Zone, c.CapacityType, c.Reservation}
+func poolOf(c offer.Candidate, setup string) pool {
+	return pool{c.InstanceType, c.Zone, c.CapacityType, c.Reservation, setup}
 }
 
-// reason says why an offering with as many vCPUs is unavailable. It is empty if it is available.
-func (s *shortages) reason(c offer.Candidate, vcpus int64) string {
+// reason says why an offering with as many vCPUs is unavailable to a setup. It is empty if it is
+// available.
+func (s *shortages) reason(c offer.Candidate, setup string, vcpus int64) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.pools) == 0 {
 		return ""
 	}
 	now := s.now()
-	for _, p := range []pool{poolOf(c), quotaPool(c.InstanceType, c.CapacityType)} {
+	for _, p := range []pool{poolOf(c, ""), poolOf(c, setup), quotaPool(c.InstanceType, c.CapacityType)} {
 		if short, ok := s.pools[p]; ok && now.Before(short.until) && vcpus >= short.vcpus {
 			return short.reason
 		}

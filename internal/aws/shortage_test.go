@@ -10,7 +10,7 @@ import (
 
 func TestQuotasBySharedHardware(t *testing.T) {
 	s := newShortages(time.Now)
-	s.add(offer.Candidate{InstanceType: "m5.large", Zone: "a", CapacityType: api.CapacitySpot}, offer.RefusedQuota, 2)
+	s.add(offer.Candidate{InstanceType: "m5.large", Zone: "a", CapacityType: api.CapacitySpot}, "default", offer.RefusedQuota, 2)
 	tests := map[string]struct {
 		instanceType, capacityType string
 		held                       bool
@@ -22,7 +22,7 @@ func TestQuotasBySharedHardware(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := s.reason(offer.Candidate{InstanceType: tt.instanceType, Zone: "b", CapacityType: tt.capacityType}, 2); (got != "") != tt.held {
+			if got := s.reason(offer.Candidate{InstanceType: tt.instanceType, Zone: "b", CapacityType: tt.capacityType}, "default", 2); (got != "") != tt.held {
 				t.Errorf("reason = %q", got)
 			}
 		})
@@ -37,34 +37,52 @@ func TestQuotaHoldsBackLargeMachines(t *testing.T) {
 	held := func(want map[int64]bool) {
 		t.Helper()
 		for vcpus, held := range want {
-			if got := s.reason(machine, vcpus); (got != "") != held {
+			if got := s.reason(machine, "default", vcpus); (got != "") != held {
 				t.Errorf("%d vCPUs: reason = %q", vcpus, got)
 			}
 		}
 	}
-	s.add(machine, offer.RefusedQuota, 16)
+	s.add(machine, "default", offer.RefusedQuota, 16)
 	held(map[int64]bool{8: false, 16: true, 32: true})
-	s.add(machine, offer.RefusedQuota, 4)
+	s.add(machine, "default", offer.RefusedQuota, 4)
 	k.Advance(time.Minute)
-	s.add(machine, offer.RefusedQuota, 32)
+	s.add(machine, "default", offer.RefusedQuota, 32)
 	held(map[int64]bool{2: false, 4: true, 8: true, 32: true})
 	k.Advance(shortFor)
 	held(map[int64]bool{4: false, 32: false})
-	s.add(machine, offer.RefusedQuota, 32)
+	s.add(machine, "default", offer.RefusedQuota, 32)
 	held(map[int64]bool{16: false, 32: true})
+}
+
+// What a node profile makes EC2 refuse is refused to that profile alone. Capacity and quotas run out for all.
+func TestRefusalsOfASetup(t *testing.T) {
+	machine := offer.Candidate{InstanceType: "m5.large", Zone: "a", CapacityType: api.CapacitySpot}
+	for reason, shared := range map[offer.RefusalReason]bool{
+		offer.RefusedCapacity: true, offer.RefusedQuota: true,
+		offer.RefusedUnsupported: false, offer.RefusedUnauthorized: false, offer.RefusedOther: false,
+	} {
+		s := newShortages(time.Now)
+		s.add(machine, "one", reason, 2)
+		if s.reason(machine, "one", 2) == "" {
+			t.Errorf("%s: it is not held back", reason)
+		}
+		if why := s.reason(machine, "another", 2); (why != "") != shared {
+			t.Errorf("%s: to another profile it is unavailable for %q", reason, why)
+		}
+	}
 }
 
 func TestUnsupportedOfferingsAreHeldBackLonger(t *testing.T) {
 	k := &clock{now: time.Now()}
 	s := newShortages(k.Now)
-	s.add(offer.Candidate{InstanceType: "m5.large", Zone: "a", CapacityType: api.CapacitySpot}, offer.RefusedUnsupported, 2)
+	s.add(offer.Candidate{InstanceType: "m5.large", Zone: "a", CapacityType: api.CapacitySpot}, "default", offer.RefusedUnsupported, 2)
 	before := s.state()
 	k.Advance(shortFor + time.Second)
-	if s.reason(offer.Candidate{InstanceType: "m5.large", Zone: "a", CapacityType: api.CapacitySpot}, 2) == "" || s.state() != before {
+	if s.reason(offer.Candidate{InstanceType: "m5.large", Zone: "a", CapacityType: api.CapacitySpot}, "default", 2) == "" || s.state() != before {
 		t.Error("it is tried again after three minutes")
 	}
 	k.Advance(unsupportedFor)
-	if got := s.reason(offer.Candidate{InstanceType: "m5.large", Zone: "a", CapacityType: api.CapacitySpot}, 2); got != "" || s.state() == before {
+	if got := s.reason(offer.Candidate{InstanceType: "m5.large", Zone: "a", CapacityType: api.CapacitySpot}, "default", 2); got != "" || s.state() == before {
 		t.Errorf("it is held back for ever: %q", got)
 	}
 }
