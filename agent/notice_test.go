@@ -2,6 +2,7 @@ package agent
 
 import (
 	"errors"
+	"path"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -89,6 +90,22 @@ func TestNoticesOfNoConcern(t *testing.T) {
 		r.until("all are acknowledged", func() bool { return r.Notices() == 0 })
 		r.never(5*time.Minute, "a node goes", func() bool { return len(r.ours()) != 1 || r.ours()[0].DeletionTimestamp != nil })
 	})
+}
+
+// Nodes of a Karpenter that runs beside the agent have the same finalizer. Its machines are its own business.
+func TestNoticesAboutNodesOfKarpenter(t *testing.T) {
+	for _, kind := range []offer.NoticeKind{offer.NoticeRebalance, offer.NoticeSpotInterruption} {
+		t.Run(string(kind), func(t *testing.T) {
+			inBubble(t, sim.Options{}, func(r *rig) {
+				r.heeding(nil)
+				theirs := r.LaunchByKarpenter(sim.Claimed{Pool: "general", Candidate: karpenterBuys})
+				id := path.Base(r.node(theirs).Spec.ProviderID)
+				r.Notify(offer.Notice{Kind: kind, InstanceIDs: []string{id}}, 1)
+				r.until("the notice is acknowledged", func() bool { return r.Notices() == 0 })
+				r.never(5*time.Minute, "the node of Karpenter goes", func() bool { return r.node(theirs) == nil || r.node(theirs).DeletionTimestamp != nil })
+			})
+		})
+	}
 }
 
 // What a kubelet lacks is learnt: the pods that it refuses run elsewhere, and the

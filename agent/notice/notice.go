@@ -128,9 +128,10 @@ func (w *Watcher) actOn(ctx context.Context, notice *offer.Notice) bool {
 	return done
 }
 
-// ours reports whether the agent has made or taken over a node. It may have lost its finalizer since.
+// ours reports whether the agent has made or taken over a node. It may have lost its finalizer since, and
+// nodes of Karpenter have the same finalizer, but no Provisioner.
 func ours(n *cluster.Node) bool {
-	return n.HeldBy(api.Finalizer) || n.Provisioner != "" && n.Annotations[api.AnnotationLaunchID] != ""
+	return n.Provisioner != "" && (n.HeldBy(api.Finalizer) || n.Annotations[api.AnnotationLaunchID] != "")
 }
 
 // interrupt begins to take a node away whose machine will go or has gone. Its pods
