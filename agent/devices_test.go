@@ -8,10 +8,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim/stock"
@@ -137,6 +139,41 @@ func TestDevicesAreAwaitedAfterARestart(t *testing.T) {
 		if got := len(r.Launches()); got != 1 {
 			t.Errorf("%d machines bought, want 1", got)
 		}
+	})
+}
+
+// While its Provisioner is not valid, no market tells what a node is to have: it does not count as up without that.
+func TestDevicesAreAwaitedWhileTheProvisionerIsInvalid(t *testing.T) {
+	inBubble(t, sim.Options{Types: withGPUs()}, func(r *rig) {
+		r.PluginsAfter(func(offer.Instance) time.Duration { return 10 * time.Minute })
+		r.Apply(testProvisioner("default", gpuLimit("2")))
+		r.start(Options{}, nil)
+		r.Deploy(sim.Workload{Name: "train", Replicas: 1, Spec: train()})
+		r.until("the node is ready", func() bool { return len(r.ours()) == 1 && cluster.FromNode(r.ours()[0], nil).Ready })
+		r.Apply(testProvisioner("default", gpuLimit("2"), func(s *api.ProvisionerSpec) { s.Weight = ptr.To(int32(101)) }))
+		r.within(2*time.Minute, 1)
+		if r.allUp() {
+			t.Error("the node counts as up without its devices")
+		}
+		r.Apply(testProvisioner("default", gpuLimit("2")))
+		r.until("the workload runs", r.allRun("train", 1))
+		if got := len(r.Launches()); got != 1 {
+			t.Errorf("%d machines bought, want 1", got)
+		}
+	})
+}
+
+// A node whose type no market sells any more counts as up after the startup timeout.
+func TestDevicesAreNotAwaitedForEver(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.Apply(testProvisioner("default"))
+		r.start(Options{}, nil)
+		r.Deploy(sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("1", "1Gi")})
+		r.until("a machine is there", func() bool { return len(r.ours()) == 1 })
+		r.Apply(testProvisioner("default", func(s *api.ProvisionerSpec) { s.Weight = ptr.To(int32(101)) }))
+		r.until("the workload runs", r.allRun("web", 1))
+		r.never(10*time.Minute, "the node counts as up", r.allUp)
+		r.until("the node is up", r.allUp)
 	})
 }
 

@@ -21,7 +21,7 @@ func (a *Agent) markInitialized(ctx context.Context, v *view.View) {
 		if n.Provisioner == "" || n.Initialized || n.Deleting || !n.HeldBy(api.Finalizer) {
 			continue
 		}
-		if isUp(n, v.ByName[n.Provisioner]) {
+		if isUp(n, v.ByName[n.Provisioner]) && knowsDevices(v, n) {
 			up = append(up, n)
 		}
 	}
@@ -33,6 +33,13 @@ func (a *Agent) markInitialized(ctx context.Context, v *view.View) {
 		a.log.Info("initialized a node", "node", n.Name, "provisioner", n.Provisioner)
 		a.events.Normal(event.Node(n.Name), event.Initialized, "the node is up")
 	})
+}
+
+// knowsDevices reports whether this turn knows which devices the node is to have, which n.Awaited follows from. A
+// Provisioner that buys nothing now, such as one that is not valid, may have no market that tells.
+func knowsDevices(v *view.View, n *cluster.Node) bool {
+	sells := func(p *view.Provisioner) bool { return p.InstanceType(n.Labels[api.LabelInstanceType]) != nil }
+	return v.ByName[n.Provisioner] == nil || v.Now.Sub(n.Created) >= v.Timeout || slices.ContainsFunc(v.Provisioners, sells)
 }
 
 // isUp reports whether the kubelet is ready and has reported its resources, including those of device
