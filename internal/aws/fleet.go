@@ -25,7 +25,8 @@ import (
 type fleetResult struct {
 	instances []offer.Instance
 	failures  []fleetFailure
-	again     bool // the same request may succeed now
+	again     bool   // the same request may succeed now
+	throttled string // message about launches that EC2 has throttled
 }
 
 // fleetFailure is an error that EC2 reported for one override.
@@ -202,6 +203,10 @@ func (l *launch) readFleet(out *ec2.CreateFleetOutput, request *fleetRequest) *f
 			o = request.overrides[0]
 		}
 		code := strings.TrimSuffix(awssdk.ToString(e.ErrorCode), "Exception") // as call.Code
+		if code == codeThrottled {
+			result.again, result.throttled = true, refusalMessage(code, awssdk.ToString(e.ErrorMessage))
+			continue
+		}
 		result.failures = append(result.failures, fleetFailure{
 			candidate: o.candidate, subnetID: o.subnetID, code: code,
 			reason: refusalReason(code), message: refusalMessage(code, awssdk.ToString(e.ErrorMessage)),

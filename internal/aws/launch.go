@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	smithytime "github.com/aws/smithy-go/time"
+
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/lookup"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
@@ -155,7 +157,20 @@ func (l *launch) askFleet(ctx context.Context, round int) error {
 	l.candidates = slices.DeleteFunc(l.candidates, func(c offer.Candidate) bool {
 		return refused[c] || (failed && request.has(c))
 	})
-	return nil
+	if result.throttled == "" || l.missing() == 0 {
+		return nil
+	}
+	return l.slowDown(ctx, result.throttled, round)
+}
+
+// slowDown waits before the next round, because EC2 has throttled launches of this one. After the
+// last one it is an error. The order is not repeated then: EC2 would answer each round as before,
+// because of its token.
+func (l *launch) slowDown(ctx context.Context, message string, round int) error {
+	if round == maxRounds-1 {
+		return offer.Permanent(fmt.Errorf("create fleet of %d machines: %s", l.missing(), message))
+	}
+	return smithytime.SleepWithContext(ctx, min(describePause<<round, describeLongest))
 }
 
 // misconfigured returns an error if a fleet bought nothing because of something that machines

@@ -543,6 +543,27 @@ func TestThrottledLaunchIsRetried(t *testing.T) {
 	}
 }
 
+// EC2 may throttle the launches of a fleet instead of the call. That says nothing about the offerings.
+func TestThrottledLaunchesOfAFleet(t *testing.T) {
+	f := start(t)
+	lift := f.account.Inject(cloud.Fault{Code: codeThrottled, InstanceType: "*", Times: 2})
+	d := f.launch(t, order("launch-1", 1, onDemand("m5.large", "a"), onDemand("m5.xlarge", "a")))
+	if len(d.Instances) != 1 || d.Instances[0].InstanceType != "m5.large" || len(d.Refusals) != 0 {
+		t.Errorf("delivery = %+v, want the first machine and no refusal", d)
+	}
+	lift()
+	f.account.Inject(cloud.Fault{Code: codeThrottled, InstanceType: "*"})
+	candidate := onDemand("m5.large", "b")
+	l, err := f.Cloud.newLaunch(t.Context(), new(order("launch-2", 1, candidate)))
+	must(t, err)
+	if err := l.askFleet(t.Context(), maxRounds-1); !offer.IsPermanent(err) || !strings.Contains(err.Error(), codeThrottled) {
+		t.Errorf("after the last round: %v, want a permanent error that says why", err)
+	}
+	if why := f.held(t, candidate, nil); why != "" || len(l.candidates) != 1 {
+		t.Errorf("the offering is held back: %q", why)
+	}
+}
+
 func TestNewInstancesAreSeenLate(t *testing.T) {
 	f := start(t)
 	f.account.SetBehaviour(cloud.Behaviour{ReadLag: time.Minute, TerminatedVisible: time.Hour})

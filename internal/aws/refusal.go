@@ -14,6 +14,10 @@ const codeNoInstance = "InvalidInstanceID.NotFound"
 // need.
 const codeNoSpotRole = "AuthFailure.ServiceLinkedRoleCreationNotPermitted"
 
+// codeThrottled is EC2's error code for too many requests. Besides a call, it may have the launch of
+// one offering of a fleet, and says nothing about the offering then.
+const codeThrottled = "RequestLimitExceeded"
+
 // refusalReasons groups EC2's error codes, as call.Code returns them, by what to do about them.
 // All other codes are RefusedOther.
 var refusalReasons = map[string]offer.RefusalReason{
