@@ -76,11 +76,16 @@ func TestASlowPurchaseHoldsUpNobody(t *testing.T) {
 }
 
 // TestPermanentErrorsAreNotRetriedInPlace has a Provisioner of which no order can be
-// served: it pauses after the first attempt.
+// served: it pauses after the first attempt. The next has another launch id, because a cloud may answer the same
+// one as before.
 func TestPermanentErrorsAreNotRetriedInPlace(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {
 		r.Apply(testProvisioner("broken"))
-		shop := &shop{provisioner: "broken", sell: func(offer.Order) error { return offer.Permanent(errors.New("Invalid IAM instance profile")) }}
+		ids := map[string]bool{}
+		shop := &shop{provisioner: "broken", sell: func(o offer.Order) error {
+			ids[o.LaunchID] = true
+			return offer.Permanent(errors.New("Invalid IAM instance profile"))
+		}}
 		shop.with(r)
 		r.Deploy(sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("500m", "1Gi")})
 		time.Sleep(4 * time.Second)
@@ -88,8 +93,8 @@ func TestPermanentErrorsAreNotRetriedInPlace(t *testing.T) {
 			t.Errorf("ordered %d times in 4 s", n)
 		}
 		time.Sleep(5 * time.Second)
-		if n := shop.asked.Load(); n != 2 {
-			t.Errorf("ordered %d times in 9 s", n)
+		if n := shop.asked.Load(); n != 2 || len(ids) != 2 {
+			t.Errorf("ordered %d times in 9 s, under %d launch ids", n, len(ids))
 		}
 	})
 }

@@ -293,7 +293,7 @@ func (b *Buyer) order(ctx context.Context, o *order) (offer.Delivery, error) {
 	if err != nil {
 		b.Unsettled()
 	}
-	if err == nil || len(delivery.Instances) > 0 {
+	if err == nil || offer.IsPermanent(err) || len(delivery.Instances) > 0 {
 		b.attempts.count(o)
 	}
 	return delivery, err
