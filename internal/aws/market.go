@@ -14,7 +14,8 @@ import (
 )
 
 // markets caches the last market of each Provisioner until something changes that it was made
-// of.
+// of. Provisioners whose markets are made of the same share one, because a market takes some
+// megabytes.
 type markets struct {
 	mu   sync.Mutex
 	last map[string]knownMarket // by Provisioner
@@ -128,22 +129,26 @@ func (c *Cloud) marketKey(p *api.Provisioner, r *resolved) string {
 	return string(key)
 }
 
-// of returns the cached market of a Provisioner, or computes it if the key or the catalogue has
-// changed.
+// of returns the market of a Provisioner. If the key or the catalogue has changed, it is that of
+// another Provisioner with both, or is computed, while others wait who may need the same.
 func (m *markets) of(provisioner, key string, catalogue *offer.Catalogue, compute func() []offer.InstanceType) knownMarket {
 	m.mu.Lock()
-	known, ok := m.last[provisioner]
-	m.mu.Unlock()
-	if ok && key != "" && known.key == key && known.catalogue == catalogue {
+	defer m.mu.Unlock()
+	same := func(known knownMarket) bool { return key != "" && known.key == key && known.catalogue == catalogue }
+	if known := m.last[provisioner]; same(known) {
 		return known
 	}
-	types := compute()
-	known = knownMarket{key: key, catalogue: catalogue, types: types, index: offer.NewIndex(types)}
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	if len(m.last) >= maxMarkets {
 		clear(m.last)
 	}
+	for _, known := range m.last {
+		if same(known) {
+			m.last[provisioner] = known
+			return known
+		}
+	}
+	types := compute()
+	known := knownMarket{key: key, catalogue: catalogue, types: types, index: offer.NewIndex(types)}
 	m.last[provisioner] = known
 	return known
 }

@@ -1,8 +1,10 @@
 package aws
 
 import (
+	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -259,6 +261,40 @@ func TestUnchangedMarketCostsNothing(t *testing.T) {
 	f.market(t, nil)
 	if made := len(f.account.Calls()) - before; made != 1 {
 		t.Errorf("after two minutes %d calls were made, want one for the subnets", made)
+	}
+}
+
+// Provisioners whose markets are the same share one: it takes some megabytes.
+func TestProvisionersShareAMarket(t *testing.T) {
+	f := start(t)
+	tagged := &api.NodeProfile{Tags: map[string]string{"team": "a"}}
+	markets := make([]offer.Market, 8)
+	shared := func() int {
+		var all sync.WaitGroup
+		for i := range markets {
+			all.Go(func() {
+				m, err := f.Market(t.Context(), provisioner(fmt.Sprint("team-", i)), tagged)
+				if err != nil {
+					t.Error(err)
+				}
+				markets[i] = m
+			})
+		}
+		all.Wait()
+		distinct := map[*offer.InstanceType]bool{}
+		for _, m := range markets {
+			distinct[&m.Types[0]] = true
+		}
+		return len(distinct)
+	}
+	for _, refused := range []string{"a", "b"} {
+		if n := shared(); n != 1 {
+			t.Errorf("%d markets of Provisioners with the same node profile", n)
+		}
+		f.Cloud.shortages.add(onDemand("m5.large", refused), "", offer.RefusedCapacity, 2)
+	}
+	if other := f.market(t, nil); &other.Types[0] == &markets[0].Types[0] {
+		t.Error("another node profile has the same market")
 	}
 }
 
