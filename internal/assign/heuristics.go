@@ -17,6 +17,9 @@ const (
 	Exchange Heuristic = "exchange"
 	// Patterns solves the linear program over the contents of machines, and rounds it.
 	Patterns Heuristic = "patterns"
+	// Turns goes on with the program and the search in turns where there was no time to solve
+	// the program.
+	Turns Heuristic = "turns"
 	// Search ruins and recreates parts of the purchase.
 	Search Heuristic = "search"
 	// Thin leaves out offerings that are nearly as large as others.
@@ -36,7 +39,7 @@ const (
 // Heuristics lists all of them.
 func Heuristics() []Heuristic {
 	return []Heuristic{
-		EvenNodes, HeldNodes, Balance, Exchange, Patterns, Search,
+		EvenNodes, HeldNodes, Balance, Exchange, Patterns, Turns, Search,
 		Thin, Equal, Rough, Slots, WaterFilling, Zones,
 	}
 }

@@ -153,6 +153,11 @@ func (g *Generation) begin(patterns []Pattern) {
 	g.master, g.patterns, g.known = lp.NewCovering(g.demand()), nil, map[string]bool{}
 	g.fillers = make([]*filler, len(g.Kinds))
 	g.start()
+	g.Learn(patterns)
+}
+
+// Learn adds patterns that were found elsewhere, less items of which there are none left.
+func (g *Generation) Learn(patterns []Pattern) {
 	for _, p := range patterns {
 		if p = g.left(p); p.Kind != leftOver && len(p.Parts) > 0 {
 			g.add(p)

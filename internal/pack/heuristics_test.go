@@ -121,12 +121,18 @@ var insteadOf = map[assign.Heuristic][]assign.Heuristic{assign.EvenNodes: {assig
 func TestHeuristicsPay(t *testing.T) {
 	mixed := func(seed uint64) *assign.Problem { return drawn(seed, 12, 20, nil) }
 	families := func(seed uint64) *assign.Problem { return drawn(seed, 15, 16, byFamily) }
+	hurried := func(seed uint64) *assign.Problem {
+		p := drawn(seed, 100, 60, byFamily)
+		p.Trials = 6000 // so that there is no time to solve the program
+		return p
+	}
 	for h, draw := range map[assign.Heuristic]func(seed uint64) *assign.Problem{
 		assign.EvenNodes: func(seed uint64) *assign.Problem { return withNodes(mixed(seed), 6) },
 		assign.HeldNodes: func(seed uint64) *assign.Problem { return withNodes(drawn(seed, 40, 12, halfApart), 6) },
 		assign.Balance:   func(seed uint64) *assign.Problem { return drawn(seed, 450, 2, apart) },
 		assign.Exchange:  func(seed uint64) *assign.Problem { return drawn(3000+seed, 120, 16, byFamily) },
 		assign.Patterns:  families,
+		assign.Turns:     hurried,
 		assign.Search:    families,
 		assign.Slots:     func(seed uint64) *assign.Problem { return drawn(seed, 40, 12, halfApart) },
 	} {

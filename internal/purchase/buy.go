@@ -102,6 +102,7 @@ func best(r *request, regions int) *bought {
 	}
 	guess, least := r.guess()
 	b := buyEqual(r)
+	var patterns *program
 	if b == nil {
 		b = nothingBought(r)
 		buyGreedily(r, b, r.order, r.style())
@@ -111,16 +112,17 @@ func best(r *request, regions int) *bought {
 		case r.overdrawn(b):
 			return b // the trials are for the next pass, whose limits leave most to be gained
 		case float64(b.cost) > least*(1+closeEnough) && patternsPay(b, regions) && r.Uses(assign.Patterns):
-			other := buyPatterns(b, guess.value)
-			if buyGreedily(r, other, r.order, r.style()); other.better(b) {
-				b = other
-			}
+			patterns = newProgram(b, guess.value)
+			b = patterns.improve(b)
 		}
 	} else if len(r.held) == 0 || r.asked[0].Growing() > 0 {
 		return b
 	}
 	if r.overdrawn(b) {
 		return b
+	}
+	if patterns != nil && r.Uses(assign.Turns) {
+		b = patterns.inTurns(b, least, guess)
 	}
 	if len(r.held) > 0 && len(b.machines) > 0 {
 		b = b.withNodes()
@@ -139,7 +141,7 @@ func bestUnderLimits(b *bought, guess duals) *bought {
 	buyGreedily(r, largest, r.inOrder(false), byBalance)
 	ways := []*bought{b, largest, fewMachines(r)}
 	if r.patterns && patternsPay(b, 1) {
-		patterns := buyPatterns(largest, guess.value)
+		patterns := newProgram(largest, guess.value).buy()
 		buyGreedily(r, patterns, r.order, r.style())
 		ways = append(ways, patterns)
 	}

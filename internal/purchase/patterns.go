@@ -22,6 +22,8 @@ const (
 	// operationsPerTrial is about how many operations of an LP solution take as long as to
 	// fill a machine on trial.
 	operationsPerTrial = 5000
+	// leastTurn is for how many trials the search and the program take turns at least.
+	leastTurn = 1000
 	// maxDives bounds how often an LP solution is looked for, each time for what is left.
 	maxDives = 16
 	// Of a pattern of which so much of a machine is used, a whole one is bought.
@@ -37,30 +39,71 @@ func patternsPay(b *bought, regions int) bool {
 	return 2*len(b.machines) >= len(b.of.asked)*regions && len(b.of.asked) <= mostSolved
 }
 
-// buyPatterns buys by the linear program over what machines may hold: what its cheapest
-// solution has of whole machines, and again for the rest, as long as there are any. What is
-// left over then is left. It starts from what has been bought otherwise and from a guess at the
-// value of items.
-func buyPatterns(other *bought, guess []float64) *bought {
+// program is the linear program over what machines may hold.
+type program struct {
+	*request
+	*colgen.Generation
+	rows limitRows
+	cut  bool // there was no time to solve it
+}
+
+// newProgram states the program. It starts from what has been bought otherwise and from a guess
+// at the value of items.
+func newProgram(other *bought, guess []float64) *program {
 	r := other.of
-	b := nothingBought(r)
 	rows := r.limitRows()
 	known := float64(other.cost) + float64(r.leave()*float64(other.unmet()))
-	g := colgen.New(colgen.Program{
-		Items: r.items(), Kinds: r.kinds(rows), Limits: rows.left(b.limits), Leave: r.leave(), Start: other.patterns(), Guesses: [][]float64{guess},
+	return &program{request: r, rows: rows, Generation: colgen.New(colgen.Program{
+		Items: r.items(), Kinds: r.kinds(rows), Limits: rows.left(r.limits), Leave: r.leave(), Start: other.patterns(), Guesses: [][]float64{guess},
 		Slack: solvedGap * known, Target: known,
-	})
+	})}
+}
+
+// buy buys what the program's cheapest solution has of whole machines, and again for the rest,
+// as long as there are any. What is left over then is left.
+func (p *program) buy() *bought {
+	b := nothingBought(p.request)
+	p.cut = false
 	for range maxDives {
-		solution := g.Solve(r.making * operationsPerTrial)
-		r.spend(&r.making, solution.Spent/operationsPerTrial)
+		solution := p.Solve(p.making * operationsPerTrial)
+		p.spend(&p.making, solution.Spent/operationsPerTrial)
 		if !solution.Close {
+			p.cut = len(b.machines) == 0
 			b.buyCut(solution)
 			break
 		}
 		if !b.buyWhole(solution, nearlyWhole) && !b.buyMost(solution) {
 			break
 		}
-		g.Recount(b.left, rows.left(b.limits))
+		p.Recount(b.left, p.rows.left(b.limits))
+	}
+	return b
+}
+
+// improve returns what the program buys, with machines for what that leaves, or b where that is
+// no better.
+func (p *program) improve(b *bought) *bought {
+	other := p.buy()
+	if buyGreedily(p.request, other, p.order, p.style()); other.better(b) {
+		return other
+	}
+	return b
+}
+
+// inTurns lets the search and the program improve a purchase in turns, as long as there was no
+// time to solve the program, trials are left, and the gap to what is proven is worth them. Each
+// starts from what the other has found. The search finds most of what it can find at once, and
+// the program needs time.
+func (p *program) inTurns(b *bought, least float64, d duals) *bought {
+	for p.cut && p.searches > leastTurn && float64(b.cost) > least*(1+searchGap) {
+		rest := p.searches
+		p.searches /= 3
+		rest -= p.searches
+		b = search(b, least, d)
+		p.making = (rest + p.searches) * 2 / 3
+		p.searches += rest - p.making
+		p.Learn(b.patterns())
+		b = p.improve(b)
 	}
 	return b
 }

@@ -73,7 +73,7 @@ func TestPurchasesAddUp(t *testing.T) {
 			return
 		}
 		chosen := first
-		patterns := buyPatterns(first, guess.value)
+		patterns := newProgram(first, guess.value).buy()
 		checkBought(t, patterns)
 		if buyGreedily(r, patterns, r.order, r.style()); patterns.better(first) {
 			chosen = patterns
