@@ -216,6 +216,55 @@ func TestIRSARoleDisappears(t *testing.T) {
 	})
 }
 
+// successorFirst makes the successor of a resource before the resource is destroyed.
+const successorFirst = "\n lifecycle {\n create_before_destroy = true\n }\n"
+
+// The OIDC provider goes with the last role that trusts it, whichever has made it.
+func TestIRSARoleLeavesTheOIDCProviderToOthers(t *testing.T) {
+	config := func(name string) string { return roleConfig(name, agentAccount+successorFirst) }
+	other := func(dependsOn string) string {
+		return "resource \"packhorse_irsa_role\" \"other\" {\n name = \"trusting\"\n" + agentAccount + "\n" + dependsOn + "\n}\n"
+	}
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories(),
+		CheckDestroy:             resource.ComposeTestCheckFunc(noRole("trusting"), noRole("succeeding")),
+		Steps: []resource.TestStep{
+			{Config: config("preceding")},
+			{Config: config("succeeding"), ConfigPlanChecks: plans(roleAddress, plancheck.ResourceActionCreateBeforeDestroy)},
+			{Config: config("succeeding") + other("depends_on = [packhorse_irsa_role.test]"), ConfigPlanChecks: plansEmpty},
+			{Config: byName() + other(""), ConfigPlanChecks: plansEmpty},
+		},
+	})
+}
+
+// An OIDC provider that somebody has deleted is made again.
+func TestIRSARoleRestoresTheOIDCProvider(t *testing.T) {
+	name := "without-provider"
+	config := roleConfig(name, agentAccount)
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories(),
+		CheckDestroy:             noRole(name),
+		Steps: []resource.TestStep{
+			{Config: config},
+			{
+				PreConfig: func() {
+					arn := policy.ProviderARN("aws", "123456789012", box.Host)
+					if _, err := roles.DeleteOpenIDConnectProvider(t.Context(), &iam.DeleteOpenIDConnectProviderInput{OpenIDConnectProviderArn: &arn}); err != nil {
+						t.Fatal(err)
+					}
+				},
+				Config: config, ConfigPlanChecks: plans(roleAddress, plancheck.ResourceActionUpdate),
+				Check: func(*terraform.State) error {
+					if noProvider(nil) == nil {
+						return errors.New("there is no OIDC provider")
+					}
+					return nil
+				},
+			},
+		},
+	})
+}
+
 func TestIRSARoleAnnotatesServiceAccounts(t *testing.T) {
 	ctx := t.Context()
 	accounts := kube.CoreV1().ServiceAccounts("default")

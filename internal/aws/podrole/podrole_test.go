@@ -286,13 +286,19 @@ func TestListOfRolesIsOrdered(t *testing.T) {
 	}
 }
 
-// An OIDC provider belongs to the role that made it, and stays otherwise. What becomes of
-// a role that finds none and is not to make it, TestIRSARoleNeedsAnOIDCProvider says.
+// An OIDC provider that was made for a role goes with the last role that trusts it, and one
+// that somebody else has made stays. What becomes of a role that finds none and is not to
+// make it, TestIRSARoleNeedsAnOIDCProvider says.
 func TestProvider(t *testing.T) {
 	f, ctx := start(t), t.Context()
 	exists := func() bool {
-		_, err := f.iam.GetOpenIDConnectProvider(ctx, &iam.GetOpenIDConnectProviderInput{OpenIDConnectProviderArn: aws.String(providerARN)})
-		return err == nil
+		known, err := f.HasProvider(ctx, providerARN)
+		must(t, err)
+		return known
+	}
+	trust := func(name string) asset.Role {
+		document := `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Federated":"` + providerARN + `"},"Action":"sts:AssumeRoleWithWebIdentity"}]}`
+		return role(func(r *asset.Role) { r.Name, r.Trust, r.Inline, r.Attached = name, document, nil, nil })
 	}
 	unseen := cloud.Fault{Service: "iam", Action: "GetOpenIDConnectProvider", Code: "NoSuchEntity", Times: 1}
 	if created, err := f.EnsureProvider(ctx, issuer, providerARN, "app", map[string]string{"team": "infra"}); !created || err != nil || !exists() {
@@ -309,15 +315,26 @@ func TestProvider(t *testing.T) {
 	if created, err := f.EnsureProvider(ctx, issuer, providerARN, "", nil); created || err != nil {
 		t.Errorf("made by somebody who is waited for: created = %t, %v", created, err)
 	}
-	must(t, f.DeleteProvider(ctx, providerARN, "other"))
-	if !exists() {
-		t.Error("another role has deleted the provider")
+	for _, name := range []string{"app", "successor"} {
+		_, err := f.Create(ctx, trust(name))
+		must(t, err)
 	}
-	for range 2 {
-		must(t, f.DeleteProvider(ctx, providerARN, "app"))
+	must(t, f.Delete(ctx, trust("app")))
+	must(t, f.DeleteProvider(ctx, providerARN, "app"))
+	if !exists() {
+		t.Error("the provider is gone, which a successor trusts")
+	}
+	for range 2 { // the role itself may still be listed
+		must(t, f.DeleteProvider(ctx, providerARN, "successor"))
 	}
 	if exists() {
-		t.Error("its role has not deleted the provider")
+		t.Error("the provider is left, which only the role of the deletion trusts")
+	}
+	_, err := f.iam.CreateOpenIDConnectProvider(ctx, &iam.CreateOpenIDConnectProviderInput{Url: aws.String(issuer), ClientIDList: []string{policy.Audience}})
+	must(t, err)
+	must(t, f.DeleteProvider(ctx, providerARN, "successor"))
+	if !exists() {
+		t.Error("the provider of somebody else is gone")
 	}
 }
 

@@ -6,17 +6,20 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 )
 
-// ownerTag names the role for which an OIDC provider was created, and with which it is
-// deleted.
+// ownerTag marks an OIDC provider that was created for a role, which it names. Other
+// providers are never deleted.
 const ownerTag = "packhorse.io/irsa-role"
 
 // providerWait is how long to wait for an OIDC provider that is being created for another
@@ -25,9 +28,8 @@ const providerWait = 10 * time.Second
 
 // EnsureProvider makes sure that IAM has an OIDC provider for the issuer, and reports whether
 // it has created it. An existing provider stays as it is. If there is none, it is created
-// with the tags and belongs to the role named owner. If owner is empty, EnsureProvider
-// creates none; it waits up to 10 seconds for one to appear, and returns fs.ErrNotExist if
-// none does.
+// with the tags for the role named owner. If owner is empty, EnsureProvider creates none;
+// it waits up to 10 seconds for one to appear, and returns fs.ErrNotExist if none does.
 func (r *Roles) EnsureProvider(ctx context.Context, issuer, arn, owner string, tags map[string]string) (created bool, err error) {
 	if owner == "" {
 		return false, r.awaitProvider(ctx, issuer, arn)
@@ -66,11 +68,25 @@ func (r *Roles) awaitProvider(ctx context.Context, issuer, arn string) error {
 	})
 }
 
-// DeleteProvider deletes the OIDC provider if it was created for the role named owner.
-func (r *Roles) DeleteProvider(ctx context.Context, arn, owner string) error {
-	known, createdFor, err := r.provider(ctx, arn)
-	if err != nil || !known || createdFor != owner {
+// HasProvider reports whether IAM has the OIDC provider.
+func (r *Roles) HasProvider(ctx context.Context, arn string) (bool, error) {
+	known, _, err := r.provider(ctx, arn)
+	return known, err
+}
+
+// DeleteProvider deletes the OIDC provider if EnsureProvider has created it and no role
+// trusts it but the named one, whose trust IAM may still list after it has gone.
+func (r *Roles) DeleteProvider(ctx context.Context, arn, role string) error {
+	_, ours, err := r.provider(ctx, arn)
+	if err != nil || !ours {
 		return err
+	}
+	roles, err := r.List(ctx)
+	if err != nil {
+		return fmt.Errorf("find the roles that trust OIDC provider %s: %w", arn, err)
+	}
+	if slices.ContainsFunc(roles, func(other asset.Role) bool { return other.Name != role && strings.Contains(other.Trust, `"`+arn+`"`) }) {
+		return nil
 	}
 	err = call.Eventually(ctx, nil, func(ctx context.Context) error {
 		_, err := r.client.DeleteOpenIDConnectProvider(ctx, &iam.DeleteOpenIDConnectProviderInput{OpenIDConnectProviderArn: aws.String(arn)})
@@ -82,16 +98,17 @@ func (r *Roles) DeleteProvider(ctx context.Context, arn, owner string) error {
 	return nil
 }
 
-// provider reports whether IAM has the OIDC provider, and for which role it was created.
-func (r *Roles) provider(ctx context.Context, arn string) (known bool, owner string, err error) {
+// provider reports whether IAM has the OIDC provider, and whether EnsureProvider has created it.
+func (r *Roles) provider(ctx context.Context, arn string) (known, ours bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, call.ReadTimeout)
 	defer cancel()
 	out, err := r.client.GetOpenIDConnectProvider(ctx, &iam.GetOpenIDConnectProviderInput{OpenIDConnectProviderArn: aws.String(arn)})
 	if call.IsMissing(err) {
-		return false, "", nil
+		return false, false, nil
 	}
 	if err != nil {
-		return false, "", fmt.Errorf("read OIDC provider %s: %w", arn, err)
+		return false, false, fmt.Errorf("read OIDC provider %s: %w", arn, err)
 	}
-	return true, call.TagMap(out.Tags)[ownerTag], nil
+	_, ours = call.TagMap(out.Tags)[ownerTag]
+	return true, ours, nil
 }

@@ -131,6 +131,8 @@ type Issuers interface {
 	// it has created it. It creates one only for an owner, which is the name of a role. Without an
 	// owner, a missing provider is fs.ErrNotExist.
 	EnsureProvider(ctx context.Context, issuer, arn, owner string, tags map[string]string) (created bool, err error)
-	// DeleteProvider deletes the provider if it was created for the owner.
-	DeleteProvider(ctx context.Context, arn, owner string) error
+	HasProvider(ctx context.Context, arn string) (bool, error)
+	// DeleteProvider deletes the provider if EnsureProvider has created it and only the named role
+	// trusts it.
+	DeleteProvider(ctx context.Context, arn, role string) error
 }

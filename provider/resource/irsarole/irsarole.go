@@ -121,8 +121,8 @@ func (r *irsaRole) change(ctx context.Context, account *session.Account, before,
 	return r.annotate(ctx, *before, *now)
 }
 
-// Delete deletes the role with its declared policies, associations and annotations, and the OIDC provider if
-// it was created for this role.
+// Delete deletes the role with its declared policies, associations and annotations, and the OIDC provider with
+// the last role that trusts it.
 func (r *irsaRole) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var m model
 	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)

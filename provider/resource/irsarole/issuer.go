@@ -67,9 +67,10 @@ func (r *irsaRole) trustIssuer(ctx context.Context, issuers session.Issuers, m *
 	return created, err
 }
 
-// dropIssuer deletes the OIDC provider of the issuer before, if it was created for this role.
+// dropIssuer deletes the OIDC provider of the issuer before, if such a resource has created it and no other role
+// trusts it.
 func (r *irsaRole) dropIssuer(ctx context.Context, issuers session.Issuers, before *model) error {
-	if !before.CreateOIDCProvider.ValueBool() {
+	if before.OIDCProviderARN.ValueString() == "" {
 		return nil
 	}
 	return issuers.DeleteProvider(ctx, before.OIDCProviderARN.ValueString(), before.Name.ValueString())
@@ -87,4 +88,17 @@ func (r *irsaRole) refreshIssuer(ctx context.Context, issuers session.Issuers, r
 		return
 	}
 	m.OIDCIssuerURL = types.StringValue(url)
+}
+
+// refreshProvider sets oidc_provider_arn to null if IAM has no such provider, so that the plan creates it again.
+func (r *irsaRole) refreshProvider(ctx context.Context, issuers session.Issuers, m *model) error {
+	arn := m.OIDCProviderARN.ValueString()
+	if arn == "" {
+		return nil
+	}
+	known, err := issuers.HasProvider(ctx, arn)
+	if err == nil && !known {
+		m.OIDCProviderARN = types.StringNull()
+	}
+	return err
 }

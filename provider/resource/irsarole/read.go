@@ -53,6 +53,9 @@ func (r *irsaRole) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	r.refreshIssuer(ctx, account.Issuers, record, &m)
 	m.ARN = types.StringValue(arn)
 	m.refresh(live)
+	if err := r.refreshProvider(ctx, account.Issuers, &m); err != nil {
+		resp.Diagnostics.Append(awsresource.RoleError(name, err))
+	}
 	if err := m.refreshAssociations(ctx, account.Associations); err != nil {
 		resp.Diagnostics.Append(awsresource.RoleError(name, err))
 	}

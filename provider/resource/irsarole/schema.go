@@ -85,8 +85,8 @@ func irsaTrustAttributes() attribute.Level {
 			MarkdownDescription: "URL of the cluster's OIDC issuer. By default the provider looks it up by the name of the cluster.",
 			Validators:          []validator.String{httpsURL()},
 		},
-		"create_oidc_provider": attribute.Flag("Whether to create the IAM OIDC provider of the issuer if there is none. The role that " +
-			"created it also deletes it, so set this on one role per cluster."),
+		"create_oidc_provider": attribute.Flag("Whether to create the IAM OIDC provider of the issuer if there is none. It " +
+			"is deleted with the last role that trusts it. Set this on one role per cluster."),
 		"oidc_provider_arn": schema.StringAttribute{Computed: true, MarkdownDescription: "ARN of the IAM OIDC provider."},
 		"assume_role_policy": schema.StringAttribute{
 			Computed: true, CustomType: jsontypes.NormalizedType{}, MarkdownDescription: "Trust policy of the role, as JSON.",
