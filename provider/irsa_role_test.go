@@ -22,6 +22,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	typed "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud"
@@ -271,29 +272,17 @@ func TestIRSARoleAnnotatesServiceAccounts(t *testing.T) {
 	if _, err := accounts.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "writer"}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	annotated := func(want string) func(*terraform.State) error {
-		return func(*terraform.State) error {
-			account, err := accounts.Get(ctx, "writer", metav1.GetOptions{})
-			if err != nil {
-				return err
-			}
-			if got := account.Annotations["eks.amazonaws.com/role-arn"]; got != want {
-				return fmt.Errorf("annotation = %q, want %q", got, want)
-			}
-			return nil
-		}
-	}
 	config := roleConfig("annotating", "annotate_service_account = true\n service_accounts = [{ namespace = \"default\", name = \"writer\" }]")
 	arn := "arn:aws:iam::123456789012:role/annotating"
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: factories(),
-		CheckDestroy:             annotated(""),
+		CheckDestroy:             annotated(accounts, "writer", ""),
 		Steps: []resource.TestStep{
 			{
 				Config:      roleConfig("annotating", "annotate_service_account = true\n service_accounts = [{ namespace = \"default\", name = \"missing\" }]"),
 				ExpectError: regexp.MustCompile(`ServiceAccount\s+default/missing:\s+serviceaccounts\s+"missing"\s+not\s+found`),
 			},
-			{Config: config, Check: annotated(arn)},
+			{Config: config, Check: annotated(accounts, "writer", arn)},
 			{
 				PreConfig: func() {
 					account, err := accounts.Get(ctx, "writer", metav1.GetOptions{})
@@ -305,10 +294,46 @@ func TestIRSARoleAnnotatesServiceAccounts(t *testing.T) {
 						t.Fatal(err)
 					}
 				},
-				Config: config, Check: annotated(arn),
+				Config: config, Check: annotated(accounts, "writer", arn),
 			},
 		},
 	})
+}
+
+// A role leaves the annotation that its successor has written.
+func TestIRSARoleLeavesTheAnnotationToItsSuccessor(t *testing.T) {
+	accounts := kube.CoreV1().ServiceAccounts("default")
+	if _, err := accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "heir"}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	config := func(name string) string {
+		return roleConfig(name, "annotate_service_account = true\n service_accounts = [{ namespace = \"default\", name = \"heir\" }]"+successorFirst)
+	}
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories(),
+		CheckDestroy:             annotated(accounts, "heir", ""),
+		Steps: []resource.TestStep{
+			{Config: config("annotating-1")},
+			{
+				Config: config("annotating-2"), ConfigPlanChecks: plans(roleAddress, plancheck.ResourceActionCreateBeforeDestroy),
+				Check: annotated(accounts, "heir", "arn:aws:iam::123456789012:role/annotating-2"),
+			},
+		},
+	})
+}
+
+// annotated checks which role the annotation of a ServiceAccount names.
+func annotated(accounts typed.ServiceAccountInterface, name, want string) resource.TestCheckFunc {
+	return func(*terraform.State) error {
+		account, err := accounts.Get(context.Background(), name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if got := account.Annotations["eks.amazonaws.com/role-arn"]; got != want {
+			return fmt.Errorf("annotation = %q, want %q", got, want)
+		}
+		return nil
+	}
 }
 
 // A cluster that is made anew under the same name has another issuer.

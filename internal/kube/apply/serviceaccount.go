@@ -50,10 +50,11 @@ func (a *RoleAnnotation) Set(ctx context.Context, namespace, name, arn string) e
 	return a.apply(ctx, applycorev1.ServiceAccount(name, namespace).WithAnnotations(map[string]string{roleAnnotation: arn}))
 }
 
-// Remove removes the annotation. It succeeds if the ServiceAccount is gone.
-func (a *RoleAnnotation) Remove(ctx context.Context, namespace, name string) error {
-	switch arn, err := a.Get(ctx, namespace, name); {
-	case arn == "" && (err == nil || apierrors.IsNotFound(err)):
+// Remove removes the annotation, unless it names another role by now. It succeeds if the
+// ServiceAccount is gone.
+func (a *RoleAnnotation) Remove(ctx context.Context, namespace, name, arn string) error {
+	switch live, err := a.Get(ctx, namespace, name); {
+	case apierrors.IsNotFound(err), err == nil && live != arn:
 		return nil
 	case err != nil:
 		return err

@@ -94,7 +94,8 @@ type Teardown interface {
 type Annotation interface {
 	Get(ctx context.Context, namespace, name string) (arn string, err error)
 	Set(ctx context.Context, namespace, name, arn string) error
-	Remove(ctx context.Context, namespace, name string) error
+	// Remove removes the annotation if it names the role.
+	Remove(ctx context.Context, namespace, name, arn string) error
 }
 
 // Account is an AWS account in one region.

@@ -223,7 +223,7 @@ func (r *irsaRole) annotate(ctx context.Context, before, now model) error {
 	}
 	for _, account := range before.accounts() {
 		if !wanted[account] {
-			if err := annotation.Remove(ctx, account.Namespace, account.Name); err != nil {
+			if err := annotation.Remove(ctx, account.Namespace, account.Name, before.ARN.ValueString()); err != nil {
 				return err
 			}
 		}
