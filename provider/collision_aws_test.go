@@ -6,11 +6,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 )
 
-// theirsInAWS makes a role, an instance profile with it, and a queue as others do.
+// theirsInAWS makes a role, an instance profile with it, a queue and a rule as others do.
 func theirsInAWS(t *testing.T, name string) {
 	t.Helper()
 	assumable(t, name)
@@ -24,6 +26,10 @@ func theirsInAWS(t *testing.T, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	rule := name + "-spot"
+	if _, err := rules.PutRule(t.Context(), &eventbridge.PutRuleInput{Name: &rule, EventPattern: aws.String(`{"source":["aws.s3"]}`)}); err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() {
 		ctx := context.Background()
 		if _, err := roles.RemoveRoleFromInstanceProfile(ctx, &iam.RemoveRoleFromInstanceProfileInput{InstanceProfileName: &name, RoleName: &name}); err != nil {
@@ -33,6 +39,9 @@ func theirsInAWS(t *testing.T, name string) {
 			t.Error(err)
 		}
 		if _, err := queues.DeleteQueue(ctx, &sqs.DeleteQueueInput{QueueUrl: queue.QueueUrl}); err != nil {
+			t.Error(err)
+		}
+		if _, err := rules.DeleteRule(ctx, &eventbridge.DeleteRuleInput{Name: &rule}); err != nil {
 			t.Error(err)
 		}
 	})
@@ -57,9 +66,11 @@ func TestPlanFindsNamesThatAreTakenInAWS(t *testing.T) {
 		{"an IRSA role", inAWS(irsa, "a", theirs, ""), `id = "theirs-in-aws"`},
 		{"a queue", inAWS(queue, "a", theirs, ""), "queue theirs-in-aws exists already"},
 		{"a profile of another role", inAWS(node, "a", "new", `instance_profile = "theirs-in-aws"`), "instance_profile: instance profile theirs-in-aws exists already and has the role theirs-in-aws"},
+		{"a rule", inAWS(queue, "a", "new", `rule_prefix = "theirs-in-aws"`), "rule_prefix: EventBridge rule theirs-in-aws-spot exists already"},
 		{"two roles of different kinds", inAWS(node, "a", "twice", "") + inAWS(irsa, "b", "twice", ""), `two resources declare the IAM role "twice"`},
 		{"two profiles", inAWS(node, "a", "new", "") + inAWS(node, "b", "newer", `instance_profile = "new"`), `two resources declare the instance profile "new"`},
 		{"two queues", inAWS(queue, "a", "twice", "") + inAWS(queue, "b", "twice", ""), `two resources declare the queue "twice"`},
+		{"two queues with one prefix", inAWS(queue, "a", "new", "") + inAWS(queue, "b", "newer", `rule_prefix = "new"`), `rule_prefix: two resources declare the prefix of rules "new"`},
 		{"different names", inAWS(node, "a", "new", "") + inAWS(irsa, "b", "newer", "") + inAWS(queue, "c", "new", ""), ""},
 	} {
 		terraform.write(t, map[string]string{"main.tf": watchful("") + c.resources})

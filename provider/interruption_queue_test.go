@@ -159,6 +159,69 @@ func TestInterruptionQueueKeepsNoRuleAfterAFailedUpdate(t *testing.T) {
 	})
 }
 
+// A rule that somebody else has made is named, and stays as it is. So it does with a queue
+// whose name is given up for that.
+func TestInterruptionQueueTakesNoRuleOver(t *testing.T) {
+	name, rule := "crowded", "crowded-spot"
+	pattern := `{"source":["aws.s3"]}`
+	if _, err := rules.PutRule(t.Context(), &eventbridge.PutRuleInput{Name: &rule, EventPattern: &pattern}); err != nil {
+		t.Fatal(err)
+	}
+	untouched := func(*terraform.State) error {
+		live, err := rules.DescribeRule(context.Background(), &eventbridge.DescribeRuleInput{Name: &rule})
+		if err == nil && *live.EventPattern != pattern {
+			err = fmt.Errorf("pattern of %s = %s", rule, *live.EventPattern)
+		}
+		return err
+	}
+	defer func() {
+		if _, err := rules.DeleteRule(context.Background(), &eventbridge.DeleteRuleInput{Name: &rule}); err != nil {
+			t.Error(err)
+		}
+	}()
+	const refusal = "EventBridge rule crowded-spot exists already and is not of this queue: set another `rule_prefix`, or delete the rule"
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories(),
+		CheckDestroy:             resource.ComposeTestCheckFunc(noQueue(name), noQueue("roomy"), untouched),
+		Steps: []resource.TestStep{
+			{Config: queueConfig(name, ""), ExpectError: words(refusal)},
+			{Config: queueConfig(name, `rule_prefix = "roomy"`), ConfigPlanChecks: plansEmpty, Check: untouched},
+			{Config: queueConfig(name, ""), ExpectError: words(refusal)},
+			{
+				Config: queueConfig(name, `rule_prefix = "roomier"`), ConfigPlanChecks: plans(queueAddress, plancheck.ResourceActionUpdate),
+				Check: func(*terraform.State) error {
+					return errors.Join(untouched(nil), filledBy("roomier", allRules...), filledBy("roomy"))
+				},
+			},
+		},
+	})
+}
+
+// The rules of a queue that was imported before it had any are not others' rules either.
+func TestImportedInterruptionQueueTakesNoRuleOver(t *testing.T) {
+	name, rule := "found", "found-state"
+	if _, err := queues.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: &name}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := rules.PutRule(t.Context(), &eventbridge.PutRuleInput{Name: &rule, EventPattern: aws.String(`{"source":["aws.s3"]}`)}); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if _, err := rules.DeleteRule(context.Background(), &eventbridge.DeleteRuleInput{Name: &rule}); err != nil {
+			t.Error(err)
+		}
+	}()
+	taken := "import {\n to = " + queueAddress + "\n id = \"" + name + "\"\n}\n"
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories(),
+		CheckDestroy:             noQueue(name),
+		Steps: []resource.TestStep{
+			{Config: taken + queueConfig(name, ""), ExpectError: words("EventBridge rule found-state exists already")},
+			{Config: queueConfig(name, `rule_prefix = "finders"`), ConfigPlanChecks: plansEmpty, Check: func(*terraform.State) error { return filledBy("finders", allRules...) }},
+		},
+	})
+}
+
 func TestInterruptionQueueRefuses(t *testing.T) {
 	if _, err := queues.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String("theirs")}); err != nil {
 		t.Fatal(err)

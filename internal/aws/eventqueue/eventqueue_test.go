@@ -261,7 +261,7 @@ func TestWhatIsGone(t *testing.T) {
 	}
 
 	for range 2 {
-		must(t, f.DeleteRule(t.Context(), "events-spot"))
+		must(t, f.DeleteRule(t.Context(), rule()))
 		must(t, f.Delete(t.Context(), "events", url))
 	}
 	if _, _, _, err := f.Read(t.Context(), "events"); !errors.Is(err, fs.ErrNotExist) {
@@ -276,19 +276,13 @@ func TestWhatIsGone(t *testing.T) {
 func TestRuleThatDoesSomethingElse(t *testing.T) {
 	name := aws.String("events-spot")
 	tests := map[string]func(*fixture) error{
-		"deleted": func(f *fixture) error { return f.DeleteRule(t.Context(), *name) },
+		"deleted": func(f *fixture) error { return f.DeleteRule(t.Context(), rule()) },
 		"off": func(f *fixture) error {
 			_, err := f.events.PutRule(t.Context(), &eventbridge.PutRuleInput{Name: name, EventPattern: aws.String(spotPattern), State: types.RuleStateDisabled})
 			return err
 		},
 		"other events": func(f *fixture) error {
 			_, err := f.events.PutRule(t.Context(), &eventbridge.PutRuleInput{Name: name, EventPattern: aws.String(`{"source":["aws.s3"]}`)})
-			return err
-		},
-		"another queue": func(f *fixture) error {
-			changed := rule()
-			changed.Queue += "-of-others"
-			_, err := f.PutRule(t.Context(), rule(), changed)
 			return err
 		},
 	}
@@ -308,6 +302,46 @@ func TestRuleThatDoesSomethingElse(t *testing.T) {
 			must(t, err)
 			if live, err := f.ReadRule(t.Context(), rule()); live != arn || err != nil {
 				t.Errorf("mended rule = %q, %v, want %q", live, err, arn)
+			}
+		})
+	}
+}
+
+// A rule that is not the queue's is neither taken over nor deleted. One that a queue of the
+// same name, or a creation that failed, has left behind is both.
+func TestRuleOfOthersStays(t *testing.T) {
+	const ours, theirs, other = queueARN, queueARN + "-of-others", `{"source":["aws.s3"]}`
+	tests := map[string]struct {
+		pattern, target string
+		taken           bool
+	}{
+		"a whole rule":                  {spotPattern, ours, false},
+		"with other events":             {other, ours, false},
+		"without its target":            {`{"detail-type":["EC2 Spot Instance Interruption Warning"], "source":["aws.ec2"]}`, "", false},
+		"of another queue":              {spotPattern, theirs, true},
+		"of others":                     {other, theirs, true},
+		"of others, without any target": {other, "", true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			f, ctx := start(t), t.Context()
+			_, err := f.events.PutRule(ctx, &eventbridge.PutRuleInput{Name: aws.String("events-spot"), EventPattern: &tt.pattern})
+			must(t, err)
+			if tt.target != "" {
+				target := types.Target{Id: aws.String("packhorse-interruption-queue"), Arn: &tt.target}
+				_, err := f.events.PutTargets(ctx, &eventbridge.PutTargetsInput{Rule: aws.String("events-spot"), Targets: []types.Target{target}})
+				must(t, err)
+			}
+			if taken, err := f.RuleTaken(ctx, rule()); taken != tt.taken || err != nil {
+				t.Errorf("taken = %t, %v", taken, err)
+			}
+			if _, err := f.PutRule(ctx, rule(), rule()); errors.Is(err, fs.ErrExist) != tt.taken || !tt.taken && err != nil {
+				t.Errorf("put: error = %v", err)
+			}
+			must(t, f.DeleteRule(ctx, rule()))
+			live, err := f.events.DescribeRule(ctx, &eventbridge.DescribeRuleInput{Name: aws.String("events-spot")})
+			if kept := err == nil && *live.EventPattern == tt.pattern; kept != tt.taken {
+				t.Errorf("after the deletion: %v, %v", live, err)
 			}
 		})
 	}
@@ -360,7 +394,7 @@ func TestRuleWithTargetsOfOthersStays(t *testing.T) {
 	others := types.Target{Id: aws.String("theirs"), Arn: aws.String(queueARN + "-of-others")}
 	_, err = f.events.PutTargets(ctx, &eventbridge.PutTargetsInput{Rule: aws.String("events-spot"), Targets: []types.Target{others}})
 	must(t, err)
-	if err := f.DeleteRule(ctx, "events-spot"); err == nil || !strings.Contains(err.Error(), `"events-spot"`) {
+	if err := f.DeleteRule(ctx, rule()); err == nil || !strings.Contains(err.Error(), `"events-spot"`) {
 		t.Errorf("error = %v, want that the rule has targets", err)
 	}
 	out, err := f.events.ListTargetsByRule(ctx, &eventbridge.ListTargetsByRuleInput{Rule: aws.String("events-spot")})
@@ -404,7 +438,7 @@ func TestMissingPermissionIsNamed(t *testing.T) {
 		return err
 	}
 	readRule := func(q *eventqueue.Queues, _ string) error { _, err := q.ReadRule(t.Context(), rule()); return err }
-	deleteRule := func(q *eventqueue.Queues, _ string) error { return q.DeleteRule(t.Context(), "events-spot") }
+	deleteRule := func(q *eventqueue.Queues, _ string) error { return q.DeleteRule(t.Context(), rule()) }
 	fed := func(q *eventqueue.Queues, _ string) error {
 		_, err := q.Fed(t.Context(), []string{spotPattern})
 		return err

@@ -58,14 +58,11 @@ func (q *Queues) listRules(ctx context.Context, in *eventbridge.ListRulesInput) 
 func (q *Queues) addTargets(ctx context.Context, rule string, rules map[string][]string) error {
 	ctx, cancel := context.WithTimeout(ctx, call.ReadTimeout)
 	defer cancel()
-	out, err := q.events.ListTargetsByRule(ctx, &eventbridge.ListTargetsByRuleInput{Rule: aws.String(rule)})
-	if call.IsMissing(err) {
-		return nil // deleted since it was listed
-	}
+	targets, err := q.targets(ctx, rule)
 	if err != nil {
-		return fmt.Errorf("list the targets of rule %q: %w", rule, err)
+		return err
 	}
-	queues := slices.DeleteFunc(out.Targets, func(t types.Target) bool { return !strings.Contains(aws.ToString(t.Arn), ":sqs:") })
+	queues := slices.DeleteFunc(targets, func(t types.Target) bool { return !strings.Contains(aws.ToString(t.Arn), ":sqs:") })
 	for _, queue := range queues {
 		arn := aws.ToString(queue.Arn)
 		rules[arn] = append(rules[arn], rule)

@@ -3,6 +3,7 @@ package eventqueue
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -13,16 +14,20 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 )
 
 // targetID is the id of a rule's only target.
 const targetID = "packhorse-interruption-queue"
 
 // PutRule creates a rule or changes it from the declaration before to the declaration now,
-// and returns its ARN. A new rule has a zero declaration before; if there is one of its
-// name already, PutRule takes that over.
+// and returns its ARN. A new rule has a zero declaration before. If there is a rule of the
+// name that is not the queue's, the error is fs.ErrExist.
 func (q *Queues) PutRule(ctx context.Context, before, now asset.Rule) (arn string, err error) {
-	known, _, err := q.rule(ctx, now.Name)
+	known, ours, err := q.find(ctx, now)
+	if err == nil && known != "" && !ours {
+		err = fmt.Errorf("put rule %q: %w", now.Name, fs.ErrExist)
+	}
 	if err != nil {
 		return "", err
 	}
@@ -46,6 +51,30 @@ func (q *Queues) PutRule(ctx context.Context, before, now asset.Rule) (arn strin
 		}
 	}
 	return aws.ToString(out.RuleArn), q.putTarget(ctx, now)
+}
+
+// RuleTaken reports whether there is a rule of the name that is not the queue's.
+func (q *Queues) RuleTaken(ctx context.Context, rule asset.Rule) (bool, error) {
+	arn, ours, err := q.find(ctx, rule)
+	return arn != "" && !ours, err
+}
+
+// find returns the ARN of the rule of the name, and whether it is the queue's: it sends
+// events to the queue, or it has the declared pattern and no target yet. The ARN is empty if
+// there is no such rule.
+func (q *Queues) find(ctx context.Context, rule asset.Rule) (arn string, ours bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, call.ReadTimeout)
+	defer cancel()
+	arn, live, err := q.rule(ctx, rule.Name)
+	if err != nil || arn == "" {
+		return "", false, err
+	}
+	targets, err := q.targets(ctx, rule.Name)
+	if err != nil {
+		return "", false, err
+	}
+	unfinished := len(targets) == 0 && policy.SameJSON(rule.Pattern, aws.ToString(live.EventPattern))
+	return arn, unfinished || feed(targets, rule.Queue), nil
 }
 
 // putTarget makes the queue the rule's target.
@@ -73,34 +102,48 @@ func (q *Queues) ReadRule(ctx context.Context, rule asset.Rule) (arn string, err
 	if err != nil || arn == "" || live.State != types.RuleStateEnabled || aws.ToString(live.EventPattern) != rule.Pattern {
 		return "", err
 	}
-	targets, err := q.events.ListTargetsByRule(ctx, &eventbridge.ListTargetsByRuleInput{Rule: aws.String(rule.Name)})
-	if call.IsMissing(err) {
-		return "", nil // deleted since it was read
-	}
-	if err != nil {
-		return "", fmt.Errorf("list the targets of rule %q: %w", rule.Name, err)
-	}
-	if !slices.ContainsFunc(targets.Targets, func(t types.Target) bool { return aws.ToString(t.Arn) == rule.Queue }) {
-		return "", nil
+	if targets, err := q.targets(ctx, rule.Name); err != nil || !feed(targets, rule.Queue) {
+		return "", err
 	}
 	return arn, nil
 }
 
 // DeleteRule deletes the rule and the target that PutRule gave it. It succeeds if there is
-// no such rule. A rule that has other targets is not deleted, which is an error.
-func (q *Queues) DeleteRule(ctx context.Context, name string) error {
-	_, err := q.events.RemoveTargets(ctx, &eventbridge.RemoveTargetsInput{Rule: aws.String(name), Ids: []string{targetID}})
+// no such rule, and leaves one that is not the queue's. A rule that also has other targets
+// is not deleted, which is an error.
+func (q *Queues) DeleteRule(ctx context.Context, rule asset.Rule) error {
+	if _, ours, err := q.find(ctx, rule); err != nil || !ours {
+		return err
+	}
+	_, err := q.events.RemoveTargets(ctx, &eventbridge.RemoveTargetsInput{Rule: aws.String(rule.Name), Ids: []string{targetID}})
 	if call.IsMissing(err) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("remove the target of rule %q: %w", name, err)
+		return fmt.Errorf("remove the target of rule %q: %w", rule.Name, err)
 	}
 	err = call.Eventually(ctx, nil, func(ctx context.Context) error {
-		_, err := q.events.DeleteRule(ctx, &eventbridge.DeleteRuleInput{Name: aws.String(name)})
+		_, err := q.events.DeleteRule(ctx, &eventbridge.DeleteRuleInput{Name: aws.String(rule.Name)})
 		return call.IgnoreMissing(err)
 	})
-	return call.Explain(fmt.Sprintf("delete rule %q", name), err)
+	return call.Explain(fmt.Sprintf("delete rule %q", rule.Name), err)
+}
+
+// targets returns the targets of a rule. There are none if the rule has been deleted.
+func (q *Queues) targets(ctx context.Context, rule string) ([]types.Target, error) {
+	out, err := q.events.ListTargetsByRule(ctx, &eventbridge.ListTargetsByRuleInput{Rule: aws.String(rule)})
+	if call.IsMissing(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list the targets of rule %q: %w", rule, err)
+	}
+	return out.Targets, nil
+}
+
+// feed reports whether the queue is among the targets.
+func feed(targets []types.Target, queue string) bool {
+	return slices.ContainsFunc(targets, func(t types.Target) bool { return aws.ToString(t.Arn) == queue })
 }
 
 // rule returns a rule and its ARN, which is empty if there is no such rule.

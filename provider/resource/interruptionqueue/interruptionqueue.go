@@ -4,14 +4,17 @@ package interruptionqueue
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/awsresource"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
@@ -27,7 +30,7 @@ var _ lifecycle.Resource = &interruptionQueue{}
 // New returns the resource packhorse_interruption_queue.
 func New() resource.Resource {
 	return &interruptionQueue{awsresource.Named{
-		Suffix: "_interruption_queue", What: "Name of the queue.", Shape: resourceSchema, Names: []lifecycle.Naming{queueName()}, Origin: "aws_sqs_queue",
+		Suffix: "_interruption_queue", What: "Name of the queue.", Shape: resourceSchema, Names: []lifecycle.Naming{queueName(), rulePrefix()}, Origin: "aws_sqs_queue",
 	}}
 }
 
@@ -97,23 +100,33 @@ func change(ctx context.Context, queues session.Queues, before, now model) error
 	if err := putRules(ctx, queues, before, now); err != nil {
 		return err
 	}
-	kept := now.ruleNames()
-	return deleteRules(ctx, queues, slices.DeleteFunc(before.ruleNames(), func(name string) bool { return slices.Contains(kept, name) }))
+	return deleteRules(ctx, queues, slices.DeleteFunc(before.allRules(), func(old asset.Rule) bool {
+		return slices.ContainsFunc(now.allRules(), func(kept asset.Rule) bool { return kept.Name == old.Name })
+	}))
 }
 
 // putRules creates or changes all rules.
 func putRules(ctx context.Context, queues session.Queues, before, now model) error {
 	for _, event := range policy.InterruptionEvents() {
-		if _, err := queues.PutRule(ctx, before.rule(event), now.rule(event)); err != nil {
+		_, err := queues.PutRule(ctx, before.rule(event), now.rule(event))
+		if errors.Is(err, fs.ErrExist) {
+			return ruleTaken(now.rule(event))
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func deleteRules(ctx context.Context, queues session.Queues, names []string) error {
-	for _, name := range names {
-		if err := queues.DeleteRule(ctx, name); err != nil {
+// ruleTaken returns the error of a rule that somebody else has made.
+func ruleTaken(rule asset.Rule) error {
+	return fmt.Errorf("EventBridge rule %s exists already and is not of this queue: set another `rule_prefix`, or delete the rule", rule.Name)
+}
+
+func deleteRules(ctx context.Context, queues session.Queues, rules []asset.Rule) error {
+	for _, rule := range rules {
+		if err := queues.DeleteRule(ctx, rule); err != nil {
 			return err
 		}
 	}
@@ -129,7 +142,7 @@ func (r *interruptionQueue) Delete(ctx context.Context, req resource.DeleteReque
 	if account == nil {
 		return
 	}
-	err := deleteRules(ctx, account.Queues, m.ruleNames())
+	err := deleteRules(ctx, account.Queues, m.allRules())
 	if err == nil {
 		err = account.Queues.Delete(ctx, m.Name.ValueString(), m.URL.ValueString())
 	}
@@ -157,5 +170,28 @@ func queueName() lifecycle.Naming {
 	return lifecycle.Naming{Attribute: "name", Title: awsresource.QueueTitle, LookUp: func(ctx context.Context, account *session.Account, name string, _ tfsdk.Plan) (diag.Diagnostic, error) {
 		_, _, _, err := account.Queues.Read(ctx, name)
 		return awsresource.Existing(awsresource.QueueTitle+" "+name, name, err)
+	}}
+}
+
+// rulePrefix returns the naming of the rules. A prefix is taken if one of their names is.
+func rulePrefix() lifecycle.Naming {
+	return lifecycle.Naming{Attribute: "rule_prefix", Title: "prefix of rules", LookUp: func(ctx context.Context, account *session.Account, prefix string, plan tfsdk.Plan) (diag.Diagnostic, error) {
+		m := model{Name: types.StringValue(lifecycle.Text(ctx, plan.GetAttribute, "name")), RulePrefix: types.StringValue(prefix)}
+		if m.Name.ValueString() == "" {
+			return nil, nil
+		}
+		if err := m.settle(awsresource.PlaceIn(account)); err != nil {
+			return nil, err
+		}
+		for _, event := range policy.InterruptionEvents() {
+			taken, err := account.Queues.RuleTaken(ctx, m.rule(event))
+			switch {
+			case err != nil:
+				return nil, err
+			case taken:
+				return diag.NewAttributeErrorDiagnostic(path.Root("rule_prefix"), "rule_prefix: "+ruleTaken(m.rule(event)).Error(), ""), nil
+			}
+		}
+		return nil, nil
 	}}
 }

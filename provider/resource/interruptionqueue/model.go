@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
@@ -73,16 +74,23 @@ func (m *model) rule(event policy.InterruptionEvent) asset.Rule {
 	}
 }
 
-// ruleNames returns the names of the rules that may exist: the declared ones, and those that are left from an
-// update that has failed.
-func (m *model) ruleNames() []string {
-	var names []string
-	left := value.Strings(m.Rules)
+// allRules returns the rules that may exist: the declared ones, and those that are left from an update that has
+// failed.
+func (m *model) allRules() []asset.Rule {
+	var rules []asset.Rule
+	recorded := slices.Sorted(maps.Keys(value.Strings(m.Rules)))
 	for _, event := range policy.InterruptionEvents() {
-		names = append(names, m.rule(event).Name)
-		delete(left, event.Key)
+		declared := m.rule(event)
+		rules = append(rules, declared)
+		for _, name := range recorded {
+			if strings.HasSuffix(name, event.RuleName("")) && name != declared.Name {
+				left := declared
+				left.Name = name
+				rules = append(rules, left)
+			}
+		}
 	}
-	return append(names, slices.Sorted(maps.Keys(left))...)
+	return rules
 }
 
 // either returns the state after an update that has failed, so that there may be tags and rules of both

@@ -60,7 +60,7 @@ func resourceSchema(ctx context.Context) schema.Schema {
 			"`events.amazonaws.com` to use it. By default SQS manages the key.", policy.Key),
 		"rule_prefix": schema.StringAttribute{
 			Optional: true, Computed: true,
-			MarkdownDescription: "Prefix of the names of the rules. By default the name of the queue.",
+			MarkdownDescription: "Prefix of the names of the rules. By default the name of the queue. Rules of these names that others have created are not taken over.",
 			Validators:          []validator.String{stringvalidator.RegexMatches(regexp.MustCompile(`^[.\-_A-Za-z0-9]+$`), "may only contain letters, digits and .-_")},
 		},
 		"rules": schema.MapAttribute{
