@@ -103,6 +103,29 @@ func TestDefaultTagsOfTheProviderBlock(t *testing.T) {
 	})
 }
 
+// A tag that is null is no tag, as anywhere in Terraform.
+func TestNullTags(t *testing.T) {
+	config := func(defaults, tags string) string {
+		profile := "resource \"packhorse_node_profile\" \"test\" {\n name = \"null-tags\"\n subnet_selector = { a = \"b\" }\n tags = " + tags + "\n}\n"
+		return fmt.Sprintf("provider \"packhorse\" {\n cluster_name = %q\n plan_checks = \"off\"\n default_tags = %s\n}\n", box.ClusterName, defaults) + awsResources("tags = "+tags) + profile
+	}
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories(),
+		CheckDestroy:             noneLeft,
+		Steps: []resource.TestStep{
+			{
+				Config: config(`{ team = "platform", cost = null }`, `{ stage = "prod", owner = null }`), ConfigPlanChecks: all(plancheck.ResourceActionCreate),
+				Check: tagged(map[string]string{"team": "platform", "stage": "prod"}),
+			},
+			{
+				Config: config(`{ team = "platform" }`, `{ stage = null, owner = "us" }`), ConfigPlanChecks: all(plancheck.ResourceActionUpdate),
+				Check: tagged(map[string]string{"team": "platform", "owner": "us"}),
+			},
+			{Config: config("{ team = null }", "{ owner = null }"), ConfigPlanChecks: all(plancheck.ResourceActionUpdate), Check: tagged(map[string]string{})},
+		},
+	})
+}
+
 // tagged checks the tags of all that awsResources makes in AWS.
 func tagged(want map[string]string) resource.TestCheckFunc {
 	return func(*terraform.State) error {

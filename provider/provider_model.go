@@ -43,7 +43,7 @@ func (m providerModel) config(ctx context.Context, unknown []string) (session.Co
 	cfg.AWS = session.AWS{Region: m.Region.ValueString(), Profile: m.Profile.ValueString(), Endpoints: value.Fields(m.Endpoints)}
 	cfg.AWS.Assume = m.role(&diags)
 	cfg.Kubernetes = m.kubernetes(ctx, &diags)
-	diags.Append(m.DefaultTags.ElementsAs(ctx, &cfg.DefaultTags, false)...)
+	cfg.DefaultTags = value.Strings(m.DefaultTags)
 	cfg.Manager = session.Manager{Name: m.FieldManager.ValueString(), Force: m.ForceConflicts.ValueBool()}
 	cfg.PlanChecks, cfg.CatalogueFile = m.PlanChecks.ValueString(), m.CatalogueFile.ValueString()
 	if cfg.Manager.Name == "" {

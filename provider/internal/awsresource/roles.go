@@ -100,7 +100,11 @@ func CheckInline(policies types.Map) diag.Diagnostics {
 		if err := policy.PolicyName.Check(name); err != nil {
 			refuse(name, err.Error(), "")
 		}
-		if documents[name].IsNull() || documents[name].IsUnknown() {
+		switch {
+		case documents[name].IsNull():
+			refuse(name, "has no document", "Remove the name, or give it a policy.")
+			continue
+		case documents[name].IsUnknown():
 			continue
 		}
 		document := value.TextOf(documents[name])

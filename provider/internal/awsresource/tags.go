@@ -27,10 +27,16 @@ func AdoptTags(live, defaults map[string]string) (own, all types.Map) {
 	return value.Map(rest), value.Map(live)
 }
 
-// RefreshTags returns the live values of the declared tags.
+// RefreshTags returns the live values of the declared tags. A tag that is declared as null is none.
 func RefreshTags(declared types.Map, live map[string]string) types.Map {
 	if declared.IsNull() {
 		return declared
 	}
-	return value.Map(Common(value.Strings(declared), live))
+	tags := value.Map(Common(value.Strings(declared), live)).Elements()
+	for key, tag := range declared.Elements() {
+		if tag.IsNull() {
+			tags[key] = tag
+		}
+	}
+	return types.MapValueMust(types.StringType, tags)
 }

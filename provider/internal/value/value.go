@@ -45,11 +45,13 @@ func Map(elements map[string]string) types.Map {
 // valueString is implemented by strings of the framework and of custom types.
 type valueString interface{ ValueString() string }
 
-// Strings returns the elements of a map of strings, never nil.
+// Strings returns the elements of a map of strings that are not null, never nil.
 func Strings(m types.Map) map[string]string {
 	out := make(map[string]string, len(m.Elements()))
 	for key, value := range m.Elements() {
-		out[key] = value.(valueString).ValueString()
+		if !value.IsNull() {
+			out[key] = value.(valueString).ValueString()
+		}
 	}
 	return out
 }

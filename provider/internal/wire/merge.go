@@ -50,6 +50,11 @@ func mergeMap(typ tftypes.Map, prior, live tftypes.Value, declared bool) tftypes
 			delete(now, key)
 		}
 	}
+	for key, value := range before {
+		if _, ok := now[key]; !ok && value.IsNull() {
+			now[key] = value
+		}
+	}
 	return tftypes.NewValue(typ, now)
 }
 
@@ -70,8 +75,8 @@ func emptyText(v tftypes.Value) bool {
 	return v.Type().Is(tftypes.String) && v.IsKnown() && !v.IsNull() && v.As(&text) == nil && text == ""
 }
 
-// empty reports whether a value is null, an empty string or collection, or an object with only such
-// attributes.
+// empty reports whether a value is null, an empty string or collection, a map of nulls, or an object with only
+// such attributes.
 func empty(v tftypes.Value) bool {
 	if v.IsNull() || emptyText(v) {
 		return true
@@ -85,7 +90,12 @@ func empty(v tftypes.Value) bool {
 		}
 		return true
 	case tftypes.Map:
-		return len(Attributes(v)) == 0
+		for _, element := range Attributes(v) {
+			if !element.IsNull() {
+				return false
+			}
+		}
+		return true
 	case tftypes.List:
 		return len(Elements(v)) == 0
 	}

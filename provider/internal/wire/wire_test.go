@@ -260,6 +260,7 @@ func TestMerge(t *testing.T) {
 	number := func(n int) tftypes.Value { return tftypes.NewValue(tftypes.Number, n) }
 	cpu := func(v string) tftypes.Value { return limits(map[string]tftypes.Value{"cpu": text(v)}) }
 	both := limits(map[string]tftypes.Value{"cpu": text("1"), "theirs": text("2")})
+	none := tftypes.NewValue(tftypes.String, nil)
 	null := tftypes.NewValue(tftypes.List{ElementType: tftypes.String}, nil)
 	tests := map[string]struct{ prior, live, want map[string]tftypes.Value }{
 		"a change":                        {set("max_pods", number(1)), set("max_pods", number(2)), set("max_pods", number(2))},
@@ -267,6 +268,8 @@ func TestMerge(t *testing.T) {
 		"what others set":                 {nil, set("max_pods", number(2)), nil},
 		"an entry that others set":        {set("limits", cpu("1")), set("limits", both), set("limits", cpu("1"))},
 		"an entry that others removed":    {set("limits", both), set("limits", cpu("1")), set("limits", cpu("1"))},
+		"an entry that is null, alone":    {set("limits", limits(map[string]tftypes.Value{"cpu": none})), nil, set("limits", limits(map[string]tftypes.Value{"cpu": none}))},
+		"a null beside an entry":          {set("limits", limits(map[string]tftypes.Value{"cpu": text("1"), "memory": none})), set("limits", cpu("2")), set("limits", limits(map[string]tftypes.Value{"cpu": text("2"), "memory": none}))},
 		"an empty text":                   {set("name", text("")), nil, set("name", text(""))},
 		"an empty list":                   {set("items", items()), nil, set("items", items())},
 		"an empty list inside of a list":  {set("items", items(item("a", list()))), set("items", items(item("a", null))), set("items", items(item("a", list())))},
