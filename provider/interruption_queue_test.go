@@ -197,6 +197,38 @@ func TestInterruptionQueueTakesNoRuleOver(t *testing.T) {
 	})
 }
 
+// The tags that CloudFormation has given a queue are nobody else's to change.
+func TestImportedInterruptionQueueKeepsTagsOfAWS(t *testing.T) {
+	name := "stacked"
+	ofAWS := map[string]string{"aws:cloudformation:stack-name": "events"}
+	all := maps.Clone(ofAWS)
+	all["team"] = "theirs"
+	if _, err := queues.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: &name, Tags: all}); err != nil {
+		t.Fatal(err)
+	}
+	tagged := func(more map[string]string) resource.TestCheckFunc {
+		return func(*terraform.State) error {
+			want := maps.Clone(ofAWS)
+			maps.Copy(want, more)
+			return sameTags("queue", want)(tagsOfQueue(context.Background(), name))
+		}
+	}
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories(),
+		CheckDestroy:             noQueue(name),
+		Steps: []resource.TestStep{
+			{
+				Config:           "import {\n to = " + queueAddress + "\n id = \"" + name + "\"\n}\n" + queueConfig(name, `tags = { team = "ours" }`),
+				ConfigPlanChecks: plansEmpty, Check: tagged(map[string]string{"team": "ours"}),
+				ConfigStateChecks: []statecheck.StateCheck{
+					statecheck.ExpectKnownValue(queueAddress, tfjsonpath.New("tags_all"), knownvalue.MapExact(map[string]knownvalue.Check{"team": knownvalue.StringExact("ours")})),
+				},
+			},
+			{Config: queueConfig(name, ""), ConfigPlanChecks: plans(queueAddress, plancheck.ResourceActionUpdate), Check: tagged(nil)},
+		},
+	})
+}
+
 // The rules of a queue that was imported before it had any are not others' rules either.
 func TestImportedInterruptionQueueTakesNoRuleOver(t *testing.T) {
 	name, rule := "found", "found-state"

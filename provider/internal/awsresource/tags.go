@@ -2,6 +2,7 @@ package awsresource
 
 import (
 	"maps"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -17,8 +18,11 @@ func (r *Named) WithDefaultTags(tags types.Map) types.Map {
 }
 
 // AdoptTags returns the attributes tags and tags_all of an imported resource. Its own tags are those
-// that are not default tags of the provider.
+// that are not default tags of the provider. Tags of AWS itself, such as those of CloudFormation, are
+// left out, because nobody else can change them.
 func AdoptTags(live, defaults map[string]string) (own, all types.Map) {
+	live = maps.Clone(live)
+	maps.DeleteFunc(live, func(key, _ string) bool { return strings.HasPrefix(key, "aws:") })
 	rest := maps.Clone(live)
 	maps.DeleteFunc(rest, func(key, value string) bool { d, ok := defaults[key]; return ok && d == value })
 	if len(rest) == 0 {

@@ -73,12 +73,19 @@ func TextMember(input any, name string) string {
 	return field.Elem().String()
 }
 
-// Retag sets and removes tags in place, unless there would be too many.
+// Retag sets and removes tags in place, unless there would be too many, or a key is
+// invalid. Those that AWS itself has set stay.
 func Retag(tags, set map[string]string, remove []string) error {
 	after := maps.Clone(tags)
 	maps.Copy(after, set)
+	maps.DeleteFunc(after, func(key, _ string) bool { _, changes := set[key]; return reserved(key) && !changes })
 	if err := CheckTags(after); err != nil {
 		return err
+	}
+	for _, key := range remove {
+		if reserved(key) {
+			return Fail("InvalidInput", "The tag key '%s' is invalid.", key)
+		}
 	}
 	maps.Copy(tags, set)
 	for _, key := range remove {
@@ -87,6 +94,9 @@ func Retag(tags, set map[string]string, remove []string) error {
 	return nil
 }
 
+// reserved reports whether only AWS itself sets tags with the key.
+func reserved(key string) bool { return strings.HasPrefix(strings.ToLower(key), "aws:") }
+
 // CheckTags reports as an *APIError, in IAM's words, that there are more than MaxTags tags
 // or that a key is empty, longer than 128 bytes or reserved for AWS.
 func CheckTags(tags map[string]string) error {
@@ -94,7 +104,7 @@ func CheckTags(tags map[string]string) error {
 		return Fail("LimitExceeded", "Cannot exceed quota for TagsPerRole: %d", MaxTags).With(http.StatusConflict)
 	}
 	for key := range tags {
-		if key == "" || len(key) > 128 || strings.HasPrefix(strings.ToLower(key), "aws:") {
+		if key == "" || len(key) > 128 || reserved(key) {
 			return Fail("InvalidInput", "The tag key '%s' is invalid.", key)
 		}
 	}
