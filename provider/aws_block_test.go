@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -124,6 +125,74 @@ func TestNullTags(t *testing.T) {
 			{Config: config("{ team = null }", "{ owner = null }"), ConfigPlanChecks: all(plancheck.ResourceActionUpdate), Check: tagged(map[string]string{})},
 		},
 	})
+}
+
+// An update that fails between the parts of a resource leaves some with the tags of before.
+// The next one sets them all, whatever the configuration says by then.
+func TestTagsAfterAFailedUpdate(t *testing.T) {
+	ctx, name := context.Background(), "half-tagged"
+	tests := map[string]struct {
+		service, action, kind, arguments string
+		tags                             func(want map[string]string) error
+	}{
+		"an instance profile": {"iam", "TagInstanceProfile", "packhorse_node_role", "", func(want map[string]string) error {
+			return errors.Join(sameTags("role", want)(tagsOfRole(ctx, name)), sameTags("profile", want)(tagsOfProfile(ctx, name)))
+		}},
+		"an access entry": {"eks", "TagResource", "packhorse_node_role", "", func(want map[string]string) error {
+			return errors.Join(sameTags("role", want)(tagsOfRole(ctx, name)), sameTags("profile", want)(tagsOfProfile(ctx, name)), sameTags("entry", want)(tagsOfEntry(ctx, name)))
+		}},
+		"an access entry that keeps one": {"eks", "UntagResource", "packhorse_node_role", "", func(want map[string]string) error {
+			return sameTags("entry", want)(tagsOfEntry(ctx, name))
+		}},
+		"an association": {"eks", "TagResource", "packhorse_irsa_role", "identity = \"pod-identity\"\n service_accounts = [{ namespace = \"e\", name = \"tagged\" }]\n", func(want map[string]string) error {
+			return errors.Join(sameTags("role", want)(tagsOfRole(ctx, name)), sameTags("association", want)(tagsOfAssociation(ctx, "e", "tagged")))
+		}},
+		"a rule": {"events", "TagResource", "packhorse_interruption_queue", "", func(want map[string]string) error {
+			return errors.Join(sameTags("queue", want)(tagsOfQueue(ctx, name)), sameTags("rule", want)(tagsOfRule(ctx, name+"-spot")))
+		}},
+	}
+	for title, tt := range tests {
+		t.Run(title, func(t *testing.T) {
+			config := func(tags string) string {
+				return byName() + fmt.Sprintf("resource %q \"test\" {\n name = %q\n %s tags = %s\n}\n", tt.kind, name, tt.arguments, tags)
+			}
+			before, now := config(`{ stage = "test", team = "a" }`), config(`{ stage = "prod", cost = "b" }`)
+			whole := resource.TestStep{
+				Config: now, ConfigPlanChecks: plans(tt.kind+".test", plancheck.ResourceActionUpdate),
+				Check: func(*terraform.State) error { return tt.tags(map[string]string{"stage": "prod", "cost": "b"}) },
+			}
+			resource.Test(t, resource.TestCase{
+				ProtoV6ProviderFactories: factories(),
+				Steps: []resource.TestStep{
+					{Config: before},
+					{PreConfig: refuseOnce(t, tt.service, tt.action), Config: now, ExpectError: injectedFault},
+					whole,
+					{PreConfig: refuseOnce(t, tt.service, tt.action), Config: before, ExpectError: injectedFault},
+					whole, // and so is a change that was given up
+				},
+			})
+		})
+	}
+}
+
+func tagsOfEntry(ctx context.Context, role string) (map[string]string, error) {
+	out, err := access.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: aws.String(box.ClusterName), PrincipalArn: aws.String(arnOfRole(role))})
+	if err != nil {
+		return nil, err
+	}
+	return out.AccessEntry.Tags, nil
+}
+
+func tagsOfAssociation(ctx context.Context, namespace, account string) (map[string]string, error) {
+	_, id, err := podRole(namespace, account)
+	if err != nil {
+		return nil, err
+	}
+	out, err := access.DescribePodIdentityAssociation(ctx, &eks.DescribePodIdentityAssociationInput{ClusterName: aws.String(box.ClusterName), AssociationId: &id})
+	if err != nil {
+		return nil, err
+	}
+	return out.Association.Tags, nil
 }
 
 // tagged checks the tags of all that awsResources makes in AWS.

@@ -31,14 +31,35 @@ func AdoptTags(live, defaults map[string]string) (own, all types.Map) {
 	return value.Map(rest), value.Map(live)
 }
 
-// RefreshTags returns the live values of the declared tags. A tag that is declared as null is none.
+// unfinished is the value in tags_all of a tag that a failed update may have changed on only some of what
+// a resource consists of, such as a role and its instance profile. AWS accepts no such value, so that the
+// next update sets or removes the tag everywhere.
+const unfinished = "(unfinished)"
+
+// EitherTags returns tags_all after an update that has failed: the tags of both declarations, of which
+// those that were to change are unfinished.
+func EitherTags(before, now types.Map) types.Map {
+	was, is := value.Strings(before), value.Strings(now)
+	tags := maps.Clone(was)
+	maps.Copy(tags, is)
+	for key := range tags {
+		old, kept := was[key]
+		if current, declared := is[key]; !kept || !declared || old != current {
+			tags[key] = unfinished
+		}
+	}
+	return value.Map(tags)
+}
+
+// RefreshTags returns the live values of the declared tags. A tag that is declared as null is none, and
+// one that is unfinished stays so.
 func RefreshTags(declared types.Map, live map[string]string) types.Map {
 	if declared.IsNull() {
 		return declared
 	}
 	tags := value.Map(Common(value.Strings(declared), live)).Elements()
 	for key, tag := range declared.Elements() {
-		if tag.IsNull() {
+		if tag.IsNull() || value.TextOf(tag) == unfinished {
 			tags[key] = tag
 		}
 	}

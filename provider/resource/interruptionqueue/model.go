@@ -93,10 +93,11 @@ func (m *model) allRules() []asset.Rule {
 	return rules
 }
 
-// either returns the state after an update that has failed, so that there may be tags and rules of both
-// declarations. The rules have the names of before; those of another prefix are recorded by name.
+// either returns the state after an update that has failed, so that there may be rules of both declarations. The
+// rules have the names of before; those of another prefix are recorded by name. Tags that were to change are
+// unfinished.
 func either(before, now model) model {
-	before.TagsAll = awsresource.EitherMap(before.TagsAll, now.TagsAll)
+	before.TagsAll = awsresource.EitherTags(before.TagsAll, now.TagsAll)
 	rules, others := value.Strings(before.Rules), value.Strings(now.Rules)
 	for _, event := range policy.InterruptionEvents() {
 		if name := now.rule(event).Name; name != before.rule(event).Name {

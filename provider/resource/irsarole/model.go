@@ -121,14 +121,14 @@ func (m *model) bareRole() asset.Role {
 	return bare
 }
 
-// either returns the state after an update that has failed, so that the role may have policies, tags and
-// associations of both declarations. The refresh drops those that it does not have.
+// either returns the state after an update that has failed, so that the role may have policies and associations
+// of both declarations. The refresh drops those that it does not have. Tags that were to change are unfinished.
 func either(before, now model) model {
 	before.Policies = awsresource.EitherMap(before.Policies, now.Policies)
 	before.PresetPolicies = awsresource.EitherMap(before.PresetPolicies, now.PresetPolicies)
 	before.PolicyARNs = awsresource.EitherSet(before.PolicyARNs, now.PolicyARNs)
 	before.PodIdentityAssociations = awsresource.EitherMap(before.PodIdentityAssociations, now.PodIdentityAssociations)
-	before.TagsAll = awsresource.EitherMap(before.TagsAll, now.TagsAll)
+	before.TagsAll = awsresource.EitherTags(before.TagsAll, now.TagsAll)
 	return before
 }
 

@@ -83,13 +83,13 @@ func (m *model) entry() asset.Entry {
 	return entry
 }
 
-// either returns the state after an update of the role that has failed, so that the role may have policies and
-// tags of both declarations. The refresh drops those that it does not have.
+// either returns the state after an update of the role that has failed, so that the role may have policies of
+// both declarations. The refresh drops those that it does not have. Tags that were to change are unfinished.
 func either(before, now model) model {
 	before.NodePolicyARNs = awsresource.EitherSet(before.NodePolicyARNs, now.NodePolicyARNs)
 	before.PolicyARNs = awsresource.EitherSet(before.PolicyARNs, now.PolicyARNs)
 	before.Policies = awsresource.EitherMap(before.Policies, now.Policies)
-	before.TagsAll = awsresource.EitherMap(before.TagsAll, now.TagsAll)
+	before.TagsAll = awsresource.EitherTags(before.TagsAll, now.TagsAll)
 	return before
 }
 

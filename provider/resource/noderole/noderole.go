@@ -99,6 +99,7 @@ func (r *nodeRole) change(ctx context.Context, account *session.Account, before,
 		reached.InstanceProfile = now.InstanceProfile
 	}
 	if err != nil {
+		reached.TagsAll = awsresource.EitherTags(before.TagsAll, now.TagsAll)
 		return reached, err
 	}
 	reached.InstanceProfileARN = now.InstanceProfileARN
@@ -108,6 +109,9 @@ func (r *nodeRole) change(ctx context.Context, account *session.Account, before,
 	err = changeEntry(ctx, account.Entries, before.entry(), now.entry())
 	if err == nil || before.entry().Type == "" && !errors.As(err, new(takenError)) {
 		reached.AccessEntry, reached.ClusterName = now.AccessEntry, now.ClusterName
+	}
+	if err != nil {
+		reached.TagsAll = awsresource.EitherTags(before.TagsAll, now.TagsAll)
 	}
 	return reached, err
 }
