@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
@@ -202,6 +203,25 @@ func TestNodeRoleKeepsNoPolicyAfterAFailedUpdate(t *testing.T) {
 				},
 			},
 		},
+	})
+}
+
+// An instance profile that somebody has made for the role keeps what it is tagged with.
+func TestNodeRoleKeepsTagsOfAnExistingProfile(t *testing.T) {
+	name := "prepared-nodes"
+	theirs := types.Tag{Key: aws.String("owner"), Value: aws.String("them")}
+	if _, err := roles.CreateInstanceProfile(t.Context(), &iam.CreateInstanceProfileInput{InstanceProfileName: &name, Tags: []types.Tag{theirs}}); err != nil {
+		t.Fatal(err)
+	}
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories(),
+		CheckDestroy:             noNodeRole(name),
+		Steps: []resource.TestStep{{
+			Config: nodeRoleConfig(name, `tags = { team = "platform" }`), ConfigPlanChecks: plansEmpty,
+			Check: func(*terraform.State) error {
+				return errors.Join(profileHolds(name, name), sameTags("profile", map[string]string{"owner": "them", "team": "platform"})(tagsOfProfile(context.Background(), name)))
+			},
+		}},
 	})
 }
 

@@ -132,13 +132,15 @@ func changeProfile(ctx context.Context, profiles session.Profiles, was, is asset
 	return arn, profiles.Delete(ctx, was)
 }
 
-// fillProfile adds the role to an existing profile. It is a takenError if the profile has another role.
+// fillProfile adds the role to an existing profile, whose other tags stay. It is a takenError if the profile has
+// another role.
 func fillProfile(ctx context.Context, profiles session.Profiles, wanted asset.Profile) (arn string, err error) {
 	live, arn, err := profiles.Read(ctx, wanted.Name)
 	switch {
 	case err != nil:
 		return "", err
 	case live.Role == wanted.Role || live.Role == "":
+		live.Tags = nil
 		return arn, profiles.Update(ctx, live, wanted)
 	}
 	return "", profileTaken(live)
