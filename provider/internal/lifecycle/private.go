@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"k8s.io/apimachinery/pkg/types"
@@ -26,27 +27,37 @@ type PrivateState interface {
 	GetKey(context.Context, string) ([]byte, diag.Diagnostics)
 }
 
-// Save records the cluster in the private state.
-func (r ClusterRecord) Save(ctx context.Context, private PrivateState) diag.Diagnostics {
-	raw, err := json.Marshal(r)
+// Record sets a key of private state to the JSON of a value.
+func Record(ctx context.Context, private PrivateState, key string, value any) diag.Diagnostics {
+	raw, err := json.Marshal(value)
 	if err != nil {
-		return diag.Diagnostics{diag.NewErrorDiagnostic("record the cluster: "+err.Error(), "")}
+		return diag.Diagnostics{diag.NewErrorDiagnostic(fmt.Sprintf("record %q in private state: %s", key, err), "")}
 	}
-	return private.SetKey(ctx, clusterKey, raw)
+	return private.SetKey(ctx, key, raw)
 }
 
-// LoadCluster returns the record, or nil for an object that has just been imported.
-func LoadCluster(ctx context.Context, private PrivateState, diags *diag.Diagnostics) *ClusterRecord {
-	raw, found := private.GetKey(ctx, clusterKey)
+// Recorded returns the value that was recorded under a key of private state, or nil if there is none.
+func Recorded[T any](ctx context.Context, private PrivateState, key string, diags *diag.Diagnostics) *T {
+	raw, found := private.GetKey(ctx, key)
 	diags.Append(found...)
 	if len(raw) == 0 {
 		return nil
 	}
-	var record ClusterRecord
-	if err := json.Unmarshal(raw, &record); err != nil {
-		diags.AddError("read which cluster the object is in: "+err.Error(), "")
+	var value T
+	if err := json.Unmarshal(raw, &value); err != nil {
+		diags.AddError(fmt.Sprintf("read %q in private state: %s", key, err), NothingChanged)
 	}
-	return &record
+	return &value
+}
+
+// Save records the cluster in the private state.
+func (r ClusterRecord) Save(ctx context.Context, private PrivateState) diag.Diagnostics {
+	return Record(ctx, private, clusterKey, r)
+}
+
+// LoadCluster returns the record, or nil for an object that has just been imported.
+func LoadCluster(ctx context.Context, private PrivateState, diags *diag.Diagnostics) *ClusterRecord {
+	return Recorded[ClusterRecord](ctx, private, clusterKey, diags)
 }
 
 // Elsewhere reports whether the object is in another cluster than that of the UID.

@@ -17,6 +17,22 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
+// replacementKey is the key in the planned private state of the location of the installation whose creation is
+// planned. Terraform replaces a resource, including a tainted one, with a deletion and a creation that share the
+// private state of the plan. So the deletion can tell a replacement from a destroy, for which no creation is
+// planned.
+const replacementKey = "successor"
+
+// location identifies an installation.
+type location struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+}
+
+func (m *model) location() location {
+	return location{m.Namespace.ValueString(), m.Name.ValueString()}
+}
+
 // Delete removes the installation. In a replacement, it keeps everything that the new installation takes
 // over.
 func (r *agentResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
@@ -29,7 +45,7 @@ func (r *agentResource) Delete(ctx context.Context, req resource.DeleteRequest, 
 	if err != nil {
 		resp.Diagnostics.Append(agentError(&m, err))
 	}
-	next := loadReplacement(ctx, req.Private, &resp.Diagnostics)
+	next := lifecycle.Recorded[location](ctx, req.Private, replacementKey, &resp.Diagnostics)
 	cluster, _ := lifecycle.Reconnect(ctx, r.session, req.Private, m.title(), &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return

@@ -109,7 +109,7 @@ func (r *agentResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanR
 		r.objects(ctx, &m, &resp.Diagnostics)
 	}
 	if req.State.Raw.IsNull() {
-		resp.Diagnostics.Append(saveReplacement(ctx, m.location(), resp.Private)...)
+		resp.Diagnostics.Append(lifecycle.Record(ctx, resp.Private, replacementKey, m.location())...)
 		r.checkInstallation(ctx, &m, &resp.Diagnostics)
 		m.Leader, m.ImageDigest, m.CRDVersions = types.StringUnknown(), types.StringUnknown(), types.MapUnknown(types.StringType)
 		resp.Diagnostics.Append(resp.Plan.Set(ctx, &m)...)

@@ -60,7 +60,7 @@ func (r *irsaRole) Create(ctx context.Context, req resource.CreateRequest, resp 
 		return
 	}
 	lifecycle.SetName(ctx, resp.Identity, m.Name.ValueString(), &resp.Diagnostics)
-	resp.Diagnostics.Append(record.save(ctx, resp.Private)...)
+	resp.Diagnostics.Append(lifecycle.Record(ctx, resp.Private, lifecycle.IssuerKey, record)...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 	err = account.Roles.Update(ctx, m.bareRole(), m.role())
 	if err == nil {
@@ -98,7 +98,7 @@ func (r *irsaRole) Update(ctx context.Context, req resource.UpdateRequest, resp 
 		return
 	}
 	lifecycle.SetName(ctx, resp.Identity, m.Name.ValueString(), &resp.Diagnostics)
-	resp.Diagnostics.Append(record.save(ctx, resp.Private)...)
+	resp.Diagnostics.Append(lifecycle.Record(ctx, resp.Private, lifecycle.IssuerKey, record)...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }
 

@@ -2,7 +2,6 @@ package irsarole
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,7 +12,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
 )
@@ -23,25 +21,6 @@ type issuerRecord struct {
 	// Derived means that the issuer was looked up by the name of the cluster. It must be looked
 	// up again, because a cluster that is created again under the same name has another issuer.
 	Derived bool `json:"derived,omitempty"`
-}
-
-func (r issuerRecord) save(ctx context.Context, private lifecycle.PrivateState) diag.Diagnostics {
-	raw, err := json.Marshal(r)
-	if err != nil {
-		return diag.Diagnostics{diag.NewErrorDiagnostic("record the OIDC issuer: "+err.Error(), "")}
-	}
-	return private.SetKey(ctx, lifecycle.IssuerKey, raw)
-}
-
-func loadIssuerRecord(ctx context.Context, private lifecycle.PrivateState) (issuerRecord, diag.Diagnostics) {
-	raw, diags := private.GetKey(ctx, lifecycle.IssuerKey)
-	var record issuerRecord
-	if len(raw) > 0 {
-		if err := json.Unmarshal(raw, &record); err != nil {
-			diags.AddError("read the record of the OIDC issuer: "+err.Error(), "")
-		}
-	}
-	return record, diags
 }
 
 // issuerIsDerived reports whether the configuration does not set the issuer, so that it is looked up.

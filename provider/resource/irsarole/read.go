@@ -41,16 +41,14 @@ func (r *irsaRole) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		resp.Diagnostics.Append(awsresource.RoleError(name, err))
 		return
 	}
-	recorded, diags := req.Private.GetKey(ctx, lifecycle.IssuerKey)
-	resp.Diagnostics.Append(diags...)
-	if len(recorded) == 0 {
+	record := lifecycle.Recorded[issuerRecord](ctx, req.Private, lifecycle.IssuerKey, &resp.Diagnostics)
+	if record == nil {
+		record = &issuerRecord{}
 		resp.Diagnostics.Append(m.adopt(live, awsresource.PlaceIn(account), r.Session.Config.DefaultTags)...)
 		r.adoptCluster(ctx, account.Issuers, &m)
-		resp.Diagnostics.Append(issuerRecord{}.save(ctx, resp.Private)...)
+		resp.Diagnostics.Append(lifecycle.Record(ctx, resp.Private, lifecycle.IssuerKey, record)...)
 	}
-	record, diags := loadIssuerRecord(ctx, req.Private)
-	resp.Diagnostics.Append(diags...)
-	r.refreshIssuer(ctx, account.Issuers, record, &m)
+	r.refreshIssuer(ctx, account.Issuers, *record, &m)
 	m.ARN = types.StringValue(arn)
 	m.refresh(live)
 	if err := r.refreshProvider(ctx, account.Issuers, &m); err != nil {
