@@ -25,6 +25,8 @@ type Cluster interface {
 	// Objects returns the custom resources of a kind as JSON, sorted by name; none
 	// where the cluster does not serve the kind.
 	Objects(context.Context, schema.GroupVersionResource) ([]map[string]any, error)
+	// Newest returns those of a kind of Karpenter, in the newest version that is served.
+	Newest(context.Context, schema.GroupResource) ([]map[string]any, error)
 	// RoleOf returns the ARN of the role that a ServiceAccount is annotated with,
 	// empty without one or if the ServiceAccount is not there.
 	RoleOf(ctx context.Context, namespace, name string) (string, error)
@@ -141,8 +143,7 @@ func find(ctx context.Context, scope Scope, cluster Cluster, account Account) ([
 	return arrange(items), nil
 }
 
-// readObjects reads our kinds and Karpenter's later ones, these in the newest
-// version in which they are served.
+// readObjects reads our kinds and Karpenter's later ones.
 func readObjects(ctx context.Context, cluster Cluster) ([]map[string]any, error) {
 	var documents []map[string]any
 	for _, kind := range []schema.GroupVersionResource{api.NodeTemplateGVR, api.ProvisionerGVR} {
@@ -152,20 +153,12 @@ func readObjects(ctx context.Context, cluster Cluster) ([]map[string]any, error)
 		}
 		documents = append(documents, found...)
 	}
-	for _, resource := range []schema.GroupResource{kinds.NodeClasses, kinds.NodePools} {
-		seen := map[string]bool{} // the API server serves each object in every version
-		for _, version := range kinds.Versions {
-			found, err := cluster.Objects(ctx, resource.WithVersion(version))
-			if err != nil {
-				return nil, err
-			}
-			for _, object := range found {
-				if name := kinds.NameOf(object); !seen[name] {
-					documents = append(documents, object)
-					seen[name] = true
-				}
-			}
+	for _, kind := range []schema.GroupResource{kinds.NodeClasses, kinds.NodePools} {
+		found, err := cluster.Newest(ctx, kind)
+		if err != nil {
+			return nil, err
 		}
+		documents = append(documents, found...)
 	}
 	return documents, nil
 }

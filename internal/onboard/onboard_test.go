@@ -29,11 +29,15 @@ const issuer = "https://oidc.eks.eu-west-1.amazonaws.com/id/ABC"
 // cluster holds the objects of a file.
 type cluster []map[string]any
 
-func (c cluster) Objects(_ context.Context, kind schema.GroupVersionResource) ([]map[string]any, error) {
+func (c cluster) Objects(ctx context.Context, kind schema.GroupVersionResource) ([]map[string]any, error) {
+	return c.Newest(ctx, kind.GroupResource())
+}
+
+func (c cluster) Newest(_ context.Context, kind schema.GroupResource) ([]map[string]any, error) {
 	var out []map[string]any
 	for _, object := range c {
 		name, _ := object["kind"].(string)
-		if object["apiVersion"] == kind.GroupVersion().String() && strings.EqualFold(name+"s", kind.Resource) || strings.EqualFold(name+"es", kind.Resource) {
+		if strings.EqualFold(name+"s", kind.Resource) || strings.EqualFold(name+"es", kind.Resource) {
 			out = append(out, object)
 		}
 	}
