@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 )
@@ -280,6 +281,13 @@ type DisruptionBudget struct {
 	UnreadyAnyway bool
 	// Healthy: as many pods are ready as it demands, so that those that are not may be evicted.
 	Healthy bool
+}
+
+// Selects reports whether the budget is for pods with these labels. A selector with an error selects nothing: the
+// API server refuses it.
+func (b *DisruptionBudget) Selects(namespace string, pod labels.Set) bool {
+	selector, err := metav1.LabelSelectorAsSelector(b.Selector)
+	return err == nil && b.Namespace == namespace && selector.Matches(pod)
 }
 
 // Forbids reports whether the Eviction API refuses for now to evict a pod that the budget selects. The API

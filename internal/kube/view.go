@@ -7,10 +7,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -104,9 +102,8 @@ func get[O metav1.Object](m *mirror, namespace, name string) (O, bool) {
 // budgetsOver returns the PodDisruptionBudgets that select a pod, as namespace/name, sorted.
 func (v *view) budgetsOver(p *cluster.Pod) []string {
 	var out []string
-	for _, b := range list[*policyv1.PodDisruptionBudget](v.caches.budgets) {
-		selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
-		if b.Namespace == p.Namespace && err == nil && selector.Matches(labels.Set(p.Template.Labels)) {
+	for _, b := range convertAll(v.caches.budgets, cluster.FromDisruptionBudget) {
+		if b.Selects(p.Namespace, p.Template.Labels) {
 			out = append(out, b.Namespace+"/"+b.Name)
 		}
 	}

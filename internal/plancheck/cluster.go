@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -182,7 +181,7 @@ func Leaving(name string, s *cluster.Snapshot) Departure {
 		}
 		out.Pods++
 		for _, b := range s.DisruptionBudgets {
-			if b.Forbids(p) && covers(b, p) {
+			if b.Forbids(p) && b.Selects(p.Namespace, p.Template.Labels) {
 				out.Budgets = append(out.Budgets, b.Namespace+"/"+b.Name)
 			}
 		}
@@ -190,11 +189,6 @@ func Leaving(name string, s *cluster.Snapshot) Departure {
 	slices.Sort(out.Budgets)
 	out.Budgets = slices.Compact(out.Budgets)
 	return out
-}
-
-func covers(b cluster.DisruptionBudget, p *cluster.Pod) bool {
-	selector, err := metav1.LabelSelectorAsSelector(b.Selector)
-	return err == nil && b.Namespace == p.Namespace && selector.Matches(labels.Set(p.Template.Labels))
 }
 
 // Summary tells what goes with the named object.

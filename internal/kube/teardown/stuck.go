@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
 // diagnosisTimeout is the time limit for finding out what blocks a deletion, after the time limit of
@@ -58,8 +59,8 @@ func (w *Watch) describe(ctx context.Context, node *corev1.Node, budgets []polic
 		}
 		out.Pods = append(out.Pods, pod.Namespace+"/"+pod.Name)
 		for j := range budgets {
-			name := budgets[j].Namespace + "/" + budgets[j].Name
-			if covers(&budgets[j], pod) && !slices.Contains(out.Budgets, name) {
+			b := cluster.FromDisruptionBudget(&budgets[j])
+			if name := b.Namespace + "/" + b.Name; b.Selects(pod.Namespace, pod.Labels) && !slices.Contains(out.Budgets, name) {
 				out.Budgets = append(out.Budgets, name)
 			}
 		}
@@ -74,9 +75,4 @@ func (w *Watch) closedBudgets(ctx context.Context) []policyv1.PodDisruptionBudge
 		return nil
 	}
 	return slices.DeleteFunc(all.Items, func(b policyv1.PodDisruptionBudget) bool { return b.Status.DisruptionsAllowed > 0 })
-}
-
-func covers(budget *policyv1.PodDisruptionBudget, pod *corev1.Pod) bool {
-	selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
-	return err == nil && budget.Namespace == pod.Namespace && selector.Matches(labels.Set(pod.Labels))
 }
