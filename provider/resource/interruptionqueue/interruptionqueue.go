@@ -154,7 +154,7 @@ func (r *interruptionQueue) Delete(ctx context.Context, req resource.DeleteReque
 // complete sets everything that follows from the configuration and the account.
 func (r *interruptionQueue) complete(m *model, account *session.Account) error {
 	m.TagsAll = r.WithDefaultTags(m.Tags)
-	return m.settle(awsresource.PlaceIn(account))
+	return m.settle(account)
 }
 
 func queueError(m model, err error) diag.Diagnostic {

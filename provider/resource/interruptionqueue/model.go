@@ -13,6 +13,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/awsresource"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
 )
 
@@ -32,9 +33,9 @@ type model struct {
 	Timeouts   timeouts.Value       `tfsdk:"timeouts"`
 }
 
-// settle sets the computed attributes that follow from the configuration and the place.
-func (m *model) settle(p awsresource.Place) error {
-	arn := fmt.Sprintf("arn:%s:sqs:%s:%s:%s", p.Partition, p.Region, p.Account, m.Name.ValueString())
+// settle sets the computed attributes that follow from the configuration and the account.
+func (m *model) settle(account *session.Account) error {
+	arn := fmt.Sprintf("arn:%s:sqs:%s:%s:%s", account.Partition, account.Region, account.ID, m.Name.ValueString())
 	document, err := policy.Queue(arn)
 	if err != nil {
 		return err
@@ -45,7 +46,7 @@ func (m *model) settle(p awsresource.Place) error {
 	}
 	rules := map[string]string{}
 	for _, event := range policy.InterruptionEvents() {
-		rules[event.Key] = fmt.Sprintf("arn:%s:events:%s:%s:rule/%s", p.Partition, p.Region, p.Account, m.rule(event).Name)
+		rules[event.Key] = fmt.Sprintf("arn:%s:events:%s:%s:rule/%s", account.Partition, account.Region, account.ID, m.rule(event).Name)
 	}
 	m.Rules = value.Map(rules)
 	return nil

@@ -10,7 +10,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
-	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/awsresource"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
 )
 
@@ -67,7 +66,7 @@ func (r *interruptionQueue) predict(ctx context.Context, req resource.ModifyPlan
 	if err != nil {
 		return // the apply needs the account and reports the error
 	}
-	if err := m.settle(awsresource.PlaceIn(account)); err != nil {
+	if err := m.settle(account); err != nil {
 		diags.Append(queueError(*m, err))
 		return
 	}

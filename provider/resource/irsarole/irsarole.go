@@ -168,7 +168,7 @@ func (r *irsaRole) complete(ctx context.Context, m *model, account *session.Acco
 	if err != nil {
 		return err
 	}
-	if err := m.settle(awsresource.PlaceIn(account), nodeRoles); err != nil {
+	if err := m.settle(account, nodeRoles); err != nil {
 		return err
 	}
 	m.TagsAll = r.WithDefaultTags(m.Tags)

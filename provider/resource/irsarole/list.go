@@ -78,7 +78,7 @@ func (l *irsaList) trusting(ctx context.Context, account *session.Account) ([]st
 		return nil, err
 	}
 	var out []string
-	issuer, arn := policy.IssuerPath(url), awsresource.PlaceIn(account).ClusterARN(l.of.Session.Config.ClusterName)
+	issuer, arn := policy.IssuerPath(url), policy.ClusterARN(account.Partition, account.Region, account.ID, l.of.Session.Config.ClusterName)
 	for _, role := range all {
 		trust, err := policy.ParseTrust(role.Trust)
 		if err == nil && (policy.IssuerPath(trust.Issuer) == issuer || trust.Cluster == arn) {
@@ -109,7 +109,7 @@ func (l *irsaList) result(ctx context.Context, req list.ListRequest, account *se
 	out.Diagnostics.Append(out.Resource.Set(ctx, wire.NewModel(wire.TypeOf(ctx, out.Resource.Schema), name))...)
 	out.Diagnostics.Append(out.Resource.Get(ctx, &m)...)
 	m.ARN = types.StringValue(arn)
-	out.Diagnostics.Append(m.adopt(live, awsresource.PlaceIn(account), l.of.Session.Config.DefaultTags)...)
+	out.Diagnostics.Append(m.adopt(live, account, l.of.Session.Config.DefaultTags)...)
 	l.of.adoptCluster(ctx, account.Issuers, &m)
 	m.refresh(live)
 	if err := m.refreshAssociations(ctx, account.Associations); err != nil {

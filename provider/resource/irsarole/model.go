@@ -12,6 +12,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/awsresource"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
 )
 
@@ -46,32 +47,32 @@ type model struct {
 // serviceAccountType is the type of an element of service_accounts.
 var serviceAccountType = types.ObjectType{AttrTypes: map[string]attr.Type{"namespace": types.StringType, "name": types.StringType}}
 
-// settle sets the computed attributes that follow from the configuration, the issuer, the place and the ARNs
+// settle sets the computed attributes that follow from the configuration, the issuer, the account and the ARNs
 // of the node roles.
-func (m *model) settle(p awsresource.Place, nodeRoles []string) error {
+func (m *model) settle(account *session.Account, nodeRoles []string) error {
 	trusted := policy.Trust{Accounts: m.accounts()}
 	m.OIDCProviderARN = types.StringNull()
 	if m.usesOIDC() {
 		trusted.Issuer = m.OIDCIssuerURL.ValueString()
-		trusted.Provider = policy.ProviderARN(p.Partition, p.Account, trusted.Issuer)
+		trusted.Provider = policy.ProviderARN(account.Partition, account.ID, trusted.Issuer)
 		m.OIDCProviderARN = types.StringValue(trusted.Provider)
 	}
 	if m.usesPodIdentity() {
 		if m.ClusterName.ValueString() == "" {
 			return errNoPodCluster
 		}
-		trusted.Cluster = p.ClusterARN(m.ClusterName.ValueString())
+		trusted.Cluster = policy.ClusterARN(account.Partition, account.Region, account.ID, m.ClusterName.ValueString())
 	}
 	trust, err := trusted.JSON()
 	if err != nil {
 		return err
 	}
 	m.AssumeRolePolicy = jsontypes.NewNormalizedValue(trust)
-	m.PresetPolicies, err = m.presetPolicies(p, nodeRoles)
+	m.PresetPolicies, err = m.presetPolicies(account, nodeRoles)
 	return err
 }
 
-func (m *model) presetPolicies(p awsresource.Place, nodeRoles []string) (types.Map, error) {
+func (m *model) presetPolicies(account *session.Account, nodeRoles []string) (types.Map, error) {
 	if m.Preset.ValueString() != presetAgent {
 		return types.MapValueMust(jsontypes.NormalizedType{}, map[string]attr.Value{}), nil
 	}
@@ -79,9 +80,9 @@ func (m *model) presetPolicies(p awsresource.Place, nodeRoles []string) (types.M
 		return types.Map{}, fmt.Errorf("preset = %q: no EKS cluster is named: set `cluster_name` here or in the provider block", presetAgent)
 	}
 	agent := policy.Agent{
-		Partition: p.Partition,
-		Region:    p.Region,
-		Account:   p.Account,
+		Partition: account.Partition,
+		Region:    account.Region,
+		Account:   account.ID,
 		Cluster:   m.ClusterName.ValueString(),
 		NodeRoles: nodeRoles,
 		Queue:     m.InterruptionQueueARN.ValueString(),

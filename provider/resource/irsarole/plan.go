@@ -78,7 +78,7 @@ func (r *irsaRole) predict(ctx context.Context, config, state model, m *model, d
 	if err != nil {
 		return // the same apply may create the role
 	}
-	if err := m.settle(awsresource.PlaceIn(account), nodeRoles); err != nil {
+	if err := m.settle(account, nodeRoles); err != nil {
 		diags.Append(awsresource.RoleError(m.Name.ValueString(), err))
 		return
 	}

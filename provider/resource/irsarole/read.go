@@ -44,7 +44,7 @@ func (r *irsaRole) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	record := lifecycle.Recorded[issuerRecord](ctx, req.Private, lifecycle.IssuerKey, &resp.Diagnostics)
 	if record == nil {
 		record = &issuerRecord{}
-		resp.Diagnostics.Append(m.adopt(live, awsresource.PlaceIn(account), r.Session.Config.DefaultTags)...)
+		resp.Diagnostics.Append(m.adopt(live, account, r.Session.Config.DefaultTags)...)
 		r.adoptCluster(ctx, account.Issuers, &m)
 		resp.Diagnostics.Append(lifecycle.Record(ctx, resp.Private, lifecycle.IssuerKey, record)...)
 	}
@@ -64,7 +64,7 @@ func (r *irsaRole) Read(ctx context.Context, req resource.ReadRequest, resp *res
 }
 
 // adopt sets the attributes of an imported role to everything that it has.
-func (m *model) adopt(live asset.Role, where awsresource.Place, defaults map[string]string) diag.Diagnostics {
+func (m *model) adopt(live asset.Role, account *session.Account, defaults map[string]string) diag.Diagnostics {
 	var diags diag.Diagnostics
 	own, preset := map[string]string{}, map[string]string{}
 	for name, document := range live.Inline {
@@ -77,7 +77,7 @@ func (m *model) adopt(live asset.Role, where awsresource.Place, defaults map[str
 	m.Identity = types.StringValue(throughOIDC)
 	m.PresetPolicies = awsresource.Documents(preset, true)
 	m.Policies = awsresource.Documents(own, false)
-	m.adoptPreset(preset, where)
+	m.adoptPreset(preset, account)
 	if len(live.Attached) > 0 {
 		m.PolicyARNs = value.Set(live.Attached)
 	}
@@ -109,7 +109,7 @@ func (r *irsaRole) adoptCluster(ctx context.Context, issuers session.Issuers, m 
 }
 
 // adoptPreset recognises the preset agent by its policies, and reads its arguments from them.
-func (m *model) adoptPreset(preset map[string]string, where awsresource.Place) {
+func (m *model) adoptPreset(preset map[string]string, account *session.Account) {
 	if len(preset) == 0 {
 		return
 	}
@@ -117,8 +117,11 @@ func (m *model) adoptPreset(preset map[string]string, where awsresource.Place) {
 	facts := policy.ParseAgent(preset)
 	m.ClusterName = value.TextOrNull(facts.Cluster)
 	m.InterruptionQueueARN = value.TextOrNull(facts.Queue)
+	local := fmt.Sprintf("arn:%s:iam::%s:role/", account.Partition, account.ID)
 	for i, arn := range facts.NodeRoles {
-		facts.NodeRoles[i] = where.RoleName(arn)
+		if name, ok := strings.CutPrefix(arn, local); ok && !strings.Contains(name, "/") { // without a path, the name is enough
+			facts.NodeRoles[i] = name
+		}
 	}
 	if len(facts.NodeRoles) > 0 {
 		m.NodeRoles = value.Set(facts.NodeRoles)

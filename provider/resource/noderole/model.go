@@ -11,6 +11,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/awsresource"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/resource/irsarole"
 )
@@ -36,19 +37,19 @@ type model struct {
 	Timeouts            timeouts.Value       `tfsdk:"timeouts"`
 }
 
-// settle sets the computed attributes that follow from the configuration and the place.
-func (m *model) settle(p awsresource.Place) error {
-	trust, err := policy.NodeTrust(p.Partition)
+// settle sets the computed attributes that follow from the configuration and the account.
+func (m *model) settle(account *session.Account) error {
+	trust, err := policy.NodeTrust(account.Partition)
 	if err != nil {
 		return err
 	}
 	m.AssumeRolePolicy = jsontypes.NewNormalizedValue(trust)
-	m.NodePolicyARNs = value.Set(policy.NodePolicies(p.Partition, m.CNIPolicy.ValueBool()))
+	m.NodePolicyARNs = value.Set(policy.NodePolicies(account.Partition, m.CNIPolicy.ValueBool()))
 	if m.InstanceProfile.IsUnknown() {
 		m.InstanceProfile = m.Name
 	}
 	m.InstanceProfileARN = types.StringValue(fmt.Sprintf("arn:%s:iam::%s:instance-profile%s%s",
-		p.Partition, p.Account, m.Path.ValueString(), m.InstanceProfile.ValueString()))
+		account.Partition, account.ID, m.Path.ValueString(), m.InstanceProfile.ValueString()))
 	return nil
 }
 

@@ -202,7 +202,7 @@ func (r *nodeRole) complete(m *model, account *session.Account) error {
 		return errNoEntryCluster
 	}
 	m.TagsAll = r.WithDefaultTags(m.Tags)
-	return m.settle(awsresource.PlaceIn(account))
+	return m.settle(account)
 }
 
 // errNoEntryCluster means that an access entry is declared without a cluster.

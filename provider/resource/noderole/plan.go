@@ -64,7 +64,7 @@ func (r *nodeRole) predict(ctx context.Context, req resource.ModifyPlanRequest, 
 	if err != nil {
 		return // the apply needs the account and reports the error
 	}
-	if err := m.settle(awsresource.PlaceIn(account)); err != nil {
+	if err := m.settle(account); err != nil {
 		diags.Append(nodeRoleError(*m, err))
 		return
 	}
