@@ -24,10 +24,6 @@ const manager = "packhorse-agent"
 type Options struct {
 	// UserAgent of all requests. Default: packhorse-agent.
 	UserAgent string
-	// QPS and Burst limit the requests per second on the client's side. Default: 500 and
-	// 1000, because the API server has its own priority and fairness.
-	QPS   float32
-	Burst int
 	// Schedulers are the names of schedulers, besides the default one, whose pods the agent
 	// places.
 	Schedulers []string
@@ -72,7 +68,7 @@ type Cluster struct {
 func New(cfg *rest.Config, o Options) (*Cluster, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.UserAgent = cmp.Or(o.UserAgent, manager)
-	cfg.QPS, cfg.Burst = cmp.Or(o.QPS, 500), cmp.Or(o.Burst, 1000)
+	cfg.QPS, cfg.Burst = 500, 1000 // the API server has its own priority and fairness
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return &fenced{next, o.Fence} })
 	if o.Requested != nil {
 		cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return &observer{next, o.Requested} })
