@@ -10,7 +10,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/consolidation"
-	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
@@ -31,7 +30,7 @@ func consolidates(edits ...func(*api.Disruption)) func(*api.ProvisionerSpec) {
 // price is what the nodes cost together, in micro-dollars per hour.
 func (r *rig) price() (total offer.Price) {
 	for _, n := range r.ours() {
-		total += view.PriceOf(n.Annotations)
+		total += offer.PriceOf(n.Annotations)
 	}
 	return total
 }

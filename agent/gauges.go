@@ -28,7 +28,7 @@ func export(m *metrics.Metrics, v *view.View, plan *decide.Plan) {
 			continue
 		}
 		m.Nodes.WithLabelValues(n.Provisioner, nodeState(n)).Inc()
-		m.Price.WithLabelValues(n.Provisioner).Add(view.PriceOf(n.Annotations).Dollars())
+		m.Price.WithLabelValues(n.Provisioner).Add(offer.PriceOf(n.Annotations).Dollars())
 	}
 }
 

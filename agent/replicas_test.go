@@ -6,7 +6,6 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/batch"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
-	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
@@ -26,7 +25,7 @@ func TestExpectedReplicas(t *testing.T) {
 			r.until("the workload runs", r.allRun("web", 60))
 			launches = len(r.Launches())
 			for _, n := range r.ours() {
-				total += view.PriceOf(n.Annotations)
+				total += offer.PriceOf(n.Annotations)
 			}
 			for _, e := range append(r.Events(event.Nominated), r.Events(event.Unplaceable)...) {
 				if batch.IsExpected(cluster.PodKey{UID: e.UID}) {

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
-	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
@@ -59,7 +58,7 @@ func TestReservationFirst(t *testing.T) {
 			t.Errorf("%v", got)
 		}
 		for _, n := range r.ours() {
-			if price := view.PriceOf(n.Annotations); price <= 0 || price > 100 || n.Labels[api.LabelReservationType] != "default" {
+			if price := offer.PriceOf(n.Annotations); price <= 0 || price > 100 || n.Labels[api.LabelReservationType] != "default" {
 				t.Errorf("node %s costs %d, labels %v", n.Name, price, n.Labels)
 			}
 		}
@@ -71,7 +70,7 @@ func TestReservationFirst(t *testing.T) {
 		r.EndReservation("cr-1")
 		r.until("the nodes are on-demand nodes", func() bool { return r.byReservation()["on-demand"] == 4 })
 		for _, n := range r.ours() {
-			if view.PriceOf(n.Annotations) < 10_000 {
+			if offer.PriceOf(n.Annotations) < 10_000 {
 				t.Errorf("node %s costs %v", n.Name, n.Annotations[api.AnnotationHourlyPrice])
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/status"
 )
 
@@ -78,7 +79,7 @@ func (g *statusSnapshot) status() *status.Status {
 	}
 	for _, c := range explain.Contents(g.view.Snapshot) {
 		n := g.view.Nodes[c.Node]
-		c.HourlyPrice, c.State = view.PriceOf(n.Annotations).Dollars(), nodeState(n)
+		c.HourlyPrice, c.State = offer.PriceOf(n.Annotations).Dollars(), nodeState(n)
 		out.HourlyPrice += c.HourlyPrice
 		out.Nodes = append(out.Nodes, status.Node{Content: c, Created: n.Created, Why: n.Annotations[api.AnnotationLaunchReason]})
 	}
@@ -96,7 +97,7 @@ func (g *statusSnapshot) provisioner(p *view.Provisioner) status.Provisioner {
 	used := amount.List{}
 	for _, n := range g.view.NodesOf(p.Raw.Name) {
 		out.Nodes++
-		out.HourlyPrice += view.PriceOf(n.Annotations).Dollars()
+		out.HourlyPrice += offer.PriceOf(n.Annotations).Dollars()
 		used = used.Plus(n.Capacity.OfNode())
 	}
 	out.Ready, out.Reason, out.Message = p.Ready.Status == metav1.ConditionTrue, p.Ready.Reason, p.Ready.Message

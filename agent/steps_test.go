@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
 )
@@ -100,7 +99,7 @@ func priceOfGrowth(t *testing.T, steps int, pod [2]string) (total offer.Price) {
 		time.Sleep(3 * time.Minute)
 		r.until("the workload runs", r.allRun("web", 200))
 		for _, n := range r.ours() {
-			total += view.PriceOf(n.Annotations)
+			total += offer.PriceOf(n.Annotations)
 		}
 	})
 	return total

@@ -370,7 +370,7 @@ func (b *Buyer) makeNode(ctx context.Context, fresh *view.Verifier, d Delivered,
 		out.fellShort()
 		return
 	}
-	d.price = view.PriceOf(node.Annotations)
+	d.price = offer.PriceOf(node.Annotations)
 	bound := 0
 	// kube-scheduler places pods on a node that is ready, so that its room may be taken.
 	if d.order.by.Spec.Spec.PodBinding == api.BindImmediate && !ready {

@@ -178,7 +178,7 @@ func TestAdoptedNodeIsTheSame(t *testing.T) {
 	if diff := cmp.Diff(view.NodeFor(p, m, i), view.AdoptedNode(p, i)); diff != "" {
 		t.Errorf("-at launch +adopted:\n%s", diff)
 	}
-	if price := view.PriceOf(view.AdoptedNode(p, i).Annotations); price != 85_000 {
+	if price := offer.PriceOf(view.AdoptedNode(p, i).Annotations); price != 85_000 {
 		t.Errorf("price %d micro-dollars, want 85000", price)
 	}
 }

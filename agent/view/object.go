@@ -130,15 +130,6 @@ func nodeTaints(taints, startup []corev1.Taint) []corev1.Taint {
 	return append(out, notReady)
 }
 
-// PriceOf returns what a node's machine costs.
-func PriceOf(annotations map[string]string) offer.Price {
-	v, err := strconv.ParseInt(annotations[api.AnnotationHourlyPrice], 10, 64)
-	if err != nil {
-		return 0 // not launched by this agent
-	}
-	return offer.Price(v)
-}
-
 // NodeLabels are the labels that do not depend on what is bought.
 func NodeLabels(p *Provisioner, m *decide.Machine) map[string]string {
 	labels := maps.Clone(p.Spec.Spec.Labels)

@@ -5,9 +5,11 @@ package offer
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 )
 
 // InstanceType is a machine as one Provisioner would buy it: its capacity and
@@ -75,6 +77,15 @@ type Price int64
 
 // Dollars returns the price in dollars per hour.
 func (p Price) Dollars() float64 { return float64(p) / 1e6 }
+
+// PriceOf returns the price that the agent has recorded in a node's annotations, or 0 if there is none.
+func PriceOf(annotations map[string]string) Price {
+	price, err := strconv.ParseInt(annotations[api.AnnotationHourlyPrice], 10, 64)
+	if err != nil {
+		return 0 // ParseInt returns the nearest number if it is out of range
+	}
+	return Price(price)
+}
 
 // Sort puts the offerings into their canonical order.
 func (t *InstanceType) Sort() {

@@ -2,7 +2,6 @@ package data
 
 import (
 	"context"
-	"strconv"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
@@ -95,9 +94,8 @@ func (d *nodesData) Read(ctx context.Context, req datasource.ReadRequest, resp *
 		if n.Provisioner == "" || !m.ProvisionerName.IsNull() && n.Provisioner != m.ProvisionerName.ValueString() {
 			continue
 		}
-		paid, known := priceOf(n)
-		price += paid
-		m.Nodes = append(m.Nodes, modelOfNode(n, pods[n.Name], paid, known))
+		price += offer.PriceOf(n.Annotations)
+		m.Nodes = append(m.Nodes, modelOfNode(n, pods[n.Name]))
 	}
 	m.HourlyPrice = types.Float64Value(price.Dollars())
 	resp.Diagnostics.Append(resp.State.Set(ctx, m)...)
@@ -113,16 +111,7 @@ func (r *reader) survey(ctx context.Context) (*cluster.Survey, error) {
 	return live.Survey(ctx)
 }
 
-// priceOf returns the hourly price that the agent has recorded on the node, and whether there is one.
-func priceOf(n *cluster.Node) (offer.Price, bool) {
-	price, err := strconv.ParseInt(n.Annotations[api.AnnotationHourlyPrice], 10, 64)
-	if err != nil {
-		return 0, false // ParseInt returns the nearest number if it is out of range
-	}
-	return offer.Price(price), true
-}
-
-func modelOfNode(n *cluster.Node, pods int64, price offer.Price, known bool) nodeModel {
+func modelOfNode(n *cluster.Node, pods int64) nodeModel {
 	m := nodeModel{
 		Name:         types.StringValue(n.Name),
 		Provisioner:  types.StringValue(n.Provisioner),
@@ -138,7 +127,7 @@ func modelOfNode(n *cluster.Node, pods int64, price offer.Price, known bool) nod
 		Allocatable:  amounts(n.Allocatable),
 		Pods:         types.Int64Value(pods),
 	}
-	if known {
+	if price := offer.PriceOf(n.Annotations); price > 0 {
 		m.HourlyPrice = types.Float64Value(price.Dollars())
 	}
 	return m
