@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/kinds"
@@ -240,14 +241,14 @@ func (s *scene) nodeClaims(ctx context.Context) (out []string) {
 func (s *scene) karpenterRuns() (stop func()) {
 	s.t.Helper()
 	leases := s.Kube.CoordinationV1().Leases("kube-system")
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: kube.KarpenterLease}, Spec: coordinationv1.LeaseSpec{
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: install.KarpenterLease}, Spec: coordinationv1.LeaseSpec{
 		HolderIdentity: ptr.To("karpenter-1"), LeaseDurationSeconds: ptr.To[int32](3600), RenewTime: ptr.To(metav1.NewMicroTime(time.Now())),
 	}}
 	if _, err := leases.Create(s.t.Context(), lease, metav1.CreateOptions{}); err != nil {
 		s.t.Fatal(err)
 	}
 	return func() {
-		if err := leases.Delete(s.t.Context(), kube.KarpenterLease, metav1.DeleteOptions{}); err != nil {
+		if err := leases.Delete(s.t.Context(), install.KarpenterLease, metav1.DeleteOptions{}); err != nil {
 			s.t.Fatal(err)
 		}
 	}

@@ -80,12 +80,12 @@ func NodePoolRules() []rbacv1.PolicyRule {
 		// What Karpenter keeps account of its machines by is released with them.
 		{APIGroups: provisioners, Resources: []string{"nodeclaims"}, Verbs: []string{"get", "list", "patch", "delete"}},
 		// Whether Karpenter runs, in whatever namespace.
-		{APIGroups: leases, Resources: []string{"leases"}, ResourceNames: []string{karpenterLease}, Verbs: []string{"list"}},
+		{APIGroups: leases, Resources: []string{"leases"}, ResourceNames: []string{KarpenterLease}, Verbs: []string{"list"}},
 	}
 }
 
-// karpenterLease is the Lease of Karpenter's leader.
-const karpenterLease = "karpenter-leader-election"
+// KarpenterLease is the name of the Lease with which the replicas of Karpenter elect a leader.
+const KarpenterLease = "karpenter-leader-election"
 
 func (s *Settings) clusterRole() *rbacv1.ClusterRole {
 	rules := clusterRules()
@@ -117,13 +117,13 @@ func (s *Settings) subjects() []rbacv1.Subject {
 	return []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: s.Name, Namespace: s.Namespace}}
 }
 
-// roleAnnotation names the IAM role of a ServiceAccount on EKS.
-const roleAnnotation = "eks.amazonaws.com/role-arn"
+// RoleAnnotation names the IAM role that EKS lets pods of a ServiceAccount assume.
+const RoleAnnotation = "eks.amazonaws.com/role-arn"
 
 func (s *Settings) serviceAccount() *corev1.ServiceAccount {
 	account := &corev1.ServiceAccount{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"}, ObjectMeta: s.meta()}
 	if s.RoleARN != "" {
-		account.Annotations = map[string]string{roleAnnotation: s.RoleARN}
+		account.Annotations = map[string]string{RoleAnnotation: s.RoleARN}
 	}
 	return account
 }

@@ -31,7 +31,7 @@ func Parse(live []*unstructured.Unstructured) (Settings, error) {
 		case "NetworkPolicy":
 			s.OmitNetworkPolicy = false
 		case "ServiceAccount":
-			s.RoleARN = object.GetAnnotations()[roleAnnotation]
+			s.RoleARN = object.GetAnnotations()[RoleAnnotation]
 		case "Deployment":
 			var d appsv1.Deployment
 			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &d); err != nil {

@@ -27,6 +27,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/lease"
 )
 
@@ -95,7 +96,7 @@ func newCaches(client kubernetes.Interface, custom dynamic.Interface, o Options)
 	c.provisioners = c.customMirror(custom, api.ProvisionerGVR)
 	c.nodeTemplates = c.customMirror(custom, api.NodeTemplateGVR)
 	if o.NodePools {
-		c.pools = c.addPools(lease.NewWatch(client, KarpenterLease))
+		c.pools = c.addPools(lease.NewWatch(client, install.KarpenterLease))
 	}
 	for _, m := range c.all {
 		transform := trim

@@ -19,13 +19,11 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/lease"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/kinds"
 )
-
-// KarpenterLease is the name of the Lease with which the replicas of Karpenter elect a leader.
-const KarpenterLease = "karpenter-leader-election"
 
 // pools makes Provisioners of NodePools, and node profiles of EC2NodeClasses. A nil one makes none.
 type pools struct {
@@ -161,7 +159,7 @@ func (p *pools) Standby() string {
 	holder, known := p.karpenter.Leads(time.Now())
 	switch {
 	case !known:
-		return "Karpenter may be running: its Leases " + KarpenterLease + " could not be read"
+		return "Karpenter may be running: its Leases " + install.KarpenterLease + " could not be read"
 	case holder != "":
 		return "Karpenter is running: " + holder
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/validate"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/kinds"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/plane/planetest"
 )
@@ -26,7 +27,7 @@ import (
 // lead makes Karpenter lead for the next hour.
 func lead(t *testing.T) {
 	t.Helper()
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: KarpenterLease}, Spec: coordinationv1.LeaseSpec{
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: install.KarpenterLease}, Spec: coordinationv1.LeaseSpec{
 		HolderIdentity: ptr.To("karpenter-1"), RenewTime: ptr.To(metav1.NowMicro()), LeaseDurationSeconds: ptr.To[int32](3600),
 	}}
 	if _, err := admin.CoordinationV1().Leases("kube-system").Create(t.Context(), lease, metav1.CreateOptions{}); err != nil {
@@ -37,7 +38,7 @@ func lead(t *testing.T) {
 // resign ends that.
 func resign(t *testing.T) {
 	t.Helper()
-	if err := admin.CoordinationV1().Leases("kube-system").Delete(t.Context(), KarpenterLease, metav1.DeleteOptions{}); err != nil {
+	if err := admin.CoordinationV1().Leases("kube-system").Delete(t.Context(), install.KarpenterLease, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }

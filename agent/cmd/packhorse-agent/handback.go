@@ -72,7 +72,7 @@ func (b *handbackOptions) run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	if !b.dryRun {
-		for _, rival := range []struct{ name, lease string }{{"Karpenter", kube.KarpenterLease}, {"the agent", install.LeaseName}} {
+		for _, rival := range []struct{ name, lease string }{{"Karpenter", install.KarpenterLease}, {"the agent", install.LeaseName}} {
 			holder, err := lease.Holder(ctx, access, rival.lease)
 			if err != nil {
 				return err

@@ -15,6 +15,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/lease"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/survey"
@@ -81,7 +82,7 @@ func (h *takeoverOptions) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	holder, err := lease.Holder(ctx, access, kube.KarpenterLease)
+	holder, err := lease.Holder(ctx, access, install.KarpenterLease)
 	if err != nil {
 		return err
 	}

@@ -10,11 +10,9 @@ import (
 	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
 )
-
-// roleAnnotation names the IAM role that EKS lets pods of a ServiceAccount assume.
-const roleAnnotation = "eks.amazonaws.com/role-arn"
 
 // RoleAnnotation declares the IAM role of existing ServiceAccounts.
 type RoleAnnotation struct {
@@ -39,7 +37,7 @@ func (a *RoleAnnotation) Get(ctx context.Context, namespace, name string) (arn s
 	if err != nil {
 		return "", fmt.Errorf("read ServiceAccount %s/%s: %w", namespace, name, err)
 	}
-	return account.Annotations[roleAnnotation], nil
+	return account.Annotations[install.RoleAnnotation], nil
 }
 
 // Set annotates the ServiceAccount, which must exist.
@@ -47,7 +45,7 @@ func (a *RoleAnnotation) Set(ctx context.Context, namespace, name, arn string) e
 	if _, err := a.Get(ctx, namespace, name); err != nil {
 		return err
 	}
-	return a.apply(ctx, applycorev1.ServiceAccount(name, namespace).WithAnnotations(map[string]string{roleAnnotation: arn}))
+	return a.apply(ctx, applycorev1.ServiceAccount(name, namespace).WithAnnotations(map[string]string{install.RoleAnnotation: arn}))
 }
 
 // Remove removes the annotation, unless it names another role by now. It succeeds if the
