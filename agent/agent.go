@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync/atomic"
@@ -70,18 +71,13 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	fill := func(d *time.Duration, value time.Duration) {
-		if *d == 0 {
-			*d = value
-		}
-	}
-	fill(&o.BatchIdle, 100*time.Millisecond)
-	fill(&o.BatchMax, 10*time.Second)
 	usual := decide.DefaultSettings()
-	fill(&o.StartupTimeout, usual.StartupTimeout)
-	fill(&o.UnhealthyAfter, usual.UnhealthyAfter)
-	fill(&o.MinLifetime, usual.MinLifetime)
-	fill(&o.Interval, time.Minute)
+	o.BatchIdle = cmp.Or(o.BatchIdle, 100*time.Millisecond)
+	o.BatchMax = cmp.Or(o.BatchMax, 10*time.Second)
+	o.StartupTimeout = cmp.Or(o.StartupTimeout, usual.StartupTimeout)
+	o.UnhealthyAfter = cmp.Or(o.UnhealthyAfter, usual.UnhealthyAfter)
+	o.MinLifetime = cmp.Or(o.MinLifetime, usual.MinLifetime)
+	o.Interval = cmp.Or(o.Interval, time.Minute)
 	if o.Decide == nil {
 		o.Decide = decide.Decide
 	}
@@ -151,7 +147,9 @@ func New(c Cluster, cloud Cloud, options Options, log hclog.Logger) *Agent {
 		history:       newHistory(),
 		consolidation: consolidation.New(),
 	}
-	a.nodes = &nodes.Writer{API: c, Assumed: a.assumed, Log: log, Deleted: a.redrain.set, Failed: func() { a.retry.Store(true) }}
+	firstSeen := func(uid string) time.Time { return a.history.firstSeen[uid] }
+	retry := func() { a.retry.Store(true) }
+	a.nodes = &nodes.Writer{API: c, Assumed: a.assumed, Log: log, Deleted: a.redrain.set, Failed: retry}
 	a.reader = &view.Reader{Texts: c, Market: cloud, Metrics: a.metrics, Log: log}
 	a.inventory = inventory.New(inventory.Ports{
 		Listing: cloud, Reader: c, Machines: cloud, Nodes: a.nodes, Assumed: a.assumed, Events: a.events, Metrics: a.metrics, Log: log,
@@ -164,19 +162,16 @@ func New(c Cluster, cloud Cloud, options Options, log hclog.Logger) *Agent {
 	})
 	a.buyer = purchase.New(purchase.Ports{
 		Machines: cloud, Nodes: a.nodes, Cluster: purchasing{a}, Events: a.events, Metrics: a.metrics, Log: log,
-		FirstSeen: func(uid string) time.Time { return a.history.firstSeen[uid] },
-		Unsettled: a.inventory.Unsettled, Bought: a.inventory.Bought, Replan: a.replan.set,
+		FirstSeen: firstSeen, Unsettled: a.inventory.Unsettled, Bought: a.inventory.Bought, Replan: a.replan.set,
 	})
-	firstSeen := func(uid string) time.Time { return a.history.firstSeen[uid] }
 	a.binder = bind.New(bind.Ports{
 		Pods: c, Assumed: a.assumed, Metrics: a.metrics, Log: log, FirstSeen: firstSeen,
-		Stale: a.replan.set, Failed: func() { a.retry.Store(true) },
+		Stale: a.replan.set, Failed: retry,
 	})
 	a.landings = consolidation.NewLandings(&a.metrics.Consolidation)
-	a.surger = surge.New(surge.Ports{Cluster: c, Nodes: a.nodes, Events: a.events, Metrics: a.metrics, Log: log, Retry: func() { a.retry.Store(true) }})
+	a.surger = surge.New(surge.Ports{Cluster: c, Nodes: a.nodes, Events: a.events, Metrics: a.metrics, Log: log, Retry: retry})
 	a.disrupter = &disrupt.Disrupter{
-		Cluster: c, Pods: c, Nodes: a.nodes, Buying: a.buyer.Holds, Surges: a.surger, Events: a.events, Metrics: a.metrics, Log: log, Replan: a.replan.set,
-		Retry: func() { a.retry.Store(true) },
+		Cluster: c, Pods: c, Nodes: a.nodes, Buying: a.buyer.Holds, Surges: a.surger, Events: a.events, Metrics: a.metrics, Log: log, Replan: a.replan.set, Retry: retry,
 	}
 	a.notices = &notice.Watcher{
 		Notices: options.Notices, Nodes: a.nodes, Events: a.events, Metrics: a.metrics, Log: log,
