@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
@@ -20,15 +21,19 @@ type Cluster struct {
 	// Endpoint is the URL of the API server.
 	Endpoint string
 	// CA is the PEM bundle that verifies the API server's certificate.
-	CA []byte
-	// Version is the Kubernetes version, such as 1.33.
-	Version string
+	CA      []byte
+	Version string // of Kubernetes, such as 1.33
+	Status  string // such as ACTIVE
 	// ServiceCIDR is the address range of Services, empty if EKS reports none.
 	ServiceCIDR string
 	// IPv6 reports whether pods and Services have IPv6 addresses.
 	IPv6 bool
 	// Issuer is the URL of the OIDC issuer, empty if the cluster has none.
-	Issuer string
+	Issuer         string
+	VPC            string
+	Subnets        []string // sorted
+	SecurityGroups []string // sorted, with the cluster's own
+	Tags           map[string]string
 }
 
 // Describer describes clusters.
@@ -36,9 +41,17 @@ type Describer interface {
 	DescribeCluster(context.Context, *eks.DescribeClusterInput, ...func(*eks.Options)) (*eks.DescribeClusterOutput, error)
 }
 
-// Find returns the EKS cluster of the name, within a minute. A cluster that is still being
-// created and has no endpoint yet is an error.
+// Find is Describe, except that a cluster that is still being created and has no endpoint yet is an error.
 func Find(ctx context.Context, client Describer, name string) (*Cluster, error) {
+	cluster, err := Describe(ctx, client, name)
+	if err == nil && (cluster.Endpoint == "" || len(cluster.CA) == 0) {
+		return nil, fmt.Errorf("find cluster %q: it has no endpoint yet, its status is %s", name, cluster.Status)
+	}
+	return cluster, err
+}
+
+// Describe returns the EKS cluster of the name, within a minute.
+func Describe(ctx context.Context, client Describer, name string) (*Cluster, error) {
 	ctx, cancel := context.WithTimeout(ctx, call.ReadTimeout)
 	defer cancel()
 	out, err := client.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: aws.String(name)})
@@ -49,14 +62,14 @@ func Find(ctx context.Context, client Describer, name string) (*Cluster, error) 
 		return nil, fmt.Errorf("find cluster %q: %w", name, err)
 	}
 	c := out.Cluster
-	if c.Endpoint == nil || c.CertificateAuthority == nil {
-		return nil, fmt.Errorf("find cluster %q: it has no endpoint yet, its status is %s", name, c.Status)
+	cluster := &Cluster{
+		Name: name, ARN: aws.ToString(c.Arn), Endpoint: aws.ToString(c.Endpoint), Version: aws.ToString(c.Version), Status: string(c.Status), Tags: c.Tags,
 	}
-	ca, err := base64.StdEncoding.DecodeString(aws.ToString(c.CertificateAuthority.Data))
-	if err != nil {
-		return nil, fmt.Errorf("find cluster %q: decode its CA: %w", name, err)
+	if c.CertificateAuthority != nil {
+		if cluster.CA, err = base64.StdEncoding.DecodeString(aws.ToString(c.CertificateAuthority.Data)); err != nil {
+			return nil, fmt.Errorf("find cluster %q: decode its CA: %w", name, err)
+		}
 	}
-	cluster := &Cluster{Name: name, ARN: aws.ToString(c.Arn), Endpoint: *c.Endpoint, CA: ca, Version: aws.ToString(c.Version)}
 	if network := c.KubernetesNetworkConfig; network != nil {
 		cluster.ServiceCIDR = aws.ToString(network.ServiceIpv4Cidr)
 		if cluster.IPv6 = network.IpFamily == types.IpFamilyIpv6; cluster.IPv6 {
@@ -65,6 +78,15 @@ func Find(ctx context.Context, client Describer, name string) (*Cluster, error) 
 	}
 	if c.Identity != nil && c.Identity.Oidc != nil {
 		cluster.Issuer = aws.ToString(c.Identity.Oidc.Issuer)
+	}
+	if vpc := c.ResourcesVpcConfig; vpc != nil {
+		cluster.VPC = aws.ToString(vpc.VpcId)
+		cluster.Subnets = slices.Sorted(slices.Values(vpc.SubnetIds))
+		groups := vpc.SecurityGroupIds
+		if own := aws.ToString(vpc.ClusterSecurityGroupId); own != "" {
+			groups = append(slices.Clone(groups), own)
+		}
+		cluster.SecurityGroups = slices.Compact(slices.Sorted(slices.Values(groups)))
 	}
 	return cluster, nil
 }

@@ -9,6 +9,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/cloudtest"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
@@ -88,5 +93,19 @@ func TestRESTConfigOfABlock(t *testing.T) {
 	}
 	if e := cfg.ExecProvider; e.Command != "get-token" || len(e.Env) != 2 || e.Env[0].Name != "A" {
 		t.Errorf("exec = %+v", e)
+	}
+}
+
+// EKS reports the range of Services in one of two fields.
+func TestFactsHaveTheRangeOfServices(t *testing.T) {
+	for _, cidr := range []string{"10.100.0.0/16", "fd30:1c53:5f8a::/108"} {
+		account := cloudtest.Serve(t, cloud.Config{Catalogue: offer.EmbeddedCSV(), Cluster: cloud.Cluster{Name: "prod", CA: []byte("PEM"), ServiceCIDR: cidr}})
+		p := &platform{config: session.Config{ClusterName: "prod"}}
+		if _, err := p.aws.get(t.Context(), func() (aws.Config, error) { return account.Config, nil }); err != nil {
+			t.Fatal(err)
+		}
+		if facts, err := p.Facts(t.Context()); err != nil || facts.ServiceCIDR != cidr || facts.CA != "PEM" || len(facts.Subnets) == 0 {
+			t.Errorf("facts = %+v, %v, want the range %s", facts, err, cidr)
+		}
 	}
 }

@@ -2,12 +2,8 @@ package platform
 
 import (
 	"context"
-	"encoding/base64"
-	"fmt"
-	"slices"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
@@ -94,45 +90,16 @@ func (p *platform) Facts(ctx context.Context) (*session.Facts, error) {
 	if err != nil {
 		return nil, err
 	}
-	client := eks.NewFromConfig(cfg)
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	out, err := client.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: &p.config.ClusterName})
+	c, err := eksauth.Describe(ctx, eks.NewFromConfig(cfg), p.config.ClusterName)
 	if err != nil {
-		return nil, fmt.Errorf("describe cluster %q: %w", p.config.ClusterName, err)
+		return nil, err
 	}
-	facts := factsOf(out)
-	if facts.Issuer != "" {
-		facts.ProviderARN = policy.ProviderARN(account.Partition, account.ID, facts.Issuer)
+	facts := &session.Facts{
+		Name: c.Name, ARN: c.ARN, Endpoint: c.Endpoint, CA: string(c.CA), Version: c.Version, Status: c.Status, Issuer: c.Issuer,
+		VPC: c.VPC, Subnets: c.Subnets, SecurityGroups: c.SecurityGroups, ServiceCIDR: c.ServiceCIDR, Tags: c.Tags,
+	}
+	if c.Issuer != "" {
+		facts.ProviderARN = policy.ProviderARN(account.Partition, account.ID, c.Issuer)
 	}
 	return facts, nil
-}
-
-func factsOf(out *eks.DescribeClusterOutput) *session.Facts {
-	c := out.Cluster
-	facts := &session.Facts{
-		Name: aws.ToString(c.Name), ARN: aws.ToString(c.Arn), Endpoint: aws.ToString(c.Endpoint),
-		Version: aws.ToString(c.Version), Status: string(c.Status), Tags: c.Tags,
-	}
-	if c.CertificateAuthority != nil {
-		if ca, err := base64.StdEncoding.DecodeString(aws.ToString(c.CertificateAuthority.Data)); err == nil {
-			facts.CA = string(ca)
-		}
-	}
-	if c.Identity != nil && c.Identity.Oidc != nil {
-		facts.Issuer = aws.ToString(c.Identity.Oidc.Issuer)
-	}
-	if c.KubernetesNetworkConfig != nil {
-		facts.ServiceCIDR = aws.ToString(c.KubernetesNetworkConfig.ServiceIpv4Cidr)
-	}
-	if vpc := c.ResourcesVpcConfig; vpc != nil {
-		facts.VPC = aws.ToString(vpc.VpcId)
-		facts.Subnets = slices.Sorted(slices.Values(vpc.SubnetIds))
-		groups := vpc.SecurityGroupIds
-		if own := aws.ToString(vpc.ClusterSecurityGroupId); own != "" {
-			groups = append(slices.Clone(groups), own)
-		}
-		facts.SecurityGroups = slices.Compact(slices.Sorted(slices.Values(groups)))
-	}
-	return facts
 }
