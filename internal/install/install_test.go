@@ -125,7 +125,7 @@ func TestValidate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := full.Defaulted("1.2.3")
 			c.change(&s)
-			if got := s.Validate().Aggregate(func(setting string) string { return setting }); got == nil || !strings.Contains(got.Error(), c.want) {
+			if got := s.Validate().ToAggregate(); got == nil || !strings.Contains(got.Error(), c.want) {
 				t.Errorf("errors %v, want %q", got, c.want)
 			}
 		})

@@ -61,28 +61,28 @@ var ownFlags = map[string]string{
 // OptionNames lists the flags that Settings.Options takes, in order.
 func OptionNames() []string { return slices.Sorted(maps.Keys(options)) }
 
-func checkOptions(at *field.Path, given map[string]string) (errs Problems) {
+func checkOptions(at *field.Path, given map[string]string) (errs field.ErrorList) {
 	if wrong := NonsenseBatch(given["batch-idle"], given["batch-max"]); wrong != "" {
-		errs = append(errs, invalid(at.Key("batch-max"), cmp.Or(given["batch-max"], DefaultBatchMax.String()), wrong))
+		errs = append(errs, field.Invalid(at.Key("batch-max"), cmp.Or(given["batch-max"], DefaultBatchMax.String()), wrong))
 	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		form, known := options[name]
 		hint, own := ownFlags[name]
 		switch {
 		case known && !form.check(given[name]):
-			errs = append(errs, invalid(at.Key(name), given[name], "must be "+form.says))
+			errs = append(errs, field.Invalid(at.Key(name), given[name], "must be "+form.says))
 		case known && Nonsense(name, given[name]) != "":
-			errs = append(errs, invalid(at.Key(name), given[name], Nonsense(name, given[name])))
+			errs = append(errs, field.Invalid(at.Key(name), given[name], Nonsense(name, given[name])))
 		case own && hint != "":
-			errs = append(errs, invalid(at.Key(name), given[name], "has a setting of its own: set "+hint))
+			errs = append(errs, field.Invalid(at.Key(name), given[name], "has a setting of its own: set "+hint))
 		case own:
-			errs = append(errs, invalid(at.Key(name), given[name], "is set by the installation"))
+			errs = append(errs, field.Invalid(at.Key(name), given[name], "is set by the installation"))
 		case !known:
 			message := "is no option of the agent; options are " + strings.Join(OptionNames(), ", ")
 			if meant, ok := api.Suggest(name, OptionNames()); ok {
 				message = fmt.Sprintf("is no option of the agent; did you mean %q?", meant)
 			}
-			errs = append(errs, invalid(at, name, message))
+			errs = append(errs, field.Invalid(at, name, message))
 		}
 	}
 	return errs

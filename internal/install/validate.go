@@ -23,24 +23,24 @@ var (
 	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
-// Validate checks defaulted settings. Paths are the names of the resource's
+// Validate checks defaulted settings. Paths begin with the names of the resource's
 // attributes.
-func (s *Settings) Validate() Problems {
-	var errs Problems
+func (s *Settings) Validate() field.ErrorList {
+	var errs field.ErrorList
 	errs = append(errs, s.checkNames()...)
 	errs = append(errs, checkEndpoints(field.NewPath("endpoints"), s.Endpoints)...)
 	errs = append(errs, checkOptions(field.NewPath("options"), s.Options)...)
 	return append(errs, s.checkPod()...)
 }
 
-func (s *Settings) checkNames() (errs Problems) {
+func (s *Settings) checkNames() (errs field.ErrorList) {
 	for _, name := range []struct{ at, value string }{{"namespace", s.Namespace}, {"name", s.Name}} {
 		for _, problem := range validation.IsDNS1123Label(name.value) {
-			errs = append(errs, invalid(field.NewPath(name.at), name.value, problem))
+			errs = append(errs, field.Invalid(field.NewPath(name.at), name.value, problem))
 		}
 	}
 	if s.ClusterName == "" {
-		errs = append(errs, Problem{"cluster_name", field.Required(field.NewPath("cluster_name"), "the agent needs the name of its EKS cluster")})
+		errs = append(errs, field.Required(field.NewPath("cluster_name"), "the agent needs the name of its EKS cluster"))
 	}
 	for _, form := range []struct {
 		at, value string
@@ -53,18 +53,18 @@ func (s *Settings) checkNames() (errs Problems) {
 		{"default_instance_profile", s.InstanceProfile, policy.ProfileName},
 	} {
 		if form.value != "" && !form.form.Fits(form.value) {
-			errs = append(errs, invalid(field.NewPath(form.at), form.value, form.form.Says()))
+			errs = append(errs, field.Invalid(field.NewPath(form.at), form.value, form.form.Says()))
 		}
 	}
 	if !image.MatchString(s.Image) {
-		errs = append(errs, invalid(field.NewPath("image"), s.Image, "must be an image reference, such as "+Repository+":1.2.3 or …@sha256:…"))
+		errs = append(errs, field.Invalid(field.NewPath("image"), s.Image, "must be an image reference, such as "+Repository+":1.2.3 or …@sha256:…"))
 	}
 	return errs
 }
 
-func (s *Settings) checkPod() (errs Problems) {
+func (s *Settings) checkPod() (errs field.ErrorList) {
 	if wrong := Nonsense("replicas", strconv.Itoa(int(*s.Replicas))); wrong != "" {
-		errs = append(errs, invalid(field.NewPath("replicas"), *s.Replicas, wrong+"; one leads, the others stand by"))
+		errs = append(errs, field.Invalid(field.NewPath("replicas"), *s.Replicas, wrong+"; one leads, the others stand by"))
 	}
 	for _, quantity := range []struct{ at, value, least, most, usual string }{
 		{"cpu_request", s.CPURequest, leastCPU, mostCPU, DefaultCPURequest},
@@ -72,56 +72,56 @@ func (s *Settings) checkPod() (errs Problems) {
 	} {
 		q, err := amount.Parse(quantity.value)
 		if err != nil || q.Cmp(resource.MustParse(quantity.least)) < 0 || q.Cmp(resource.MustParse(quantity.most)) > 0 {
-			errs = append(errs, invalid(field.NewPath(quantity.at), quantity.value,
+			errs = append(errs, field.Invalid(field.NewPath(quantity.at), quantity.value,
 				fmt.Sprintf("must be a quantity from %s to %s, such as %s", quantity.least, quantity.most, quantity.usual)))
 		}
 	}
 	for _, name := range sortedKeys(s.Environment) {
 		if !variableName.MatchString(name) {
-			errs = append(errs, invalid(field.NewPath("environment"), name, "must be the name of a variable: letters, digits and _"))
+			errs = append(errs, field.Invalid(field.NewPath("environment"), name, "must be the name of a variable: letters, digits and _"))
 		} else if owner := ownVariable(name); owner != "" {
-			errs = append(errs, invalid(field.NewPath("environment"), name, "is set by the installation: "+owner))
+			errs = append(errs, field.Invalid(field.NewPath("environment"), name, "is set by the installation: "+owner))
 		}
 	}
 	for _, key := range sortedKeys(s.NodeSelector) {
 		problems := append(validation.IsQualifiedName(key), validation.IsValidLabelValue(s.NodeSelector[key])...)
 		for _, problem := range problems {
-			errs = append(errs, invalid(field.NewPath("node_selector").Key(key), s.NodeSelector[key], problem))
+			errs = append(errs, field.Invalid(field.NewPath("node_selector").Key(key), s.NodeSelector[key], problem))
 		}
 	}
 	for i, name := range s.PullSecrets {
 		for _, problem := range validation.IsDNS1123Subdomain(name) {
-			errs = append(errs, invalid(field.NewPath("image_pull_secrets").Index(i), name, problem))
+			errs = append(errs, field.Invalid(field.NewPath("image_pull_secrets").Index(i), name, problem))
 		}
 	}
 	for _, problem := range validation.IsDNS1123Subdomain(s.PriorityClassName) {
-		errs = append(errs, invalid(field.NewPath("priority_class_name"), s.PriorityClassName, problem))
+		errs = append(errs, field.Invalid(field.NewPath("priority_class_name"), s.PriorityClassName, problem))
 	}
 	return append(errs, checkTolerations(field.NewPath("tolerations"), s.Tolerations)...)
 }
 
 // checkTolerations holds the rules of the API server's own validation.
-func checkTolerations(at *field.Path, tolerations []corev1.Toleration) (errs Problems) {
+func checkTolerations(at *field.Path, tolerations []corev1.Toleration) (errs field.ErrorList) {
 	effects := []corev1.TaintEffect{"", corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute}
 	for i, t := range tolerations {
 		switch {
 		case t.Operator != "" && t.Operator != corev1.TolerationOpEqual && t.Operator != corev1.TolerationOpExists:
-			errs = append(errs, unsupported(at.Index(i).Child("operator"), t.Operator, []corev1.TolerationOperator{corev1.TolerationOpEqual, corev1.TolerationOpExists}))
+			errs = append(errs, field.NotSupported(at.Index(i).Child("operator"), t.Operator, []corev1.TolerationOperator{corev1.TolerationOpEqual, corev1.TolerationOpExists}))
 		case t.Key == "" && t.Operator != corev1.TolerationOpExists:
-			errs = append(errs, invalid(at.Index(i).Child("key"), t.Key, "may be empty with the operator Exists only, which tolerates every taint"))
+			errs = append(errs, field.Invalid(at.Index(i).Child("key"), t.Key, "may be empty with the operator Exists only, which tolerates every taint"))
 		case t.Operator == corev1.TolerationOpExists && t.Value != "":
-			errs = append(errs, invalid(at.Index(i).Child("value"), t.Value, "must be empty with the operator Exists"))
+			errs = append(errs, field.Invalid(at.Index(i).Child("value"), t.Value, "must be empty with the operator Exists"))
 		}
 		for _, problem := range validation.IsQualifiedName(t.Key) {
 			if t.Key != "" {
-				errs = append(errs, invalid(at.Index(i).Child("key"), t.Key, problem))
+				errs = append(errs, field.Invalid(at.Index(i).Child("key"), t.Key, problem))
 			}
 		}
 		for _, problem := range validation.IsValidLabelValue(t.Value) {
-			errs = append(errs, invalid(at.Index(i).Child("value"), t.Value, problem))
+			errs = append(errs, field.Invalid(at.Index(i).Child("value"), t.Value, problem))
 		}
 		if !slices.Contains(effects, t.Effect) {
-			errs = append(errs, unsupported(at.Index(i).Child("effect"), t.Effect, effects[1:]))
+			errs = append(errs, field.NotSupported(at.Index(i).Child("effect"), t.Effect, effects[1:]))
 		}
 	}
 	return errs

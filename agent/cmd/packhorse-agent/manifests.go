@@ -22,7 +22,7 @@ type installation struct {
 	replicas    int32
 	tolerations []string
 	out         string
-	flagOf      func(setting string) string
+	flagOf      func(path string) string
 }
 
 func manifestsCommand() *cobra.Command {
@@ -47,7 +47,7 @@ and the Helm chart install the same objects.`,
 
 func (i *installation) flags(cmd *cobra.Command) {
 	f, s := cmd.Flags(), &i.settings
-	i.flagOf = func(setting string) string { return flagOf(f, setting) }
+	i.flagOf = func(path string) string { return flagOf(f, path) }
 	f.StringVar(&i.out, "out", "", "`FOLDER` for one file per object (default: print all objects)")
 
 	f.StringVar(&s.ClusterName, "cluster-name", "", "`NAME` of the EKS cluster (required)")
@@ -86,7 +86,11 @@ func (i *installation) run(out io.Writer) error {
 		i.settings.Tolerations = append(i.settings.Tolerations, t)
 	}
 	settings := i.settings.Defaulted(version)
-	if err := settings.Validate().Aggregate(i.flagOf); err != nil {
+	wrong := settings.Validate()
+	for _, err := range wrong {
+		err.Field = i.flagOf(err.Field)
+	}
+	if err := wrong.ToAggregate(); err != nil {
 		return fmt.Errorf("render the installation: %w", err)
 	}
 	objects, err := settings.Objects()
@@ -104,14 +108,15 @@ func (i *installation) run(out io.Writer) error {
 	return err
 }
 
-// flagOf names the flag for a setting. Settings with several values are in the plural, and
+// flagOf returns a path with the flag for its setting. Settings with several values are in the plural, and
 // flags that may be repeated are not.
-func flagOf(flags *pflag.FlagSet, setting string) string {
-	name := strings.ReplaceAll(setting, "_", "-")
+func flagOf(flags *pflag.FlagSet, path string) string {
+	end := strings.IndexAny(path+".", ".[")
+	name := strings.ReplaceAll(path[:end], "_", "-")
 	if flags.Lookup(name) == nil {
 		name = strings.TrimSuffix(name, "s")
 	}
-	return "--" + name
+	return "--" + name + path[end:]
 }
 
 // toleration reads KEY, KEY:EFFECT, KEY=VALUE and KEY=VALUE:EFFECT.

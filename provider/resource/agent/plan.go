@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -50,8 +51,9 @@ func hasUnknown(ctx context.Context, m types.Map) bool {
 }
 
 func settingsDiagnostics(s *install.Settings) (diags diag.Diagnostics) {
-	for _, problem := range s.Validate() {
-		diags.AddAttributeError(path.Root(problem.Setting), problem.Err.Error(), "")
+	for _, err := range s.Validate() {
+		setting := err.Field[:strings.IndexAny(err.Field+".", ".[")]
+		diags.AddAttributeError(path.Root(setting), err.Error(), "")
 	}
 	return diags
 }
