@@ -1,10 +1,10 @@
 package karpenter
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/suggest"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
@@ -49,32 +49,7 @@ func plain(value any) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	decoder.UseNumber()
 	var out map[string]any
-	if err := decoder.Decode(&out); err != nil {
-		return nil, err
-	}
-	normalised, _ := numbers(out).(map[string]any)
-	return normalised, nil
-}
-
-// numbers replaces the decoder's numbers.
-func numbers(value any) any {
-	switch v := value.(type) {
-	case json.Number:
-		if n, err := v.Int64(); err == nil {
-			return n
-		}
-		return v.String()
-	case map[string]any:
-		for key, inner := range v {
-			v[key] = numbers(inner)
-		}
-	case []any:
-		for i, inner := range v {
-			v[i] = numbers(inner)
-		}
-	}
-	return value
+	err = json.Unmarshal(raw, &out)
+	return out, err
 }
