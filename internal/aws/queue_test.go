@@ -52,14 +52,13 @@ func TestQueueTellsTheKinds(t *testing.T) {
 	must(t, f.account.TerminateInstance(id))
 
 	ids := []string{id}
-	at := f.clock.Now().UTC().Truncate(time.Second)
 	want := []offer.Notice{
-		{Kind: offer.NoticeRebalance, InstanceIDs: ids, Time: at},
-		{Kind: offer.NoticeSpotInterruption, InstanceIDs: ids, Time: at},
-		{Kind: offer.NoticeReservation, InstanceIDs: ids, Time: at},
-		{Kind: offer.NoticeScheduledChange, InstanceIDs: ids, Time: at},
-		{Kind: offer.NoticeStateChange, InstanceIDs: ids, State: "stopping", Time: at},
-		{Kind: offer.NoticeStateChange, InstanceIDs: ids, State: "shutting-down", Time: at},
+		{Kind: offer.NoticeRebalance, InstanceIDs: ids},
+		{Kind: offer.NoticeSpotInterruption, InstanceIDs: ids},
+		{Kind: offer.NoticeReservation, InstanceIDs: ids},
+		{Kind: offer.NoticeScheduledChange, InstanceIDs: ids},
+		{Kind: offer.NoticeStateChange, InstanceIDs: ids, State: "stopping"},
+		{Kind: offer.NoticeStateChange, InstanceIDs: ids, State: "shutting-down"},
 	}
 	if diff := cmp.Diff(want, receive(t, q), cmpopts.IgnoreFields(offer.Notice{}, "Handle")); diff != "" {
 		t.Errorf("notices (-want +got):\n%s", diff)

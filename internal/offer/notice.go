@@ -1,7 +1,5 @@
 package offer
 
-import "time"
-
 // Notice is what the cloud tells unasked: that something happens to machines, or
 // is about to. The same may arrive several times, late, and about machines of
 // others.
@@ -12,8 +10,6 @@ type Notice struct {
 	InstanceIDs []string
 	// State is what the instances have entered; of NoticeStateChange only.
 	State string
-	// Time is when the cloud said so; zero if it did not tell.
-	Time time.Time
 	// Handle acknowledges the notice, which comes again until that is done.
 	Handle string
 	// Problem is why the notice calls for no action; of NoticeUnrelated and

@@ -75,7 +75,7 @@ func (w *world) notify(n offer.Notice, copies int) {
 // and two minutes later the end.
 func (w Faults) Interrupt(id string, notices int) {
 	w.edit(func() {
-		w.notify(offer.Notice{Kind: offer.NoticeSpotInterruption, InstanceIDs: []string{id}, Time: w.now().Time}, notices)
+		w.notify(offer.Notice{Kind: offer.NoticeSpotInterruption, InstanceIDs: []string{id}}, notices)
 	})
 	time.AfterFunc(interruptionTime, func() { w.TerminateInstance(id) })
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
@@ -13,7 +12,6 @@ import (
 type event struct {
 	Source     string          `json:"source"`
 	DetailType string          `json:"detail-type"`
-	Time       time.Time       `json:"time"`
 	Detail     json.RawMessage `json:"detail"`
 }
 
@@ -34,16 +32,16 @@ const (
 func readNotice(body string) offer.Notice {
 	var e event
 	if err := json.Unmarshal([]byte(body), &e); err != nil {
-		return malformed(time.Time{}, "it is not an event in JSON: "+err.Error())
+		return malformed("it is not an event in JSON: %v", err)
 	}
 	if e.Source == "" || e.DetailType == "" {
-		return malformed(e.Time, "it lacks the source or the detail-type of an EventBridge event")
+		return malformed("it lacks the source or the detail-type of an EventBridge event")
 	}
 	switch {
 	case e.Source == sourceHealth && e.DetailType == typeHealth:
 		return readHealth(e)
 	case e.Source != sourceEC2:
-		return unrelated(e.Time, fmt.Sprintf("it is %q of %s", e.DetailType, e.Source))
+		return unrelated("it is %q of %s", e.DetailType, e.Source)
 	}
 	switch e.DetailType {
 	case typeSpotInterruption:
@@ -55,7 +53,7 @@ func readNotice(body string) offer.Notice {
 	case typeStateChange:
 		return readInstance(e, offer.NoticeStateChange)
 	}
-	return unrelated(e.Time, fmt.Sprintf("it is %q of %s", e.DetailType, e.Source))
+	return unrelated("it is %q of %s", e.DetailType, e.Source)
 }
 
 // readInstance reads an event about one instance.
@@ -65,15 +63,15 @@ func readInstance(e event, kind offer.NoticeKind) offer.Notice {
 		State      string `json:"state"`
 	}
 	if err := json.Unmarshal(e.Detail, &detail); err != nil {
-		return malformed(e.Time, fmt.Sprintf("the detail of %q cannot be read: %v", e.DetailType, err))
+		return malformed("the detail of %q cannot be read: %v", e.DetailType, err)
 	}
 	if detail.InstanceID == "" {
-		return malformed(e.Time, fmt.Sprintf("the detail of %q names no instance-id", e.DetailType))
+		return malformed("the detail of %q names no instance-id", e.DetailType)
 	}
 	if kind == offer.NoticeStateChange && !endsMachine(detail.State) {
-		return unrelated(e.Time, fmt.Sprintf("%s is %s", detail.InstanceID, detail.State))
+		return unrelated("%s is %s", detail.InstanceID, detail.State)
 	}
-	notice := offer.Notice{Kind: kind, InstanceIDs: []string{detail.InstanceID}, Time: e.Time}
+	notice := offer.Notice{Kind: kind, InstanceIDs: []string{detail.InstanceID}}
 	if kind == offer.NoticeStateChange {
 		notice.State = detail.State
 	}
@@ -96,29 +94,29 @@ func readHealth(e event) offer.Notice {
 		} `json:"affectedEntities"`
 	}
 	if err := json.Unmarshal(e.Detail, &detail); err != nil {
-		return malformed(e.Time, fmt.Sprintf("the detail of %q cannot be read: %v", e.DetailType, err))
+		return malformed("the detail of %q cannot be read: %v", e.DetailType, err)
 	}
 	if detail.Service != "EC2" || detail.Category != "scheduledChange" {
-		return unrelated(e.Time, fmt.Sprintf("it is an AWS Health event of service %q and category %q", detail.Service, detail.Category))
+		return unrelated("it is an AWS Health event of service %q and category %q", detail.Service, detail.Category)
 	}
-	notice := offer.Notice{Kind: offer.NoticeScheduledChange, Time: e.Time}
+	notice := offer.Notice{Kind: offer.NoticeScheduledChange}
 	for _, entity := range detail.Affected {
 		if entity.Value != "" {
 			notice.InstanceIDs = append(notice.InstanceIDs, entity.Value)
 		}
 	}
 	if len(notice.InstanceIDs) == 0 {
-		return malformed(e.Time, fmt.Sprintf("the detail of %q names no affected entity", e.DetailType))
+		return malformed("the detail of %q names no affected entity", e.DetailType)
 	}
 	slices.Sort(notice.InstanceIDs)
 	notice.InstanceIDs = slices.Compact(notice.InstanceIDs)
 	return notice
 }
 
-func malformed(at time.Time, problem string) offer.Notice {
-	return offer.Notice{Kind: offer.NoticeMalformed, Time: at, Problem: problem}
+func malformed(format string, args ...any) offer.Notice {
+	return offer.Notice{Kind: offer.NoticeMalformed, Problem: fmt.Sprintf(format, args...)}
 }
 
-func unrelated(at time.Time, problem string) offer.Notice {
-	return offer.Notice{Kind: offer.NoticeUnrelated, Time: at, Problem: problem}
+func unrelated(format string, args ...any) offer.Notice {
+	return offer.Notice{Kind: offer.NoticeUnrelated, Problem: fmt.Sprintf(format, args...)}
 }
