@@ -115,11 +115,11 @@ func decodeObject(object map[string]any, want schema.GroupVersionKind, into any)
 func checkKind(object map[string]any, want schema.GroupVersionKind) *finding.Finding {
 	kind, apiVersion := object["kind"], object["apiVersion"]
 	if kind != want.Kind {
-		return &finding.Finding{Severity: finding.Error, Path: "kind", Value: kind, Text: finding.Say("%s is not %s", decode.Show(kind), want.Kind)}
+		return &finding.Finding{Severity: finding.Error, Path: "kind", Text: finding.Say("%s is not %s", decode.Show(kind), want.Kind)}
 	}
 	if served := want.GroupVersion().String(); apiVersion != served {
 		return &finding.Finding{
-			Severity: finding.Error, Path: "apiVersion", Value: apiVersion,
+			Severity: finding.Error, Path: "apiVersion",
 			Text: finding.Say("%s has no kind %s", decode.Show(apiVersion), want.Kind), Advice: finding.Say("use %s", served),
 		}
 	}

@@ -25,8 +25,6 @@ type Finding struct { //nolint:errname // it may be a warning
 	// Path is the JSON path of the field, such as spec.requirements[0].key. It is
 	// empty for the whole object.
 	Path string
-	// Value is the offending value, nil where there is none to show.
-	Value any
 	// Text says what is wrong, without a full stop.
 	Text Message
 	// Advice says what would be right, without a full stop. It may be empty.

@@ -57,7 +57,7 @@ func TooLong(path *field.Path, most int, advice Message) Finding {
 // Broken is an error in the words of Kubernetes for its kind. Values that are wrong for a
 // reason which the rule does not know get that reason instead: see culprit.
 func Broken(kind field.ErrorType, path *field.Path, value any, text, advice Message) Finding {
-	out := Finding{Severity: Error, Path: pathOf(path), Value: value}
+	out := Finding{Severity: Error, Path: pathOf(path)}
 	if found, ok := culprit(path, value); ok {
 		return found
 	}
@@ -77,7 +77,7 @@ func Mistyped(path *field.Path, value any, text, advice Message) Finding {
 	if found, ok := culprit(path, value); ok {
 		return found
 	}
-	return Finding{Severity: Error, Path: pathOf(path), Value: value, Text: text, Advice: advice}
+	return Finding{Severity: Error, Path: pathOf(path), Text: text, Advice: advice}
 }
 
 // usualAdvice is what to do about an error that has no advice of its own.

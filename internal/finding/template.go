@@ -39,7 +39,7 @@ func culprit(path *field.Path, value any) (Finding, bool) {
 		return Finding{}, false
 	}
 	if found := Template(s); found != "" {
-		return Finding{Severity: Error, Path: pathOf(path), Value: value, Text: Say("%q %s", Abbreviated(s), Unrendered(found)), Advice: Plain(RenderFirst)}, true
+		return Finding{Severity: Error, Path: pathOf(path), Text: Say("%q %s", Abbreviated(s), Unrendered(found)), Advice: Plain(RenderFirst)}, true
 	}
 	if quote := TypographicQuote(s); quote != "" {
 		return Typographic(path, s, quote, Say("write %q with plain quotes or none", WithoutQuotes(s))), true
@@ -50,7 +50,7 @@ func culprit(path *field.Path, value any) (Finding, bool) {
 // Typographic is the error of a value that holds a typographic quote.
 func Typographic(path *field.Path, value, quote string, advice Message) Finding {
 	return Finding{
-		Severity: Error, Path: pathOf(path), Value: value,
+		Severity: Error, Path: pathOf(path),
 		Text: Say("%q holds the typographic quote %s as part of the value", Abbreviated(value), quote), Advice: advice,
 	}
 }

@@ -114,7 +114,7 @@ func (w *walk) cleanStruct(value any, t reflect.Type, path *field.Path) any {
 		switch {
 		case !known:
 			w.warnings = append(w.warnings, finding.Finding{
-				Path: path.Child(name).String(), Value: object[name],
+				Path: path.Child(name).String(),
 				Text: finding.Say("unknown field, ignored"), Advice: w.adviseField(name, t, path),
 			})
 		case object[name] != nil:

@@ -113,7 +113,7 @@ func warnTags(tags map[string]string, path *field.Path) finding.List {
 	var out finding.List
 	for _, key := range slices.Sorted(maps.Keys(tags)) {
 		if found := finding.Template(key + " " + tags[key]); found != "" {
-			out = append(out, finding.Finding{Path: path.Key(key).String(), Value: tags[key], Text: finding.Unrendered(found), Advice: finding.Plain(finding.RenderFirst)})
+			out = append(out, finding.Doubtful(path.Key(key), finding.Unrendered(found), finding.Plain(finding.RenderFirst)))
 		}
 	}
 	return out

@@ -59,7 +59,7 @@ func (r *rules) name(document map[string]any) {
 		return
 	}
 	if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
-		r.refuse("metadata.name", name, fmt.Sprintf("%q is not the name of an object", name), "use small letters, digits and hyphens")
+		r.refuse("metadata.name", fmt.Sprintf("%q is not the name of an object", name), "use small letters, digits and hyphens")
 	}
 	if namespace, _ := metadata["namespace"].(string); namespace != "" {
 		r.found = append(r.found, finding.Finding{Path: "metadata.namespace", Text: finding.Say("belongs to no namespace, ignored"), Advice: finding.Say("remove it")})

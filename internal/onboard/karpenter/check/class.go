@@ -44,7 +44,7 @@ func (r *rules) class(c *kinds.NodeClass) {
 	}
 	r.identity(s)
 	if s.IPPrefixCount != nil && *s.IPPrefixCount < 0 {
-		r.refuse("spec.ipPrefixCount", *s.IPPrefixCount, "must not be negative", "")
+		r.refuse("spec.ipPrefixCount", "must not be negative", "")
 	}
 	r.interfaces("spec.networkInterfaces", s.NetworkInterfaces)
 	r.tracking("spec.connectionTracking", s.ConnectionTracking)
@@ -68,7 +68,7 @@ func (r *rules) class(c *kinds.NodeClass) {
 // terms checks the length of a list of terms.
 func (r *rules) terms(path string, there bool, length int) {
 	if r.require(path, there, "give at least one term") && length == 0 {
-		r.refuse(path, nil, "must not be empty", "give at least one term")
+		r.refuse(path, "must not be empty", "give at least one term")
 	}
 	r.most(path, length, maxTerms)
 }
@@ -81,12 +81,12 @@ func (r *rules) subnets(path string, terms []kinds.SubnetTerm) {
 		r.termTags(at+".tags", t.Tags)
 		r.in(subnetID, at+".id", t.ID)
 		if t.Tags == nil && t.ID == nil {
-			r.refuse(at, nil, "is empty", "give tags or id")
+			r.refuse(at, "is empty", "give tags or id")
 		}
 		both = both && t.ID != nil && t.Tags != nil
 	}
 	if both {
-		r.refuse(path, nil, "id cannot be combined with tags", "remove one of the two")
+		r.refuse(path, "id cannot be combined with tags", "remove one of the two")
 	}
 }
 
@@ -98,13 +98,13 @@ func (r *rules) groups(path string, terms []kinds.GroupTerm) {
 		r.termTags(at+".tags", t.Tags)
 		r.in(groupID, at+".id", t.ID)
 		if t.Tags == nil && t.ID == nil && t.Name == nil {
-			r.refuse(at, nil, "is empty", "give tags, id or name")
+			r.refuse(at, "is empty", "give tags, id or name")
 		}
 		ids = ids && t.ID != nil && (t.Tags != nil || t.Name != nil)
 		names = names && t.Name != nil && (t.Tags != nil || t.ID != nil)
 	}
 	if ids || names {
-		r.refuse(path, nil, "id and name can be combined with nothing else", "keep one of them")
+		r.refuse(path, "id and name can be combined with nothing else", "keep one of them")
 	}
 }
 
@@ -116,19 +116,19 @@ func (r *rules) images(path string, terms []kinds.ImageTerm) {
 		r.in(imageID, at+".id", t.ID)
 		others := t.Tags != nil || t.Name != nil || t.Owner != nil
 		if !others && t.ID == nil && t.Alias == nil && t.SSMParameter == nil || t.Owner != nil && t.Tags == nil && t.Name == nil && t.ID == nil && t.Alias == nil && t.SSMParameter == nil {
-			r.refuse(at, nil, "selects nothing", "give alias, tags, id, name or ssmParameter")
+			r.refuse(at, "selects nothing", "give alias, tags, id, name or ssmParameter")
 		}
 		if t.ID != nil && (others || t.Alias != nil) {
-			r.refuse(at+".id", *t.ID, "can be combined with nothing else", "keep one of them")
+			r.refuse(at+".id", "can be combined with nothing else", "keep one of them")
 		}
 		if t.Alias == nil {
 			continue
 		}
 		if others || t.ID != nil {
-			r.refuse(at+".alias", *t.Alias, "can be combined with nothing else", "keep one of them")
+			r.refuse(at+".alias", "can be combined with nothing else", "keep one of them")
 		}
 		if len(terms) > 1 {
-			r.refuse(at+".alias", *t.Alias, "can be combined with no other term", "keep one of them")
+			r.refuse(at+".alias", "can be combined with no other term", "keep one of them")
 		}
 		r.alias(at+".alias", *t.Alias)
 	}
@@ -137,13 +137,13 @@ func (r *rules) images(path string, terms []kinds.ImageTerm) {
 func (r *rules) alias(path, alias string) {
 	r.in(imageAlias, path, &alias)
 	if len(alias) > maxAlias {
-		r.refuse(path, alias, fmt.Sprintf("is longer than %d characters", maxAlias), "shorten it")
+		r.refuse(path, fmt.Sprintf("is longer than %d characters", maxAlias), "shorten it")
 	}
 	name, version, _ := strings.Cut(alias, "@")
 	version, _, _ = strings.Cut(version, "@")
 	r.choose(path, &name, slices.Sorted(maps.Keys(aliasFamilies))...)
 	if strings.HasPrefix(name, "windows") && version != "latest" {
-		r.refuse(path, alias, "no version of Windows can be pinned", "use "+name+"@latest")
+		r.refuse(path, "no version of Windows can be pinned", "use "+name+"@latest")
 	}
 }
 
@@ -158,11 +158,11 @@ func (r *rules) family(s *kinds.ClassSpec) {
 		aliased = true
 		name, _, _ := strings.Cut(*t.Alias, "@")
 		if want := aliasFamilies[name]; s.AMIFamily != nil && want != "" && *s.AMIFamily != want && *s.AMIFamily != "Custom" {
-			r.refuse("spec.amiFamily", *s.AMIFamily, "does not go with the alias "+*t.Alias, "use "+want+" or Custom, or remove it")
+			r.refuse("spec.amiFamily", "does not go with the alias "+*t.Alias, "use "+want+" or Custom, or remove it")
 		}
 	}
 	if !aliased && s.AMIFamily == nil && s.AMISelectorTerms != nil {
-		r.refuse("spec.amiFamily", nil, "is required unless amiSelectorTerms has an alias", "such as AL2023")
+		r.refuse("spec.amiFamily", "is required unless amiSelectorTerms has an alias", "such as AL2023")
 	}
 }
 
@@ -170,7 +170,7 @@ func (r *rules) termTags(path string, tags map[string]string) {
 	r.most(path, len(tags), maxTermTags)
 	for _, key := range slices.Sorted(maps.Keys(tags)) {
 		if key == "" || tags[key] == "" {
-			r.refuse(path+"["+key+"]", tags[key], "has an empty key or value", `a value of "*" selects any`)
+			r.refuse(path+"["+key+"]", "has an empty key or value", `a value of "*" selects any`)
 		}
 	}
 }
@@ -185,35 +185,35 @@ func (r *rules) reservations(path string, terms []kinds.ReservationTerm) {
 		r.in(accountID, at+".ownerID", t.OwnerID)
 		r.choose(at+".instanceMatchCriteria", t.InstanceMatchCriteria, "open", "targeted")
 		if t.Tags == nil && t.ID == nil && t.InstanceMatchCriteria == nil {
-			r.refuse(at, nil, "selects nothing", "give tags, id or instanceMatchCriteria")
+			r.refuse(at, "selects nothing", "give tags, id or instanceMatchCriteria")
 		}
 		mixed = mixed && t.ID != nil && (t.Tags != nil || t.OwnerID != nil || t.InstanceMatchCriteria != nil)
 	}
 	if mixed {
-		r.refuse(path, nil, "id can be combined with nothing else", "keep one of them")
+		r.refuse(path, "id can be combined with nothing else", "keep one of them")
 	}
 }
 
 func (r *rules) placement(path string, p *kinds.PlacementGroup) {
 	r.in(placementID, path+".id", p.ID)
 	if p.Name != nil && *p.Name == "" {
-		r.refuse(path+".name", "", "must not be empty", "")
+		r.refuse(path+".name", "must not be empty", "")
 	}
 	if (p.Name == nil) == (p.ID == nil) {
-		r.refuse(path, nil, "needs exactly one of name and id", "")
+		r.refuse(path, "needs exactly one of name and id", "")
 	}
 }
 
 // identity checks what the nodes are to AWS.
 func (r *rules) identity(s *kinds.ClassSpec) {
 	if s.Role != nil && *s.Role == "" {
-		r.refuse("spec.role", "", "must not be empty", "")
+		r.refuse("spec.role", "must not be empty", "")
 	}
 	if s.InstanceProfile != nil && *s.InstanceProfile == "" {
-		r.refuse("spec.instanceProfile", "", "must not be empty", "")
+		r.refuse("spec.instanceProfile", "must not be empty", "")
 	}
 	if (s.Role == nil) == (s.InstanceProfile == nil) {
-		r.refuse("spec", nil, "needs exactly one of role and instanceProfile", "")
+		r.refuse("spec", "needs exactly one of role and instanceProfile", "")
 	}
 }
 
@@ -233,14 +233,14 @@ func (r *rules) interfaces(path string, list []kinds.NetworkInterface) {
 		}
 		p := place{*n.NetworkCardIndex, *n.DeviceIndex}
 		if p.card < 0 || p.device < 0 {
-			r.refuse(strings.TrimSuffix(at, "."), nil, "an index is negative", "count from 0")
+			r.refuse(strings.TrimSuffix(at, "."), "an index is negative", "count from 0")
 		}
 		if seen[p] {
-			r.refuse(strings.TrimSuffix(at, "."), nil, "the place is taken by an earlier interface", "")
+			r.refuse(strings.TrimSuffix(at, "."), "the place is taken by an earlier interface", "")
 		}
 		if *n.InterfaceType == "efa-only" {
 			if efa[p.card] {
-				r.refuse(strings.TrimSuffix(at, "."), nil, "the network card has an efa-only interface already", "")
+				r.refuse(strings.TrimSuffix(at, "."), "the network card has an efa-only interface already", "")
 			}
 			efa[p.card] = true
 		}
@@ -248,7 +248,7 @@ func (r *rules) interfaces(path string, list []kinds.NetworkInterface) {
 		primary = primary || p == place{} && *n.InterfaceType == "interface"
 	}
 	if !primary {
-		r.refuse(path, nil, "has no primary interface", "add one with networkCardIndex 0, deviceIndex 0 and interfaceType interface")
+		r.refuse(path, "has no primary interface", "add one with networkCardIndex 0, deviceIndex 0 and interfaceType interface")
 	}
 }
 
@@ -260,7 +260,7 @@ func (r *rules) tracking(path string, t *kinds.ConnectionTracking) {
 	number(r, path+".udpStreamTimeout", t.UDPStreamTimeout, 60, 180)
 	number(r, path+".udpTimeout", t.UDPTimeout, 30, 60)
 	if t.TCPEstablishedTimeout == nil && t.UDPStreamTimeout == nil && t.UDPTimeout == nil {
-		r.refuse(path, nil, "is empty", "set one of tcpEstablishedTimeout, udpStreamTimeout and udpTimeout")
+		r.refuse(path, "is empty", "set one of tcpEstablishedTimeout, udpStreamTimeout and udpTimeout")
 	}
 }
 
@@ -268,9 +268,9 @@ func (r *rules) tags(path string, tags map[string]string) {
 	for _, key := range slices.Sorted(maps.Keys(tags)) {
 		switch {
 		case key == "":
-			r.refuse(path, nil, "a tag needs a key", "")
+			r.refuse(path, "a tag needs a key", "")
 		case slices.Contains(reservedTags, key) || strings.HasPrefix(key, strings.TrimSuffix(api.TagClusterPrefix, "/")):
-			r.refuse(path+"["+key+"]", tags[key], "the tag is reserved", "remove it")
+			r.refuse(path+"["+key+"]", "the tag is reserved", "remove it")
 		}
 	}
 }
@@ -290,13 +290,13 @@ func (r *rules) volumes(path string, list []kinds.Volume) {
 		r.choose(at+".volumeType", e.VolumeType, "standard", "io1", "io2", "gp2", "sc1", "st1", "gp3")
 		number(r, at+".volumeInitializationRate", e.VolumeInitializationRate, 100, 300)
 		if e.SnapshotID == nil && e.VolumeSize == nil {
-			r.refuse(at, nil, "needs a snapshotID or a volumeSize", "set volumeSize, such as 20Gi")
+			r.refuse(at, "needs a snapshotID or a volumeSize", "set volumeSize, such as 20Gi")
 		}
 		if e.VolumeInitializationRate != nil && (e.SnapshotID == nil || *e.SnapshotID == "") {
-			r.refuse(at+".volumeInitializationRate", *e.VolumeInitializationRate, "needs a snapshotID", "set it, or remove the rate")
+			r.refuse(at+".volumeInitializationRate", "needs a snapshotID", "set it, or remove the rate")
 		}
 	}
 	if roots > 1 {
-		r.refuse(path, nil, fmt.Sprintf("has %d root volumes", roots), "keep rootVolume on one of them")
+		r.refuse(path, fmt.Sprintf("has %d root volumes", roots), "keep rootVolume on one of them")
 	}
 }

@@ -24,7 +24,7 @@ func (r *rules) kubelet(path string, k *kinds.Kubelet) {
 	number(r, path+"imageGCHighThresholdPercent", k.ImageGCHighThresholdPercent, 0, 100)
 	number(r, path+"imageGCLowThresholdPercent", k.ImageGCLowThresholdPercent, 0, 100)
 	if high, low := k.ImageGCHighThresholdPercent, k.ImageGCLowThresholdPercent; high != nil && low != nil && *high <= *low {
-		r.refuse(path+"imageGCHighThresholdPercent", *high, "must be greater than imageGCLowThresholdPercent", "")
+		r.refuse(path+"imageGCHighThresholdPercent", "must be greater than imageGCLowThresholdPercent", "")
 	}
 	r.reserved(path+"systemReserved", k.SystemReserved)
 	r.reserved(path+"kubeReserved", k.KubeReserved)
@@ -41,7 +41,7 @@ func (r *rules) reserved(path string, amounts map[string]string) {
 		r.key(at, key, reservable)
 		r.in(quantity, at, &value)
 		if strings.HasPrefix(value, "-") {
-			r.refuse(at, value, "must not be negative", "")
+			r.refuse(at, "must not be negative", "")
 		}
 	}
 }
@@ -65,14 +65,14 @@ func (r *rules) key(path, key string, allowed []string) {
 	if near, ok := api.Suggest(key, allowed); ok {
 		advice = "did you mean " + near + "?"
 	}
-	r.refuse(path, key, "is not known", advice)
+	r.refuse(path, "is not known", advice)
 }
 
 // pairs checks that each signal is in the other map too.
 func (r *rules) pairs(path string, signals, other map[string]string, name string) {
 	for _, key := range slices.Sorted(maps.Keys(signals)) {
 		if _, ok := other[key]; !ok {
-			r.refuse(path+"["+key+"]", signals[key], "has no counterpart in "+name, "set it there too")
+			r.refuse(path+"["+key+"]", "has no counterpart in "+name, "set it there too")
 		}
 	}
 }

@@ -60,13 +60,13 @@ func (r *rules) static(spec *kinds.PoolSpec) {
 		return
 	}
 	if *spec.Replicas < 0 {
-		r.refuse("spec.replicas", *spec.Replicas, "must not be negative", "")
+		r.refuse("spec.replicas", "must not be negative", "")
 	}
 	if _, nodes := spec.Limits["nodes"]; len(spec.Limits) > 1 || len(spec.Limits) == 1 && !nodes {
-		r.refuse("spec.limits", nil, "cannot be combined with replicas", "only limits.nodes can")
+		r.refuse("spec.limits", "cannot be combined with replicas", "only limits.nodes can")
 	}
 	if spec.Weight != nil {
-		r.refuse("spec.weight", *spec.Weight, "cannot be combined with replicas", "remove one of the two")
+		r.refuse("spec.weight", "cannot be combined with replicas", "remove one of the two")
 	}
 }
 
@@ -76,7 +76,7 @@ func (r *rules) labels(path string, labels map[string]string) {
 		at, value := path+"["+key+"]", labels[key]
 		r.in(labelValue, at, &value)
 		if len(value) > maxLabelValue {
-			r.refuse(at, value, fmt.Sprintf("is longer than %d characters", maxLabelValue), "shorten it")
+			r.refuse(at, fmt.Sprintf("is longer than %d characters", maxLabelValue), "shorten it")
 		}
 		r.domain(at, key)
 	}
@@ -87,18 +87,18 @@ func (r *rules) domain(path, key string) {
 	domain, name, _ := strings.Cut(key, "/")
 	switch {
 	case key == api.LabelNodePool:
-		r.refuse(path, key, "the label is set by the controller on every node", "remove it")
+		r.refuse(path, "the label is set by the controller on every node", "remove it")
 	case key == api.LabelHostname:
-		r.refuse(path, key, "the label is different on every node", "remove it")
+		r.refuse(path, "the label is different on every node", "remove it")
 	case key == api.LabelCapacityType:
 	case strings.HasSuffix(domain, coreDomain):
-		r.refuse(path, key, "the domain "+coreDomain+" is reserved", "remove it")
+		r.refuse(path, "the domain "+coreDomain+" is reserved", "remove it")
 	case strings.HasSuffix(domain, api.AWSDomain) && (domain != api.AWSDomain || !slices.Contains(awsLabels, name)):
 		advice := "remove it"
 		if near, ok := api.Suggest(name, awsLabels); ok {
 			advice = "did you mean " + api.AWSDomain + "/" + near + "?"
 		}
-		r.refuse(path, key, "is not a known label of "+api.AWSDomain, advice)
+		r.refuse(path, "is not a known label of "+api.AWSDomain, advice)
 	}
 }
 
@@ -121,7 +121,7 @@ func (r *rules) classRef(path string, ref *kinds.ClassRef) {
 		value       *string
 	}{{"group", kinds.NodeClasses.Group, ref.Group}, {"kind", kinds.NodeClassKind, ref.Kind}, {"name", "default", ref.Name}} {
 		if r.require(path+part.name, part.value != nil, "such as "+part.usual) && *part.value == "" {
-			r.refuse(path+part.name, "", "must not be empty", "such as "+part.usual)
+			r.refuse(path+part.name, "must not be empty", "such as "+part.usual)
 		}
 	}
 	r.in(withoutSlashes, path+"group", ref.Group)
@@ -138,7 +138,7 @@ func (r *rules) requirement(path string, q *kinds.PoolRequirement) {
 	if r.require(path+"key", q.Key != nil, "") {
 		r.in(qualifiedName, path+"key", q.Key)
 		if len(*q.Key) > maxKey {
-			r.refuse(path+"key", *q.Key, fmt.Sprintf("is longer than %d characters", maxKey), "shorten it")
+			r.refuse(path+"key", fmt.Sprintf("is longer than %d characters", maxKey), "shorten it")
 		}
 		r.domain(path+"key", *q.Key)
 	}
@@ -151,15 +151,15 @@ func (r *rules) requirement(path string, q *kinds.PoolRequirement) {
 	switch operator {
 	case "In":
 		if len(q.Values) == 0 {
-			r.refuse(path+"values", nil, "In needs a value", "to allow any value use Exists")
+			r.refuse(path+"values", "In needs a value", "to allow any value use Exists")
 		} else if q.MinValues != nil && int64(len(q.Values)) < *q.MinValues {
-			r.refuse(path+"minValues", *q.MinValues, fmt.Sprintf("is more than the %d values", len(q.Values)), "add values, or lower it")
+			r.refuse(path+"minValues", fmt.Sprintf("is more than the %d values", len(q.Values)), "add values, or lower it")
 		}
 	case "Gt", "Lt", "Gte", "Lte":
 		if len(q.Values) != 1 {
-			r.refuse(path+"values", q.Values, operator+" takes exactly one value", "")
+			r.refuse(path+"values", operator+" takes exactly one value", "")
 		} else if n, err := strconv.ParseInt(q.Values[0], 10, 64); err != nil || n < 0 {
-			r.refuse(path+"values[0]", q.Values[0], operator+" takes a whole number that is not negative", "")
+			r.refuse(path+"values[0]", operator+" takes a whole number that is not negative", "")
 		}
 	}
 }
@@ -189,14 +189,14 @@ func (r *rules) disruption(d *kinds.PoolDisruption) {
 		r.in(schedule, at+"schedule", b.Schedule)
 		r.in(duration, at+"duration", b.Duration)
 		if (b.Schedule == nil) != (b.Duration == nil) {
-			r.refuse(strings.TrimSuffix(at, "."), nil, "schedule and duration belong together", "set both or neither")
+			r.refuse(strings.TrimSuffix(at, "."), "schedule and duration belong together", "set both or neither")
 		}
 		r.most(at+"reasons", len(b.Reasons), maxBudgets)
 		for j, reason := range b.Reasons {
 			// Unhealthy came with version 1.15.
 			r.choose(fmt.Sprintf("%sreasons[%d]", at, j), &reason, "Underutilized", "Empty", "Drifted", "Unhealthy")
 			if slices.Contains(b.Reasons[:j], reason) {
-				r.refuse(fmt.Sprintf("%sreasons[%d]", at, j), reason, "occurs twice", "remove one of the two")
+				r.refuse(fmt.Sprintf("%sreasons[%d]", at, j), "occurs twice", "remove one of the two")
 			}
 		}
 	}

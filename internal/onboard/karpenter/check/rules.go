@@ -16,14 +16,14 @@ import (
 type rules struct{ found finding.List }
 
 // refuse notes that a rule is broken.
-func (r *rules) refuse(path string, value any, text, advice string) {
-	r.found = append(r.found, finding.Finding{Severity: finding.Error, Path: path, Value: value, Text: finding.Plain(text), Advice: finding.Plain(advice)})
+func (r *rules) refuse(path, text, advice string) {
+	r.found = append(r.found, finding.Finding{Severity: finding.Error, Path: path, Text: finding.Plain(text), Advice: finding.Plain(advice)})
 }
 
 // require refuses a field that is missing.
 func (r *rules) require(path string, there bool, advice string) bool {
 	if !there {
-		r.refuse(path, nil, "is required", advice)
+		r.refuse(path, "is required", advice)
 	}
 	return there
 }
@@ -37,7 +37,7 @@ type format struct {
 // in checks an optional text against a format.
 func (r *rules) in(f format, path string, value *string) {
 	if value != nil && !f.pattern.MatchString(*value) {
-		r.refuse(path, *value, fmt.Sprintf("%q is not %s", *value, f.words), "")
+		r.refuse(path, fmt.Sprintf("%q is not %s", *value, f.words), "")
 	}
 }
 
@@ -50,20 +50,20 @@ func (r *rules) choose(path string, value *string, allowed ...string) {
 	if near, ok := api.Suggest(*value, allowed); ok {
 		advice = "did you mean " + near + "?"
 	}
-	r.refuse(path, *value, fmt.Sprintf("%q is not allowed", *value), advice)
+	r.refuse(path, fmt.Sprintf("%q is not allowed", *value), advice)
 }
 
 // number checks an optional number against inclusive bounds.
 func number[N int32 | int64](r *rules, path string, value *N, low, high N) {
 	if value != nil && (*value < low || *value > high) {
-		r.refuse(path, *value, fmt.Sprintf("%d is not from %d to %d", *value, low, high), "")
+		r.refuse(path, fmt.Sprintf("%d is not from %d to %d", *value, low, high), "")
 	}
 }
 
 // most checks the length of a list or of a map.
 func (r *rules) most(path string, length, most int) {
 	if length > most {
-		r.refuse(path, nil, fmt.Sprintf("has %d entries", length), fmt.Sprintf("at most %d are allowed", most))
+		r.refuse(path, fmt.Sprintf("has %d entries", length), fmt.Sprintf("at most %d are allowed", most))
 	}
 }
 
