@@ -184,9 +184,6 @@ func New(c Cluster, cloud Cloud, options Options, log hclog.Logger) *Agent {
 	return a
 }
 
-// Metrics returns the metrics of the agent.
-func (a *Agent) Metrics() *metrics.Metrics { return a.metrics }
-
 // Run runs the agent until the context ends, and then stops acting at once. Only one agent may run
 // in a cluster at a time, which leader election ensures.
 func (a *Agent) Run(ctx context.Context) error {

@@ -55,8 +55,6 @@ type Pods interface {
 
 // Machines are the cluster's instances.
 type Machines interface {
-	// Instances returns all that the agent knows as its own.
-	Instances(ctx context.Context) ([]offer.Instance, error)
 	// GiveBack gives an instance the tags by which Karpenter finds it.
 	GiveBack(ctx context.Context, id, nodePool, nodeClass string) error
 	// LetGo takes the tags off an instance that make it the agent's.

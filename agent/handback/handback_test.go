@@ -52,8 +52,6 @@ func (w *world) Steer(_ context.Context, pod cluster.PodKey, grade int) error {
 	return w.step(fmt.Sprintf("pod %s %d", pod.Name, grade))
 }
 
-func (w *world) Instances(context.Context) ([]offer.Instance, error) { return nil, nil }
-
 func (w *world) GiveBack(_ context.Context, _, nodePool, nodeClass string) error {
 	return w.step("tags of " + nodePool + " and " + nodeClass)
 }

@@ -58,13 +58,6 @@ func (t *Templates) forget(key digest) {
 	}
 }
 
-// Len returns the number of different Templates in use.
-func (t *Templates) Len() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return len(t.shared)
-}
-
 // digestOf hashes the content. JSON serves as the canonical form: it orders maps
 // and keeps absent and empty selectors, which mean different things, apart.
 func digestOf(content any) digest {
