@@ -16,7 +16,7 @@ const testAccount = "123456789012"
 // agentPolicies are those that the product generates for the agent of "prod", by name.
 func agentPolicies(t *testing.T) map[string]string {
 	t.Helper()
-	named, err := policy.Agent{
+	policies, err := policy.Agent{
 		Partition: "aws", Region: testRegion, Account: testAccount, Cluster: "prod",
 		NodeRoles: []string{"arn:aws:iam::" + testAccount + ":role/packhorse-node"},
 		Queue:     "arn:aws:sqs:" + testRegion + ":" + testAccount + ":prod-interruptions",
@@ -24,11 +24,7 @@ func agentPolicies(t *testing.T) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	documents := map[string]string{}
-	for _, p := range named {
-		documents[p.Name] = p.JSON
-	}
-	return documents
+	return policies
 }
 
 // asAgent is the adapter with a role that has the agent's policies and no more.

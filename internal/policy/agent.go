@@ -21,9 +21,6 @@ type Agent struct {
 	Queue string
 }
 
-// Named is a policy and the name under which a role has it.
-type Named struct{ Name, JSON string }
-
 // The names of the agent's policies.
 const (
 	LaunchPolicy    = "packhorse-launch"
@@ -33,14 +30,13 @@ const (
 	QueuePolicy     = "packhorse-queue"
 )
 
-// Names are those of all policies that the agent may have.
+// Names are those of all policies that the agent may have, in the order of a machine's life.
 var Names = []string{LaunchPolicy, TerminatePolicy, ReadPolicy, NodeRolePolicy, QueuePolicy}
 
-// Policies returns the agent's least-privilege policies in the order of a
-// machine's life. Each fits into a managed policy, and all of them together
+// Policies returns the agent's least-privilege policies by name. Each fits into a managed policy, and all of them together
 // into the inline policies of one role. Whatever changes something is bound to
 // the cluster's tags. A wildcard in a name would undo that, and is refused.
-func (a Agent) Policies() ([]Named, error) {
+func (a Agent) Policies() (map[string]string, error) {
 	if err := a.check(); err != nil {
 		return nil, err
 	}
@@ -54,8 +50,7 @@ func (a Agent) Policies() ([]Named, error) {
 		{NodeRolePolicy, a.nodeRole()},
 		{QueuePolicy, a.queue()},
 	}
-	var out []Named
-	total := 0
+	out, total := map[string]string{}, 0
 	for _, part := range parts {
 		if len(part.statements) == 0 {
 			continue
@@ -65,7 +60,7 @@ func (a Agent) Policies() ([]Named, error) {
 			return nil, err
 		}
 		total += Size(rendered)
-		out = append(out, Named{part.name, rendered})
+		out[part.name] = rendered
 	}
 	if total > MaxInline {
 		return nil, fmt.Errorf("the agent's policies have %d characters, IAM takes at most %d per role: name fewer node roles", total, MaxInline)

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 )
 
 // docs/iam.md explains each statement with exactly its actions, in order.
@@ -34,13 +36,13 @@ func TestStatementsAreExplained(t *testing.T) {
 		t.Fatal(err)
 	}
 	var want []string
-	for _, p := range policies {
+	for _, name := range policy.Names {
 		var document struct{ Statement []rule }
-		if err := json.Unmarshal([]byte(p.JSON), &document); err != nil {
+		if err := json.Unmarshal([]byte(policies[name]), &document); err != nil {
 			t.Fatal(err)
 		}
 		for _, s := range document.Statement {
-			want = append(want, fmt.Sprintf("`%s` `%s` `%s`", p.Name, s.Sid, strings.Join(actions(s.Action), "`, `")))
+			want = append(want, fmt.Sprintf("`%s` `%s` `%s`", name, s.Sid, strings.Join(actions(s.Action), "`, `")))
 		}
 	}
 	if diff := cmp.Diff(want, listed); diff != "" {

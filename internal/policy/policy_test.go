@@ -3,6 +3,7 @@ package policy_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -39,10 +40,10 @@ func rules(t *testing.T, a policy.Agent) []rule {
 		t.Fatal(err)
 	}
 	var out []rule
-	for _, p := range policies {
+	for _, name := range slices.Sorted(maps.Keys(policies)) {
 		var doc struct{ Statement []rule }
-		if err := json.Unmarshal([]byte(p.JSON), &doc); err != nil {
-			t.Fatalf("policy %s: %v", p.Name, err)
+		if err := json.Unmarshal([]byte(policies[name]), &doc); err != nil {
+			t.Fatalf("policy %s: %v", name, err)
 		}
 		out = append(out, doc.Statement...)
 	}
@@ -141,11 +142,11 @@ func TestSizesStayWithinIAMLimits(t *testing.T) {
 			return
 		}
 		total := 0
-		for _, p := range policies {
-			if size := policy.Size(p.JSON); size > policy.MaxManaged {
-				t.Fatalf("%s has %d characters", p.Name, size)
+		for name, text := range policies {
+			if size := policy.Size(text); size > policy.MaxManaged {
+				t.Fatalf("%s has %d characters", name, size)
 			}
-			total += policy.Size(p.JSON)
+			total += policy.Size(text)
 		}
 		if total > policy.MaxInline {
 			t.Fatalf("all together have %d characters", total)

@@ -86,17 +86,16 @@ func (d *iamPoliciesData) Read(ctx context.Context, req datasource.ReadRequest, 
 		Partition: m.Partition.ValueString(), Region: m.Region.ValueString(), Account: m.AccountID.ValueString(),
 		Cluster: m.ClusterName.ValueString(), Queue: m.Queue.ValueString(), NodeRoles: roles,
 	}
-	named, err := agent.Policies()
+	policies, err := agent.Policies()
 	if err != nil {
 		resp.Diagnostics.AddError(err.Error(), "")
 		return
 	}
-	texts, sizes := map[string]string{}, map[string]attr.Value{}
-	for _, p := range named {
-		texts[p.Name] = p.JSON
-		sizes[p.Name] = types.Int64Value(int64(policy.Size(p.JSON)))
+	sizes := map[string]attr.Value{}
+	for name, document := range policies {
+		sizes[name] = types.Int64Value(int64(policy.Size(document)))
 	}
-	m.Policies, m.Sizes = value.Map(texts), types.MapValueMust(types.Int64Type, sizes)
+	m.Policies, m.Sizes = value.Map(policies), types.MapValueMust(types.Int64Type, sizes)
 	resp.Diagnostics.Append(resp.State.Set(ctx, m)...)
 }
 

@@ -74,7 +74,7 @@ func (m *model) settle(account *session.Account, nodeRoles []string) error {
 
 func (m *model) presetPolicies(account *session.Account, nodeRoles []string) (types.Map, error) {
 	if m.Preset.ValueString() != presetAgent {
-		return types.MapValueMust(jsontypes.NormalizedType{}, map[string]attr.Value{}), nil
+		return awsresource.Documents(nil, true), nil
 	}
 	if m.ClusterName.ValueString() == "" {
 		return types.Map{}, fmt.Errorf("preset = %q: no EKS cluster is named: set `cluster_name` here or in the provider block", presetAgent)
@@ -87,15 +87,8 @@ func (m *model) presetPolicies(account *session.Account, nodeRoles []string) (ty
 		NodeRoles: nodeRoles,
 		Queue:     m.InterruptionQueueARN.ValueString(),
 	}
-	named, err := agent.Policies()
-	if err != nil {
-		return types.Map{}, err
-	}
-	out := make(map[string]attr.Value, len(named))
-	for _, n := range named {
-		out[n.Name] = jsontypes.NewNormalizedValue(n.JSON)
-	}
-	return types.MapValueMust(jsontypes.NormalizedType{}, out), nil
+	documents, err := agent.Policies()
+	return awsresource.Documents(documents, true), err
 }
 
 // role returns the declared role. The model must have no unknown values.
