@@ -4,6 +4,9 @@ package awsresource
 
 import (
 	"context"
+	"errors"
+	"io/fs"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -17,9 +20,9 @@ import (
 // Named is embedded in resources in AWS that are identified by a name.
 type Named struct {
 	Session *session.Session
-	Suffix  string // of the resource's type, such as "_node_role"
-	What    string // describes the name
-	Names   []lifecycle.Naming
+	Suffix  string             // of the resource's type, such as "_node_role"
+	What    string             // describes the name
+	Names   []lifecycle.Naming // its own name, and those of what belongs to it
 	Shape   func(context.Context) schema.Schema
 	Origin  string // the resource type of hashicorp/aws from which a state can be moved
 }
@@ -78,12 +81,25 @@ func (r *Named) Account(ctx context.Context, diags *diag.Diagnostics) *session.A
 	return account
 }
 
+// title returns what messages call the object of the name.
+func (r *Named) title(name string) string { return r.Names[0].Title + " " + name }
+
+// Error returns the diagnostic of an error about the object of the name. If the name is taken, it says how to
+// import the object.
+func (r *Named) Error(name string, err error) diag.Diagnostic {
+	if errors.Is(err, fs.ErrExist) {
+		return lifecycle.ExistsAlready(r.title(name), name)
+	}
+	summary, detail := lifecycle.Summarise(r.title(name) + ": " + err.Error())
+	return diag.NewErrorDiagnostic(summary, strings.TrimSpace(detail+"\n"+lifecycle.Unanswered(err)))
+}
+
 // Refreshing begins to refresh the state of something in AWS. It sets the identity and returns the
 // account, or false if the state must stay as it is.
-func (r *Named) Refreshing(ctx context.Context, kind, name string, resp *resource.ReadResponse) (*session.Account, bool) {
+func (r *Named) Refreshing(ctx context.Context, name string, resp *resource.ReadResponse) (*session.Account, bool) {
 	lifecycle.SetName(ctx, resp.Identity, name, &resp.Diagnostics)
 	if err := r.Session.Known(); err != nil {
-		resp.Diagnostics.Append(lifecycle.NotRefreshed(kind+" "+name, err))
+		resp.Diagnostics.Append(lifecycle.NotRefreshed(r.title(name), err))
 		return nil, false
 	}
 	account, err := r.Session.Account(ctx)

@@ -48,10 +48,10 @@ func (r *Named) lookUp(ctx context.Context, n lifecycle.Naming, name string, pla
 
 // Existing turns the result of a read into that of a Naming.LookUp: a diagnostic if something exists,
 // and nil if err is fs.ErrNotExist.
-func Existing(what, id string, err error) (diag.Diagnostic, error) {
+func Existing(title, name string, err error) (diag.Diagnostic, error) {
 	switch {
 	case err == nil:
-		return lifecycle.ExistsAlready(what, id), nil
+		return lifecycle.ExistsAlready(title+" "+name, name), nil
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
 	}
@@ -60,14 +60,9 @@ func Existing(what, id string, err error) (diag.Diagnostic, error) {
 
 // RoleName returns the naming of an IAM role by the attribute name.
 func RoleName() lifecycle.Naming {
-	return lifecycle.Naming{Attribute: "name", Title: RoleTitle, LookUp: func(ctx context.Context, account *session.Account, name string, _ tfsdk.Plan) (diag.Diagnostic, error) {
+	const title = "IAM role"
+	return lifecycle.Naming{Attribute: "name", Title: title, LookUp: func(ctx context.Context, account *session.Account, name string, _ tfsdk.Plan) (diag.Diagnostic, error) {
 		_, _, err := account.Roles.Read(ctx, name)
-		return Existing(RoleTitle+" "+name, name, err)
+		return Existing(title, name, err)
 	}}
 }
-
-// Titles in messages.
-const (
-	RoleTitle  = "IAM role"
-	QueueTitle = "queue"
-)

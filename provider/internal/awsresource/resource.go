@@ -2,7 +2,6 @@ package awsresource
 
 import (
 	"context"
-	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
@@ -21,10 +20,4 @@ func Imported(ctx context.Context, private lifecycle.PrivateState, diags *diag.D
 	raw, found := private.GetKey(ctx, lifecycle.DeclaredKey)
 	diags.Append(found...)
 	return len(raw) == 0
-}
-
-// Error returns the diagnostic of an error of AWS about what.
-func Error(what string, err error) diag.Diagnostic {
-	summary, detail := lifecycle.Summarise(what + ": " + err.Error())
-	return diag.NewErrorDiagnostic(summary, strings.TrimSpace(detail+"\n"+lifecycle.Unanswered(err)))
 }

@@ -25,7 +25,6 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/attribute"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/kubevalue"
-	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
 )
@@ -164,13 +163,4 @@ func Common(declared, live map[string]string) map[string]string {
 		}
 	}
 	return out
-}
-
-// RoleError returns the diagnostic of an error about a role. If the name is taken, it says how to
-// import the role.
-func RoleError(name string, err error) diag.Diagnostic {
-	if errors.Is(err, fs.ErrExist) {
-		return lifecycle.ExistsAlready(RoleTitle+" "+name, name)
-	}
-	return Error(RoleTitle+" "+name, err)
 }

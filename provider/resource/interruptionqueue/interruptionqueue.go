@@ -51,7 +51,7 @@ func (r *interruptionQueue) Create(ctx context.Context, req resource.CreateReque
 		m.URL = types.StringValue(url)
 	}
 	if err != nil {
-		resp.Diagnostics.Append(queueError(m, err))
+		resp.Diagnostics.Append(r.Error(m.Name.ValueString(), err))
 		return
 	}
 	lifecycle.SetName(ctx, resp.Identity, m.Name.ValueString(), &resp.Diagnostics)
@@ -60,7 +60,7 @@ func (r *interruptionQueue) Create(ctx context.Context, req resource.CreateReque
 	m.Rules = value.Map(nil)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 	if err := putRules(ctx, account.Queues, model{}, m); err != nil {
-		resp.Diagnostics.Append(queueError(m, err))
+		resp.Diagnostics.Append(r.Error(m.Name.ValueString(), err))
 		return
 	}
 	m.Rules = wanted
@@ -79,13 +79,13 @@ func (r *interruptionQueue) Update(ctx context.Context, req resource.UpdateReque
 	}
 	m.ARN, m.URL = before.ARN, before.URL
 	if err := r.complete(&m, account); err != nil {
-		resp.Diagnostics.Append(queueError(m, err))
+		resp.Diagnostics.Append(r.Error(m.Name.ValueString(), err))
 		return
 	}
 	if err := change(ctx, account.Queues, before, m); err != nil {
 		reached := either(before, m)
 		resp.Diagnostics.Append(resp.State.Set(ctx, &reached)...)
-		resp.Diagnostics.Append(queueError(m, err))
+		resp.Diagnostics.Append(r.Error(m.Name.ValueString(), err))
 		return
 	}
 	lifecycle.SetName(ctx, resp.Identity, m.Name.ValueString(), &resp.Diagnostics)
@@ -147,7 +147,7 @@ func (r *interruptionQueue) Delete(ctx context.Context, req resource.DeleteReque
 		err = account.Queues.Delete(ctx, m.Name.ValueString(), m.URL.ValueString())
 	}
 	if err != nil {
-		resp.Diagnostics.Append(queueError(m, err))
+		resp.Diagnostics.Append(r.Error(m.Name.ValueString(), err))
 	}
 }
 
@@ -157,19 +157,12 @@ func (r *interruptionQueue) complete(m *model, account *session.Account) error {
 	return m.settle(account)
 }
 
-func queueError(m model, err error) diag.Diagnostic {
-	name := m.Name.ValueString()
-	if errors.Is(err, fs.ErrExist) {
-		return lifecycle.ExistsAlready(awsresource.QueueTitle+" "+name, name)
-	}
-	return awsresource.Error(awsresource.QueueTitle+" "+name, err)
-}
-
 // queueName returns the naming of a queue by the attribute name.
 func queueName() lifecycle.Naming {
-	return lifecycle.Naming{Attribute: "name", Title: awsresource.QueueTitle, LookUp: func(ctx context.Context, account *session.Account, name string, _ tfsdk.Plan) (diag.Diagnostic, error) {
+	const title = "queue"
+	return lifecycle.Naming{Attribute: "name", Title: title, LookUp: func(ctx context.Context, account *session.Account, name string, _ tfsdk.Plan) (diag.Diagnostic, error) {
 		_, _, _, err := account.Queues.Read(ctx, name)
-		return awsresource.Existing(awsresource.QueueTitle+" "+name, name, err)
+		return awsresource.Existing(title, name, err)
 	}}
 }
 
@@ -180,7 +173,7 @@ func rulePrefix() lifecycle.Naming {
 		if m.Name.ValueString() == "" {
 			return nil, nil
 		}
-		if err := m.settle(awsresource.PlaceIn(account)); err != nil {
+		if err := m.settle(account); err != nil {
 			return nil, err
 		}
 		for _, event := range policy.InterruptionEvents() {

@@ -67,7 +67,7 @@ func (r *interruptionQueue) predict(ctx context.Context, req resource.ModifyPlan
 		return // the apply needs the account and reports the error
 	}
 	if err := m.settle(account); err != nil {
-		diags.Append(queueError(*m, err))
+		diags.Append(r.Error(m.Name.ValueString(), err))
 		return
 	}
 	var state model

@@ -23,7 +23,7 @@ func (r *interruptionQueue) Read(ctx context.Context, req resource.ReadRequest, 
 	var m model
 	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
 	name := m.Name.ValueString()
-	account, ok := r.Refreshing(ctx, awsresource.QueueTitle, name, resp)
+	account, ok := r.Refreshing(ctx, name, resp)
 	if !ok {
 		return
 	}
@@ -33,14 +33,14 @@ func (r *interruptionQueue) Read(ctx context.Context, req resource.ReadRequest, 
 		return
 	}
 	if err != nil {
-		resp.Diagnostics.Append(queueError(m, err))
+		resp.Diagnostics.Append(r.Error(m.Name.ValueString(), err))
 		return
 	}
 	if awsresource.Imported(ctx, req.Private, &resp.Diagnostics) {
 		m.Tags, m.TagsAll = awsresource.AdoptTags(live.Tags, r.Session.Config.DefaultTags)
 		fed, err := account.Queues.Fed(ctx, policy.InterruptionPatterns())
 		if err != nil {
-			resp.Diagnostics.Append(queueError(m, err))
+			resp.Diagnostics.Append(r.Error(m.Name.ValueString(), err))
 			return
 		}
 		m.RulePrefix = types.StringValue(cmp.Or(policy.RulePrefix(fed[arn]), name))
@@ -49,7 +49,7 @@ func (r *interruptionQueue) Read(ctx context.Context, req resource.ReadRequest, 
 	m.URL, m.ARN = types.StringValue(url), types.StringValue(arn)
 	m.refresh(live)
 	if err := m.refreshRules(ctx, account.Queues); err != nil {
-		resp.Diagnostics.Append(queueError(m, err))
+		resp.Diagnostics.Append(r.Error(m.Name.ValueString(), err))
 		return
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)

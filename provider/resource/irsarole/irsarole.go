@@ -42,7 +42,7 @@ func (r *irsaRole) Create(ctx context.Context, req resource.CreateRequest, resp 
 	}
 	record := issuerRecord{Derived: issuerIsDerived(ctx, req.Config, &resp.Diagnostics)}
 	if err := r.complete(ctx, &m, account); err != nil {
-		resp.Diagnostics.Append(awsresource.RoleError(m.Name.ValueString(), err))
+		resp.Diagnostics.Append(r.Error(m.Name.ValueString(), err))
 		return
 	}
 	m.PodIdentityAssociations = value.Map(nil)
@@ -56,7 +56,7 @@ func (r *irsaRole) Create(ctx context.Context, req resource.CreateRequest, resp 
 		err = errors.Join(err, r.dropIssuer(ctx, account.Issuers, &m))
 	}
 	if err != nil {
-		resp.Diagnostics.Append(awsresource.RoleError(m.Name.ValueString(), err))
+		resp.Diagnostics.Append(r.Error(m.Name.ValueString(), err))
 		return
 	}
 	lifecycle.SetName(ctx, resp.Identity, m.Name.ValueString(), &resp.Diagnostics)
@@ -71,7 +71,7 @@ func (r *irsaRole) Create(ctx context.Context, req resource.CreateRequest, resp 
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 	if err != nil {
-		resp.Diagnostics.Append(awsresource.RoleError(m.Name.ValueString(), err))
+		resp.Diagnostics.Append(r.Error(m.Name.ValueString(), err))
 	}
 }
 
@@ -88,13 +88,13 @@ func (r *irsaRole) Update(ctx context.Context, req resource.UpdateRequest, resp 
 	m.ARN = before.ARN
 	record := issuerRecord{Derived: issuerIsDerived(ctx, req.Config, &resp.Diagnostics)}
 	if err := r.complete(ctx, &m, account); err != nil {
-		resp.Diagnostics.Append(awsresource.RoleError(m.Name.ValueString(), err))
+		resp.Diagnostics.Append(r.Error(m.Name.ValueString(), err))
 		return
 	}
 	if err := r.change(ctx, account, &before, &m); err != nil {
 		reached := either(before, m)
 		resp.Diagnostics.Append(resp.State.Set(ctx, &reached)...)
-		resp.Diagnostics.Append(awsresource.RoleError(m.Name.ValueString(), err))
+		resp.Diagnostics.Append(r.Error(m.Name.ValueString(), err))
 		return
 	}
 	lifecycle.SetName(ctx, resp.Identity, m.Name.ValueString(), &resp.Diagnostics)
@@ -142,7 +142,7 @@ func (r *irsaRole) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 		err = r.dropIssuer(ctx, account.Issuers, &m)
 	}
 	if err != nil {
-		resp.Diagnostics.Append(awsresource.RoleError(m.Name.ValueString(), err))
+		resp.Diagnostics.Append(r.Error(m.Name.ValueString(), err))
 	}
 }
 

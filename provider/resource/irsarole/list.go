@@ -13,7 +13,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
-	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/awsresource"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/wire"
@@ -102,7 +101,7 @@ func (l *irsaList) result(ctx context.Context, req list.ListRequest, account *se
 		return out
 	}
 	if err != nil {
-		out.Diagnostics.Append(awsresource.RoleError(name, err))
+		out.Diagnostics.Append(l.of.Error(name, err))
 		return out
 	}
 	var m model
@@ -113,7 +112,7 @@ func (l *irsaList) result(ctx context.Context, req list.ListRequest, account *se
 	l.of.adoptCluster(ctx, account.Issuers, &m)
 	m.refresh(live)
 	if err := m.refreshAssociations(ctx, account.Associations); err != nil {
-		out.Diagnostics.Append(awsresource.RoleError(name, err))
+		out.Diagnostics.Append(l.of.Error(name, err))
 	}
 	out.Diagnostics.Append(out.Resource.Set(ctx, &m)...)
 	return out

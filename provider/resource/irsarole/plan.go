@@ -79,7 +79,7 @@ func (r *irsaRole) predict(ctx context.Context, config, state model, m *model, d
 		return // the same apply may create the role
 	}
 	if err := m.settle(account, nodeRoles); err != nil {
-		diags.Append(awsresource.RoleError(m.Name.ValueString(), err))
+		diags.Append(r.Error(m.Name.ValueString(), err))
 		return
 	}
 	if policy.SameJSON(m.AssumeRolePolicy.ValueString(), state.AssumeRolePolicy.ValueString()) {

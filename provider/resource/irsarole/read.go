@@ -28,7 +28,7 @@ func (r *irsaRole) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	var m model
 	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
 	name := m.Name.ValueString()
-	account, ok := r.Refreshing(ctx, awsresource.RoleTitle, name, resp)
+	account, ok := r.Refreshing(ctx, name, resp)
 	if !ok {
 		return
 	}
@@ -38,7 +38,7 @@ func (r *irsaRole) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		return
 	}
 	if err != nil {
-		resp.Diagnostics.Append(awsresource.RoleError(name, err))
+		resp.Diagnostics.Append(r.Error(name, err))
 		return
 	}
 	record := lifecycle.Recorded[issuerRecord](ctx, req.Private, lifecycle.IssuerKey, &resp.Diagnostics)
@@ -52,13 +52,13 @@ func (r *irsaRole) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	m.ARN = types.StringValue(arn)
 	m.refresh(live)
 	if err := r.refreshProvider(ctx, account.Issuers, &m); err != nil {
-		resp.Diagnostics.Append(awsresource.RoleError(name, err))
+		resp.Diagnostics.Append(r.Error(name, err))
 	}
 	if err := m.refreshAssociations(ctx, account.Associations); err != nil {
-		resp.Diagnostics.Append(awsresource.RoleError(name, err))
+		resp.Diagnostics.Append(r.Error(name, err))
 	}
 	if err := r.refreshAnnotation(ctx, &m); err != nil {
-		resp.Diagnostics.Append(awsresource.RoleError(name, err))
+		resp.Diagnostics.Append(r.Error(name, err))
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }

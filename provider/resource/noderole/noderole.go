@@ -43,12 +43,12 @@ func (r *nodeRole) Create(ctx context.Context, req resource.CreateRequest, resp 
 		return
 	}
 	if err := r.complete(&m, account); err != nil {
-		resp.Diagnostics.Append(nodeRoleError(m, err))
+		resp.Diagnostics.Append(r.Error(m.Name.ValueString(), err))
 		return
 	}
 	arn, err := account.Roles.Create(ctx, m.role())
 	if err != nil {
-		resp.Diagnostics.Append(nodeRoleError(m, err))
+		resp.Diagnostics.Append(r.Error(m.Name.ValueString(), err))
 		return
 	}
 	m.ARN = types.StringValue(arn)
@@ -57,7 +57,7 @@ func (r *nodeRole) Create(ctx context.Context, req resource.CreateRequest, resp 
 	reached, err := r.change(ctx, account, m.bare(), m)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &reached)...)
 	if err != nil {
-		resp.Diagnostics.Append(nodeRoleError(m, err))
+		resp.Diagnostics.Append(r.Error(m.Name.ValueString(), err))
 	}
 }
 
@@ -73,14 +73,14 @@ func (r *nodeRole) Update(ctx context.Context, req resource.UpdateRequest, resp 
 	}
 	m.ARN = before.ARN
 	if err := r.complete(&m, account); err != nil {
-		resp.Diagnostics.Append(nodeRoleError(m, err))
+		resp.Diagnostics.Append(r.Error(m.Name.ValueString(), err))
 		return
 	}
 	reached, err := r.change(ctx, account, before, m)
 	lifecycle.SetName(ctx, resp.Identity, m.Name.ValueString(), &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &reached)...)
 	if err != nil {
-		resp.Diagnostics.Append(nodeRoleError(m, err))
+		resp.Diagnostics.Append(r.Error(m.Name.ValueString(), err))
 	}
 }
 
@@ -189,7 +189,7 @@ func (r *nodeRole) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 		err = account.Roles.Delete(ctx, m.role())
 	}
 	if err != nil {
-		resp.Diagnostics.Append(nodeRoleError(m, err))
+		resp.Diagnostics.Append(r.Error(m.Name.ValueString(), err))
 	}
 }
 
@@ -207,10 +207,6 @@ func (r *nodeRole) complete(m *model, account *session.Account) error {
 
 // errNoEntryCluster means that an access entry is declared without a cluster.
 var errNoEntryCluster = errors.New("access_entry: no EKS cluster is named: set `cluster_name` here or in the provider block, or `access_entry = \"none\"`")
-
-func nodeRoleError(m model, err error) diag.Diagnostic {
-	return awsresource.RoleError(m.Name.ValueString(), err)
-}
 
 // profileName returns the naming of the instance profile. A name is taken if the profile has another role.
 func profileName() lifecycle.Naming {

@@ -65,7 +65,7 @@ func (r *nodeRole) predict(ctx context.Context, req resource.ModifyPlanRequest, 
 		return // the apply needs the account and reports the error
 	}
 	if err := m.settle(account); err != nil {
-		diags.Append(nodeRoleError(*m, err))
+		diags.Append(r.Error(m.Name.ValueString(), err))
 		return
 	}
 	var state model

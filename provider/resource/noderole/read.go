@@ -23,7 +23,7 @@ func (r *nodeRole) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	var m model
 	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
 	name := m.Name.ValueString()
-	account, ok := r.Refreshing(ctx, awsresource.RoleTitle, name, resp)
+	account, ok := r.Refreshing(ctx, name, resp)
 	if !ok {
 		return
 	}
@@ -33,7 +33,7 @@ func (r *nodeRole) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		return
 	}
 	if err != nil {
-		resp.Diagnostics.Append(nodeRoleError(m, err))
+		resp.Diagnostics.Append(r.Error(m.Name.ValueString(), err))
 		return
 	}
 	m.ARN = types.StringValue(arn)
@@ -49,7 +49,7 @@ func (r *nodeRole) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		err = m.refreshEntry(ctx, account.Entries)
 	}
 	if err != nil {
-		resp.Diagnostics.Append(nodeRoleError(m, err))
+		resp.Diagnostics.Append(r.Error(m.Name.ValueString(), err))
 		return
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
