@@ -121,32 +121,14 @@ func (l List) ResourceList() corev1.ResourceList {
 }
 
 // Plus returns the sum of both lists.
-func (l List) Plus(o List) List {
-	out := maps.Clone(l)
-	if out == nil {
-		out = make(List, len(o))
-	}
-	for name, v := range o {
-		out[name] += v
-	}
-	return out
-}
+func (l List) Plus(o List) List { return l.with(o, func(a, b int64) int64 { return a + b }) }
 
 // OfNode returns what a node of that capacity counts against limits: the capacity, and
 // one of Nodes.
 func (l List) OfNode() List { return l.Plus(List{Nodes: 1}) }
 
 // Minus returns l less o. Amounts may become negative.
-func (l List) Minus(o List) List {
-	out := maps.Clone(l)
-	if out == nil {
-		out = make(List, len(o))
-	}
-	for name, v := range o {
-		out[name] -= v
-	}
-	return out
-}
+func (l List) Minus(o List) List { return l.with(o, func(a, b int64) int64 { return a - b }) }
 
 // Times returns n times each amount.
 func (l List) Times(n float64) List {
@@ -158,13 +140,16 @@ func (l List) Times(n float64) List {
 }
 
 // Max returns the larger amount of each resource.
-func (l List) Max(o List) List {
+func (l List) Max(o List) List { return l.with(o, func(a, b int64) int64 { return max(a, b) }) }
+
+// with returns l with the amounts of o's resources as the function makes them of both.
+func (l List) with(o List, of func(a, b int64) int64) List {
 	out := maps.Clone(l)
 	if out == nil {
 		out = make(List, len(o))
 	}
 	for name, v := range o {
-		out[name] = max(out[name], v)
+		out[name] = of(out[name], v)
 	}
 	return out
 }
