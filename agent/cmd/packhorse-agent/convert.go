@@ -135,13 +135,7 @@ func above(o *karpenter.Object) string {
 }
 
 func asYAML(o *karpenter.Object, _ map[string]bool) (string, error) {
-	version := api.ProvisionerGVK.GroupVersion()
-	if o.Kind == api.NodeTemplateKind {
-		version = api.NodeTemplateGVK.GroupVersion()
-	}
-	text, err := yaml.Marshal(map[string]any{
-		"apiVersion": version.String(), "kind": o.Kind, "metadata": map[string]any{"name": o.Name}, "spec": o.Spec,
-	})
+	text, err := yaml.Marshal(o.Manifest())
 	return "---\n" + above(o) + string(text), err
 }
 

@@ -315,16 +315,21 @@ func (c *converter) keep(document map[string]any, kind, name string) error {
 	return nil
 }
 
-// Problems lists what the rules of the API say against the object, by the fields of what it
-// was made from.
-func (o Object) Problems() finding.List {
+// Manifest returns the object as the API server takes it.
+func (o Object) Manifest() map[string]any {
 	version := api.ProvisionerGVK.GroupVersion()
 	if o.Kind == api.NodeTemplateKind {
 		version = api.NodeTemplateGVK.GroupVersion()
 	}
-	raw, err := json.Marshal(map[string]any{
+	return map[string]any{
 		"apiVersion": version.String(), "kind": o.Kind, "metadata": map[string]any{"name": o.Name}, "spec": o.Spec,
-	})
+	}
+}
+
+// Problems lists what the rules of the API say against the object, by the fields of what it
+// was made from.
+func (o Object) Problems() finding.List {
+	raw, err := json.Marshal(o.Manifest())
 	if err != nil {
 		return finding.Of(err)
 	}
