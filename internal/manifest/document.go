@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"strconv"
-	"strings"
 	"sync"
 
 	"go.yaml.in/yaml/v3"
@@ -80,8 +79,8 @@ func (d *Document) LineOf(path string) int {
 	if node == nil {
 		return d.Line
 	}
-	for i, step := range append(steps(d.prefix), steps(path)...) {
-		next, at := descend(node, step)
+	for i, step := range append(finding.Steps(d.prefix), finding.Steps(path)...) {
+		next, at := descend(node, step.Name)
 		if next == nil {
 			break
 		}
@@ -111,25 +110,6 @@ func descend(node *yaml.Node, step string) (*yaml.Node, int) {
 		}
 	}
 	return nil, 0
-}
-
-// steps splits a.b[0].c[x.y/z] into a, b, 0, c and x.y/z.
-func steps(path string) []string {
-	var out []string
-	for path != "" {
-		if inner, ok := strings.CutPrefix(path, "["); ok {
-			step, rest, _ := strings.Cut(inner, "]")
-			out, path = append(out, step), strings.TrimPrefix(rest, ".")
-			continue
-		}
-		end := strings.IndexAny(path, ".[")
-		if end < 0 {
-			return append(out, path)
-		}
-		out = append(out, path[:end])
-		path = strings.TrimPrefix(path[end:], ".")
-	}
-	return out
 }
 
 // split cuts a file into its documents; those without content are left out.

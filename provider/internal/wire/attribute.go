@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
 // Place is the position of a field in the configuration. The zero value means the whole, or no position.
@@ -24,7 +26,7 @@ type Place struct {
 func (d *Document) Attribute(c Codec, typ tftypes.Object, jsonPath string) (out Place) {
 	at := ""
 	var current tftypes.Type = typ
-	steps := split(jsonPath)
+	steps := finding.Steps(jsonPath)
 	for len(steps) > 0 {
 		switch t := current.(type) {
 		case tftypes.Object:
@@ -38,15 +40,15 @@ func (d *Document) Attribute(c Codec, typ tftypes.Object, jsonPath string) (out 
 			at, out.Path, out.Name = join(at, names(steps[:used])...), join(out.Path, name), name
 			current, steps = t.AttributeTypes[name], steps[used:]
 		case tftypes.List:
-			i, err := strconv.Atoi(steps[0].name)
+			i, err := strconv.Atoi(steps[0].Name)
 			if err != nil {
 				return out
 			}
 			out.Path = index(out.Path, d.original(at, i))
 			at, current, steps = index(at, i), t.ElementType, steps[1:]
 		case tftypes.Map:
-			out.Path = subscript(out.Path, strconv.Quote(steps[0].name))
-			at, current, steps = subscript(at, steps[0].name), t.ElementType, steps[1:]
+			out.Path = subscript(out.Path, strconv.Quote(steps[0].Name))
+			at, current, steps = subscript(at, steps[0].Name), t.ElementType, steps[1:]
 		default:
 			return out
 		}
@@ -82,23 +84,23 @@ func (d *Document) original(list string, i int) int {
 // originalPath replaces the indexes of a JSON path by those in the configuration.
 func (d *Document) originalPath(jsonPath string) string {
 	at, out := "", ""
-	for _, s := range split(jsonPath) {
-		if !s.subscript {
-			at, out = join(at, s.name), join(out, s.name)
+	for _, s := range finding.Steps(jsonPath) {
+		if !s.Subscript {
+			at, out = join(at, s.Name), join(out, s.Name)
 			continue
 		}
-		if i, err := strconv.Atoi(s.name); err == nil && d.kept[at] != nil {
+		if i, err := strconv.Atoi(s.Name); err == nil && d.kept[at] != nil {
 			out = index(out, d.original(at, i))
 		} else {
-			out = subscript(out, s.name)
+			out = subscript(out, s.Name)
 		}
-		at = subscript(at, s.name)
+		at = subscript(at, s.Name)
 	}
 	return out
 }
 
 // match finds the attribute whose JSON field the steps begin with.
-func (c Codec) match(typ tftypes.Object, steps []step, root bool) (name string, used int) {
+func (c Codec) match(typ tftypes.Object, steps []finding.Step, root bool) (name string, used int) {
 	for _, candidate := range c.attributes(typ, root) {
 		path := c.field(candidate)
 		if len(path) <= len(steps) && slices.Equal(path, names(steps[:len(path)])) {
@@ -114,38 +116,10 @@ func (c Codec) match(typ tftypes.Object, steps []step, root bool) (name string, 
 	return "", 0
 }
 
-type step struct {
-	name      string
-	subscript bool
-}
-
-// split splits a path such as a.b[c.d/e][0]. Subscripts may contain dots.
-func split(path string) []step {
-	var steps []step
-	for path != "" {
-		if path[0] == '[' {
-			end := strings.IndexByte(path, ']')
-			if end < 0 {
-				end = len(path)
-			}
-			steps = append(steps, step{strings.Trim(path[1:end], `"`), true})
-			path = strings.TrimPrefix(path[min(end+1, len(path)):], ".")
-			continue
-		}
-		end := strings.IndexAny(path, ".[")
-		if end < 0 {
-			end = len(path)
-		}
-		steps = append(steps, step{path[:end], false})
-		path = strings.TrimPrefix(path[end:], ".")
-	}
-	return steps
-}
-
-func names(steps []step) []string {
+func names(steps []finding.Step) []string {
 	out := make([]string, len(steps))
 	for i, s := range steps {
-		out[i] = s.name
+		out[i] = s.Name
 	}
 	return out
 }
