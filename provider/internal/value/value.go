@@ -96,20 +96,18 @@ func TextOrNull(s string) types.String {
 	return types.StringValue(s)
 }
 
-// List returns a list of strings.
-func List(values []string) types.List {
-	out := make([]attr.Value, len(values))
-	for i, v := range values {
-		out[i] = types.StringValue(v)
-	}
-	return types.ListValueMust(types.StringType, out)
+// List returns a list of strings, which is empty for nil.
+func List(elements []string) types.List {
+	return types.ListValueMust(types.StringType, texts(elements))
 }
 
 // Set returns a set of strings, which is empty for nil.
-func Set(elements []string) types.Set {
-	values := make([]attr.Value, len(elements))
+func Set(elements []string) types.Set { return types.SetValueMust(types.StringType, texts(elements)) }
+
+func texts(elements []string) []attr.Value {
+	out := make([]attr.Value, len(elements))
 	for i, e := range elements {
-		values[i] = types.StringValue(e)
+		out[i] = types.StringValue(e)
 	}
-	return types.SetValueMust(types.StringType, values)
+	return out
 }
