@@ -63,16 +63,10 @@ func newCluster(ctx context.Context, cfg *rest.Config, manager apply.Manager) (*
 	if err != nil {
 		return nil, fmt.Errorf("prepare the connection to %s: %w", cfg.Host, err)
 	}
-	objects, err := dynamic.NewForConfigAndClient(cfg, client)
-	if err != nil {
-		return nil, fmt.Errorf("prepare the connection to %s: %w", cfg.Host, err)
-	}
-	typed, err := kubernetes.NewForConfigAndClient(cfg, client)
-	if err != nil {
-		return nil, fmt.Errorf("prepare the connection to %s: %w", cfg.Host, err)
-	}
-	roster, err := metadata.NewForConfigAndClient(cfg, client)
-	if err != nil {
+	objects, noObjects := dynamic.NewForConfigAndClient(cfg, client)
+	typed, noTyped := kubernetes.NewForConfigAndClient(cfg, client)
+	roster, noRoster := metadata.NewForConfigAndClient(cfg, client)
+	if err := errors.Join(noObjects, noTyped, noRoster); err != nil {
 		return nil, fmt.Errorf("prepare the connection to %s: %w", cfg.Host, err)
 	}
 	system, err := call.Get(ctx, func(ctx context.Context) (*corev1.Namespace, error) {
