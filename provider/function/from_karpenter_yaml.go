@@ -24,12 +24,8 @@ type Arguments struct {
 // fromKarpenterYAML converts manifests to arguments.
 type fromKarpenterYAML struct{ provisioner, nodeProfile Arguments }
 
-func (fromKarpenterYAML) Metadata(_ context.Context, _ function.MetadataRequest, resp *function.MetadataResponse) {
-	resp.Name = "from_karpenter_yaml"
-}
-
-func (f fromKarpenterYAML) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
-	resp.Definition = function.Definition{
+func (f fromKarpenterYAML) function() function.Function {
+	return described{"from_karpenter_yaml", function.Definition{
 		Summary: "Converts Karpenter manifests to arguments",
 		MarkdownDescription: "Converts Karpenter manifests to the arguments of `packhorse_provisioner` and `packhorse_node_profile`. " +
 			"It accepts Provisioner, AWSNodeTemplate, and NodePool and EC2NodeClass of `v1beta1` and `v1`.\n\n" +
@@ -38,7 +34,7 @@ func (f fromKarpenterYAML) Definition(_ context.Context, _ function.DefinitionRe
 			"if nothing is lost. For NodePools of EKS Auto Mode, the labels are translated and the class is lost.",
 		Parameters: []function.Parameter{function.StringParameter{Name: "yaml", MarkdownDescription: "One or more YAML or JSON documents."}},
 		Return:     function.ObjectReturn{AttributeTypes: f.types()},
-	}
+	}, f.run}
 }
 
 func (f fromKarpenterYAML) types() map[string]attr.Type {
@@ -49,7 +45,7 @@ func (f fromKarpenterYAML) types() map[string]attr.Type {
 	}
 }
 
-func (f fromKarpenterYAML) Run(ctx context.Context, req function.RunRequest, resp *function.RunResponse) {
+func (f fromKarpenterYAML) run(ctx context.Context, req function.RunRequest, resp *function.RunResponse) {
 	var text string
 	if resp.Error = req.Arguments.Get(ctx, &text); resp.Error != nil {
 		return

@@ -18,32 +18,41 @@ import (
 // are for from_karpenter_yaml, which converts manifests to them.
 func All(provisioner, nodeProfile Arguments) []func() function.Function {
 	return []func() function.Function{
-		func() function.Function { return parseQuantity{} },
-		func() function.Function { return instanceTypeParts{} },
-		func() function.Function { return requirementsIntersect{} },
-		func() function.Function { return fromKarpenterYAML{provisioner, nodeProfile} },
-		func() function.Function { return trustPolicy{} },
-		func() function.Function { return policySize{} },
+		parseQuantity, instanceTypeParts, requirementsIntersect, trustPolicy, policySize,
+		fromKarpenterYAML{provisioner, nodeProfile}.function,
 	}
 }
 
-// parseQuantity converts a Kubernetes quantity to a number.
-type parseQuantity struct{}
-
-func (parseQuantity) Metadata(_ context.Context, _ function.MetadataRequest, resp *function.MetadataResponse) {
-	resp.Name = "parse_quantity"
+// described is a function with its name and its definition.
+type described struct {
+	name       string
+	definition function.Definition
+	run        func(context.Context, function.RunRequest, *function.RunResponse)
 }
 
-func (parseQuantity) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
-	resp.Definition = function.Definition{
+func (d described) Metadata(_ context.Context, _ function.MetadataRequest, resp *function.MetadataResponse) {
+	resp.Name = d.name
+}
+
+func (d described) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
+	resp.Definition = d.definition
+}
+
+func (d described) Run(ctx context.Context, req function.RunRequest, resp *function.RunResponse) {
+	d.run(ctx, req, resp)
+}
+
+// parseQuantity converts a Kubernetes quantity to a number.
+func parseQuantity() function.Function {
+	return described{"parse_quantity", function.Definition{
 		Summary:             "Converts a Kubernetes quantity to a number",
 		MarkdownDescription: "Returns a quantity such as `500m`, `1.5Gi` or `2k` as a number in its base unit: cores, bytes or a count.",
 		Parameters:          []function.Parameter{function.StringParameter{Name: "quantity", MarkdownDescription: "The quantity."}},
 		Return:              function.NumberReturn{},
-	}
+	}, runParseQuantity}
 }
 
-func (parseQuantity) Run(ctx context.Context, req function.RunRequest, resp *function.RunResponse) {
+func runParseQuantity(ctx context.Context, req function.RunRequest, resp *function.RunResponse) {
 	var text string
 	if resp.Error = req.Arguments.Get(ctx, &text); resp.Error != nil {
 		return
@@ -67,23 +76,17 @@ func (parseQuantity) Run(ctx context.Context, req function.RunRequest, resp *fun
 }
 
 // policySize counts the characters of a policy as IAM does.
-type policySize struct{}
-
-func (policySize) Metadata(_ context.Context, _ function.MetadataRequest, resp *function.MetadataResponse) {
-	resp.Name = "policy_size"
-}
-
-func (policySize) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
-	resp.Definition = function.Definition{
+func policySize() function.Function {
+	return described{"policy_size", function.Definition{
 		Summary: "Counts the characters of an IAM policy",
 		MarkdownDescription: fmt.Sprintf("Returns the size of a policy as IAM counts it: the number of characters without white space. The limits are %d for a managed policy, "+
 			"%d for all inline policies of a role together, and %d for a trust policy.", policy.MaxManaged, policy.MaxInline, policy.MaxTrust),
 		Parameters: []function.Parameter{function.StringParameter{Name: "policy", MarkdownDescription: "The policy, as JSON."}},
 		Return:     function.Int64Return{},
-	}
+	}, runPolicySize}
 }
 
-func (policySize) Run(ctx context.Context, req function.RunRequest, resp *function.RunResponse) {
+func runPolicySize(ctx context.Context, req function.RunRequest, resp *function.RunResponse) {
 	var text string
 	if resp.Error = req.Arguments.Get(ctx, &text); resp.Error != nil {
 		return

@@ -12,28 +12,22 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-// instanceTypeParts splits the name of an instance type.
-type instanceTypeParts struct{}
-
 var instanceTypeAttributes = map[string]attr.Type{
 	"category": types.StringType, "family": types.StringType, "generation": types.Int64Type, "size": types.StringType,
 }
 
-func (instanceTypeParts) Metadata(_ context.Context, _ function.MetadataRequest, resp *function.MetadataResponse) {
-	resp.Name = "instance_type_parts"
-}
-
-func (instanceTypeParts) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
-	resp.Definition = function.Definition{
+// instanceTypeParts splits the name of an instance type.
+func instanceTypeParts() function.Function {
+	return described{"instance_type_parts", function.Definition{
 		Summary: "Splits the name of an instance type",
 		MarkdownDescription: "Returns the parts of a name such as `m7g.large`: its `category` (`m`), `family` (`m7g`), `generation` (`7`) and " +
 			"`size` (`large`), as in the labels `karpenter.k8s.aws/instance-*`. The type need not exist.",
 		Parameters: []function.Parameter{function.StringParameter{Name: "instance_type", MarkdownDescription: "Name of the instance type."}},
 		Return:     function.ObjectReturn{AttributeTypes: instanceTypeAttributes},
-	}
+	}, runInstanceTypeParts}
 }
 
-func (instanceTypeParts) Run(ctx context.Context, req function.RunRequest, resp *function.RunResponse) {
+func runInstanceTypeParts(ctx context.Context, req function.RunRequest, resp *function.RunResponse) {
 	var name string
 	if resp.Error = req.Arguments.Get(ctx, &name); resp.Error != nil {
 		return

@@ -18,19 +18,13 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/wire"
 )
 
-// requirementsIntersect combines lists of requirements and simplifies the result.
-type requirementsIntersect struct{}
-
 var requirementType = types.ObjectType{AttrTypes: map[string]attr.Type{
 	"key": types.StringType, "operator": types.StringType, "values": types.ListType{ElemType: types.StringType},
 }}
 
-func (requirementsIntersect) Metadata(_ context.Context, _ function.MetadataRequest, resp *function.MetadataResponse) {
-	resp.Name = "requirements_intersect"
-}
-
-func (requirementsIntersect) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
-	resp.Definition = function.Definition{
+// requirementsIntersect combines lists of requirements and simplifies the result.
+func requirementsIntersect() function.Function {
+	return described{"requirements_intersect", function.Definition{
 		Summary: "Combines requirements",
 		MarkdownDescription: "Returns the intersection of the given lists of requirements, simplified and sorted by key. If " +
 			"requirements contradict each other, the function fails and names the key.",
@@ -39,10 +33,10 @@ func (requirementsIntersect) Definition(_ context.Context, _ function.Definition
 				"`key`, `operator` and, if the operator needs them, `values`.",
 		},
 		Return: function.ListReturn{ElementType: requirementType},
-	}
+	}, runRequirementsIntersect}
 }
 
-func (requirementsIntersect) Run(ctx context.Context, req function.RunRequest, resp *function.RunResponse) {
+func runRequirementsIntersect(ctx context.Context, req function.RunRequest, resp *function.RunResponse) {
 	var lists []types.Dynamic
 	if resp.Error = req.Arguments.Get(ctx, &lists); resp.Error != nil {
 		return

@@ -11,14 +11,8 @@ import (
 )
 
 // trustPolicy returns the trust policy of a role for ServiceAccounts.
-type trustPolicy struct{}
-
-func (trustPolicy) Metadata(_ context.Context, _ function.MetadataRequest, resp *function.MetadataResponse) {
-	resp.Name = "trust_policy"
-}
-
-func (trustPolicy) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
-	resp.Definition = function.Definition{
+func trustPolicy() function.Function {
+	return described{"trust_policy", function.Definition{
 		Summary: "Returns the trust policy of an IAM role for ServiceAccounts",
 		MarkdownDescription: "Returns a trust policy, as JSON, that lets exactly the given ServiceAccounts of one cluster " +
 			"assume a role. It checks the subject and the audience of their tokens.",
@@ -31,10 +25,10 @@ func (trustPolicy) Definition(_ context.Context, _ function.DefinitionRequest, r
 			Name: "service_accounts", MarkdownDescription: "The ServiceAccounts, each as `namespace/name`.",
 		},
 		Return: function.StringReturn{},
-	}
+	}, runTrustPolicy}
 }
 
-func (trustPolicy) Run(ctx context.Context, req function.RunRequest, resp *function.RunResponse) {
+func runTrustPolicy(ctx context.Context, req function.RunRequest, resp *function.RunResponse) {
 	var provider string
 	var accounts []string
 	if resp.Error = req.Arguments.Get(ctx, &provider, &accounts); resp.Error != nil {
