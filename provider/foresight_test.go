@@ -1,12 +1,19 @@
 package provider_test
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
@@ -87,11 +94,15 @@ func TestPlanPreview(t *testing.T) {
 	known := func(path tfjsonpath.Path, check knownvalue.Check) plancheck.PlanCheck {
 		return plancheck.ExpectKnownValue(provisionerAddress, path, check)
 	}
+	types := func(names string) string {
+		return "requirements = [{ key = \"node.kubernetes.io/instance-type\", operator = \"In\", values = [" + names + "] }]"
+	}
+	fromFile := fmt.Sprintf("catalogue_file = %q\n", catalogueFile(t))
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: factories(),
 		Steps: []resource.TestStep{
 			{
-				Config: foreseen("previewed", "", `requirements = [{ key = "node.kubernetes.io/instance-type", operator = "In", values = ["m5.large", "m5.xlarge"] }]`),
+				Config: foreseen("previewed", fromFile, types(`"m5.large", "m5.xlarge"`)),
 				ConfigPlanChecks: resource.ConfigPlanChecks{
 					PreApply: []plancheck.PlanCheck{
 						known(at("matching_types"), knownvalue.Int64Exact(2)),
@@ -99,25 +110,118 @@ func TestPlanPreview(t *testing.T) {
 						known(at("dearest", "instance_type"), knownvalue.StringExact("m5.xlarge")),
 						known(at("zones"), knownvalue.ListSizeExact(3)),
 						known(at("nodes_to_replace"), knownvalue.Int64Exact(0)),
-						known(at("catalogue"), knownvalue.StringExact("EC2")),
+						known(at("catalogue"), knownvalue.StringExact("file")),
 					},
 					PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()},
 				},
 			},
 			{
 				// Nothing that is declared changes, so that nothing is looked at.
-				Config:           foreseen("previewed", `plan_checks = "warn"`, `requirements = [{ key = "node.kubernetes.io/instance-type", operator = "In", values = ["m5.large", "m5.xlarge"] }]`),
+				Config:           foreseen("previewed", `plan_checks = "warn"`, types(`"m5.large", "m5.xlarge"`)),
 				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},
+			},
+			{
+				// Nodes may come until the apply.
+				Config: foreseen("previewed", fromFile, types(`"m5.large"`)),
+				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
+					known(at("matching_types"), knownvalue.Int64Exact(1)),
+					plancheck.ExpectUnknownValue(provisionerAddress, at("nodes_to_replace")),
+				}},
+				ConfigStateChecks: []statecheck.StateCheck{statecheck.ExpectKnownValue(provisionerAddress, at("nodes_to_replace"), knownvalue.Int64Exact(0))},
+			},
+			{
+				// AWS may change until the apply, and so may the node profile.
+				Config:           foreseen("previewed", "", types(`"m5.large", "m5.xlarge", "m5.2xlarge"`)),
+				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectUnknownValue(provisionerAddress, at())}},
+				ConfigStateChecks: []statecheck.StateCheck{
+					statecheck.ExpectKnownValue(provisionerAddress, at("matching_types"), knownvalue.Int64Exact(3)),
+					statecheck.ExpectKnownValue(provisionerAddress, at("catalogue"), knownvalue.StringExact("EC2")),
+				},
+			},
+			{
+				PreConfig: func() {
+					apply(t, "kubectl", api.NodeTemplateGVR, api.NodeTemplateKind, "previewed", `{subnetSelector: {a: b}, securityGroupSelector: {a: b}}`)
+				},
+				Config:            foreseen("previewed", fromFile, "provider_ref = { name = \"previewed\" }\n"+types(`"m5.large"`)),
+				ConfigPlanChecks:  resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectUnknownValue(provisionerAddress, at())}},
+				ConfigStateChecks: []statecheck.StateCheck{statecheck.ExpectKnownValue(provisionerAddress, at("matching_types"), knownvalue.Int64Exact(1))},
 			},
 		},
 	})
+	remove(t, api.NodeTemplateGVR, "previewed")
 }
 
-func TestPlanFromAFileWithoutACluster(t *testing.T) {
+// What AWS and the cluster say may change between a plan and its apply. The plan is carried out
+// all the same, and the state has what the apply has found.
+func TestApplyAfterAWSHasChanged(t *testing.T) {
+	const name = "overtaken"
+	tags := []ec2types.Tag{{Key: aws.String(name), Value: aws.String("yes")}}
+	found, err := machines.DescribeSubnets(t.Context(), &ec2.DescribeSubnetsInput{
+		Filters: []ec2types.Filter{{Name: aws.String("tag:karpenter.sh/discovery"), Values: []string{box.ClusterName}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	zones := map[string]bool{}
+	tag := func(subnet ec2types.Subnet) {
+		t.Helper()
+		zones[*subnet.AvailabilityZone] = true
+		if _, err := machines.CreateTags(t.Context(), &ec2.CreateTagsInput{Resources: []string{*subnet.SubnetId}, Tags: tags}); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if _, err := machines.DeleteTags(context.Background(), &ec2.DeleteTagsInput{Resources: []string{*subnet.SubnetId}, Tags: tags}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	terraform := newCLI(t, nil)
+	declare := func(team string) {
+		t.Helper()
+		terraform.write(t, map[string]string{"main.tf": watchful("") + fmt.Sprintf(`
+resource "packhorse_provisioner" "test" {
+  name         = %q
+  labels       = { team = %q }
+  node_profile = { subnet_selector = { %[1]s = "yes" } }
+}
+output "preview" {
+  value = jsonencode(packhorse_provisioner.test.plan_preview)
+}
+`, name, team)})
+	}
+	tag(found.Subnets[0])
+	declare("a")
+	says(t, terraform.run(t, "plan", "-out=plan.bin"), "instance types match in "+*found.Subnets[0].AvailabilityZone+", from", "+ plan_preview = (known after apply)")
+	for _, subnet := range found.Subnets[1:] {
+		tag(subnet)
+	}
+	terraform.run(t, "apply", "plan.bin")
+	asJSON, err := json.Marshal(slices.Sorted(maps.Keys(zones)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantText(t, "the preview", terraform.run(t, "output", "-raw", "preview"), `"zones":`+string(asJSON))
+
+	declare("b")
+	terraform.run(t, "plan", "-out=plan.bin")
+	addFittingNode(t, name)
+	terraform.run(t, "apply", "plan.bin")
+	wantText(t, "the preview", terraform.run(t, "output", "-raw", "preview"), `"nodes_to_replace":1`)
+	removeNode(t, name)
+	terraform.run(t, "destroy", "-auto-approve")
+}
+
+// catalogueFile writes the built-in catalogue into a file.
+func catalogueFile(t *testing.T) string {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "catalogue.csv")
 	if err := os.WriteFile(file, offer.EmbeddedCSV(), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	return file
+}
+
+func TestPlanFromAFileWithoutACluster(t *testing.T) {
 	block := fmt.Sprintf(`
 provider "packhorse" {
   kubernetes     = { host = "http://127.0.0.1:1" }
@@ -128,7 +232,7 @@ resource "packhorse_provisioner" "test" {
   name         = "offline"
   requirements = [{ key = "node.kubernetes.io/instance-type", operator = "In", values = ["m5.large", "m5.xlarge"] }]
 }
-`, file)
+`, catalogueFile(t))
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: factories(),
 		Steps: []resource.TestStep{{
@@ -193,7 +297,7 @@ func TestPlanTellsOverlaps(t *testing.T) {
 
 func TestPlanCountsNodesToReplace(t *testing.T) {
 	const name = "replaces"
-	path := tfjsonpath.New("plan_preview").AtMapKey("nodes_to_replace")
+	preview := tfjsonpath.New("plan_preview")
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: factories(),
 		Steps: []resource.TestStep{
@@ -207,9 +311,9 @@ func TestPlanCountsNodesToReplace(t *testing.T) {
 			{
 				Config: foreseen(name, "", `labels = { team = "b" }`),
 				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
-					plancheck.ExpectUnknownValue(provisionerAddress, path),
+					plancheck.ExpectUnknownValue(provisionerAddress, preview),
 				}},
-				ConfigStateChecks: []statecheck.StateCheck{statecheck.ExpectKnownValue(provisionerAddress, path, knownvalue.Int64Exact(1))},
+				ConfigStateChecks: []statecheck.StateCheck{statecheck.ExpectKnownValue(provisionerAddress, preview.AtMapKey("nodes_to_replace"), knownvalue.Int64Exact(1))},
 			},
 			{
 				PreConfig: func() { removeNode(t, name) },

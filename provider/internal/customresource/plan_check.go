@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,11 +27,14 @@ import (
 type PlanChecker interface {
 	// Draft keeps a planned object, so that other objects can be checked together with it.
 	Draft(d *session.Drafts, name string, spec map[string]any) session.Turn
-	// CheckChange checks a change and returns the computed attributes that follow from it.
+	// CheckChange checks a change and returns the computed attributes that certainly follow from it.
+	// Terraform plans again during the apply, without telling what it has planned before, and reports
+	// a difference as a bug of the provider. So what may change until then stays unknown, and is
+	// recorded with Drafts.SetResults for the state.
 	CheckChange(context.Context, *PlanCheck) map[string]attr.Value
 	// CheckRemoval checks a removal.
 	CheckRemoval(context.Context, *PlanCheck)
-	// Settles names the computed attributes that CheckChange returns.
+	// Settles names the computed attributes that follow from CheckChange.
 	Settles() []string
 }
 
@@ -104,10 +108,14 @@ func (r *Resource) reportUnknown(m *wire.Model, diags *diag.Diagnostics, doc *wi
 	f.Report()
 }
 
-// settled returns the state of an object after an apply: computed attributes that the plan's check has
-// left unknown are null, and unknown numbers in them are those of the last check.
-func (r *Resource) settled(m *wire.Model) (*wire.Model, error) {
-	return m.Known(r.session.Drafts.Replaced(m.Name()), r.kind.Settles()...)
+// settled returns the state of an object after an apply. Computed attributes that the plan has left unknown
+// are those of the last check, which the apply has made, or null.
+func (r *Resource) settled(ctx context.Context, m *wire.Model) *wire.Model {
+	unknown := slices.DeleteFunc(r.kind.Settles(), func(name string) bool { return m.Attribute(name).IsFullyKnown() })
+	if len(unknown) == 0 {
+		return m
+	}
+	return m.Without(unknown...).With(ctx, r.session.Drafts.Results(m.Name()))
 }
 
 // checkRemoval checks the removal of an object.

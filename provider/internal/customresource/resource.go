@@ -8,7 +8,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
@@ -76,7 +75,7 @@ func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp 
 	}
 	lifecycle.SetName(ctx, resp.Identity, name, &resp.Diagnostics)
 	resp.Diagnostics.Append(lifecycle.ClusterRecord{UID: cluster.UID()}.Save(ctx, resp.Private)...)
-	r.save(ctx, &resp.State, r.withComputed(ctx, m, doc, &resp.Diagnostics), &resp.Diagnostics)
+	resp.Diagnostics.Append(resp.State.Set(ctx, r.settled(ctx, r.withComputed(ctx, m, doc, &resp.Diagnostics)))...)
 }
 
 // Read refreshes the state from the live object.
@@ -149,7 +148,7 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 	}
 	lifecycle.SetName(ctx, resp.Identity, name, &resp.Diagnostics)
 	resp.Diagnostics.Append(lifecycle.ClusterRecord{UID: cluster.UID()}.Save(ctx, resp.Private)...)
-	r.save(ctx, &resp.State, r.withComputed(ctx, m, doc, &resp.Diagnostics), &resp.Diagnostics)
+	resp.Diagnostics.Append(resp.State.Set(ctx, r.settled(ctx, r.withComputed(ctx, m, doc, &resp.Diagnostics)))...)
 }
 
 // Delete removes the object and waits until it is gone.
@@ -219,16 +218,6 @@ func (r *Resource) read(ctx context.Context, state *wire.Model, live *unstructur
 	}
 	computed, err := r.kind.Computed(doc.Fields)
 	return now.With(ctx, computed), err
-}
-
-// save writes the state of an object that was applied.
-func (r *Resource) save(ctx context.Context, state *tfsdk.State, m *wire.Model, diags *diag.Diagnostics) {
-	settled, err := r.settled(m)
-	if err != nil {
-		diags.AddError(fmt.Sprintf("%s %s: %s", r.kind.Title(), m.Name(), err), lifecycle.Bug)
-		return
-	}
-	diags.Append(state.Set(ctx, settled)...)
 }
 
 // specNow returns the fields of a live object that the state declares, or nil if they cannot be decoded.

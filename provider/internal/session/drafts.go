@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 )
 
@@ -15,7 +17,7 @@ type Drafts struct {
 	provisioners map[string]drafted[*api.Provisioner]
 	templates    map[string]drafted[*api.AWSNodeTemplate]
 	count        Turn
-	replaced     map[string]int
+	results      map[string]map[string]attr.Value
 	profiles     map[string]bool
 }
 
@@ -76,21 +78,21 @@ func (d *Drafts) All() Turn {
 	return d.count
 }
 
-// SetReplaced records how many nodes the change of a Provisioner replaces.
-func (d *Drafts) SetReplaced(provisioner string, nodes int) {
+// SetResults records the computed attributes of a Provisioner that follow from its last check.
+func (d *Drafts) SetResults(provisioner string, attributes map[string]attr.Value) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.replaced == nil {
-		d.replaced = map[string]int{}
+	if d.results == nil {
+		d.results = map[string]map[string]attr.Value{}
 	}
-	d.replaced[provisioner] = nodes
+	d.results[provisioner] = attributes
 }
 
-// Replaced returns the number that SetReplaced has recorded.
-func (d *Drafts) Replaced(provisioner string) int {
+// Results returns what SetResults has recorded.
+func (d *Drafts) Results(provisioner string) map[string]attr.Value {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.replaced[provisioner]
+	return d.results[provisioner]
 }
 
 // Provisioners returns the live Provisioners, with the drafts up to a turn in the place of those that they

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"context"
-	"errors"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
@@ -83,28 +82,6 @@ func (m *Model) Keep(other *Model, names ...string) *Model {
 			all[name] = other.Attribute(name)
 		}
 	})
-}
-
-// Known returns a copy in which the attributes have no unknown parts: an attribute that is unknown as a whole
-// becomes null, and unknown numbers in an attribute become the given number.
-func (m *Model) Known(number int, names ...string) (*Model, error) {
-	var failed error
-	out := m.change(func(all map[string]tftypes.Value) {
-		for _, name := range names {
-			if !all[name].IsKnown() {
-				all[name] = tftypes.NewValue(all[name].Type(), nil)
-				continue
-			}
-			known, err := tftypes.Transform(all[name], func(_ *tftypes.AttributePath, v tftypes.Value) (tftypes.Value, error) {
-				if v.IsKnown() {
-					return v, nil
-				}
-				return tftypes.NewValue(v.Type(), number), nil
-			})
-			all[name], failed = known, errors.Join(failed, err)
-		}
-	})
-	return out, failed
 }
 
 func (m *Model) change(alter func(map[string]tftypes.Value)) *Model {

@@ -2,9 +2,12 @@ package provisioner
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/validate"
@@ -52,20 +55,43 @@ func (k Kind) CheckChange(ctx context.Context, f *customresource.PlanCheck) map[
 		f.Skip("the catalogue", err)
 		return nil
 	}
-	seen, sure := checkMarket(ctx, f, p, templates, stock)
+	seen, complete := checkMarket(ctx, f, p, templates, stock)
 	replacement := f.Replaced(ctx, live, stock)
 	f.ReportFindings(replacement.Finding(), "")
-	f.Session.Drafts.SetReplaced(f.Name, len(replacement.Nodes))
-	if !sure {
+	if !complete {
 		return nil
 	}
-	value := previewValue(seen, stock.Catalogue, stock.Region, len(replacement.Nodes) > 0)
-	return map[string]attr.Value{planPreview: value}
+	cheapest, dearest := listed(seen.Types, stock.Catalogue, stock.Region)
+	preview := func(nodes types.Int64) map[string]attr.Value {
+		return map[string]attr.Value{planPreview: previewValue(seen, cheapest, dearest, stock.Catalogue.Source, nodes)}
+	}
+	f.Session.Drafts.SetResults(f.Name, preview(types.Int64Value(int64(len(replacement.Nodes)))))
+	switch {
+	case stock.Live || p.Spec.ProviderRef != nil:
+		reportPreview(f, seen, cheapest, dearest, stock)
+		return nil
+	case f.Before != nil:
+		return preview(types.Int64Unknown())
+	}
+	return preview(types.Int64Value(0))
 }
 
-// checkMarket returns what the provisioner could buy, and whether another check before the apply will certainly
-// have the same result.
-func checkMarket(ctx context.Context, f *customresource.PlanCheck, p *api.Provisioner, templates []*api.AWSNodeTemplate, stock *session.Stock) (seen plancheck.Preview, sure bool) {
+// reportPreview shows a preview that the plan cannot contain, because AWS or the node profile may change until
+// the apply.
+func reportPreview(f *customresource.PlanCheck, seen plancheck.Preview, cheapest, dearest sale, stock *session.Stock) {
+	if len(seen.Types) == 0 {
+		return // which is reported as an error
+	}
+	prices := ""
+	if cheapest.price > 0 {
+		prices = fmt.Sprintf(", from %s to %s", cheapest, dearest)
+	}
+	f.Diags.AddWarning(fmt.Sprintf("%s %s: %d instance types match in %s%s", f.Title, f.Name, len(seen.Types), strings.Join(seen.Zones(), ", "), prices),
+		"This may change until the apply, so that `plan_preview` is known only then. Source: "+stock.Age(time.Now())+".")
+}
+
+// checkMarket returns what the provisioner could buy, and whether everything that this depends on could be read.
+func checkMarket(ctx context.Context, f *customresource.PlanCheck, p *api.Provisioner, templates []*api.AWSNodeTemplate, stock *session.Stock) (seen plancheck.Preview, complete bool) {
 	if stock.Note != "" {
 		f.Miss("subnets, images and current prices", stock.Note)
 	}
@@ -89,8 +115,8 @@ func checkMarket(ctx context.Context, f *customresource.PlanCheck, p *api.Provis
 		}
 	}
 	f.ReportFindings(findings, "Source: "+stock.Age(time.Now())+".")
-	sure = market.Blocked == "" && missing == "" && (stock.Note == "" || f.Session.Config.ClusterName == "")
-	return seen, sure
+	complete = market.Blocked == "" && missing == "" && (stock.Note == "" || f.Session.Config.ClusterName == "")
+	return seen, complete
 }
 
 // CheckRemoval warns of the nodes that are removed with the provisioner.

@@ -1,6 +1,8 @@
 package provisioner
 
 import (
+	"fmt"
+
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -11,9 +13,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
 )
 
-// planPreview is the attribute with the results of a plan's check. Terraform plans again before it applies, and
-// reports a difference as a bug of the provider. So the attribute contains only what does not change quickly:
-// list prices instead of spot prices, and the number of nodes to replace only if it is 0.
+// planPreview is the attribute with the results of a plan's check. A plan contains only what follows from the
+// configuration and a fixed catalogue. What AWS and the cluster say is known after the apply.
 const planPreview = "plan_preview"
 
 var offeringTypes = map[string]attr.Type{"instance_type": types.StringType, "hourly_price": types.Float64Type}
@@ -45,7 +46,9 @@ func previewAttribute() schema.SingleNestedAttribute {
 	}
 	return schema.SingleNestedAttribute{
 		Computed: true,
-		MarkdownDescription: "Result of the last change when it was planned. Null with `plan_checks = \"off\"` or if no " +
+		MarkdownDescription: "Result of the last change when it was checked before the apply. Known at plan only if there is " +
+			"no `provider_ref`, and the provider block has `catalogue_file` or no `cluster_name`. Otherwise AWS or the node profile may change until the apply: " +
+			"the plan shows the result in a warning, and the attribute is known after apply. Null with `plan_checks = \"off\"` or if no " +
 			"catalogue was available. It does not consider spot prices and stock, which change by the minute: use the data " +
 			"source `packhorse_simulation`.",
 		Attributes: attribute.Level{
@@ -56,52 +59,58 @@ func previewAttribute() schema.SingleNestedAttribute {
 			"dearest":        listed("most expensive"),
 			"fewest_pods":    number("Smallest number of pods per node among the matching types."),
 			"most_pods":      number("Largest number of pods per node among the matching types."),
-			"nodes_to_replace": number("Number of nodes that the change replaces because they no longer match. If it is not 0, " +
-				"the plan shows it in a warning, and the attribute is known after apply."),
+			"nodes_to_replace": number("Number of nodes that the change replaces because they no longer match. For a new provisioner it is 0. " +
+				"Otherwise it is known after apply; if it is not 0, the plan shows it in a warning."),
 			"catalogue": schema.StringAttribute{Computed: true, MarkdownDescription: "Source of the instance types: `EC2`, `file` or `embedded`."},
 		},
 	}
 }
 
-// previewValue returns the value of the attribute. If the change replaces nodes, their number is unknown, because
-// it may change until the apply.
-func previewValue(p plancheck.Preview, catalogue *offer.Catalogue, region string, replaces bool) attr.Value {
-	cheapest, dearest := listed(p.Types, catalogue, region)
-	nodes := types.Int64Value(0)
-	if replaces {
-		nodes = types.Int64Unknown()
-	}
+// previewValue returns the value of the attribute.
+func previewValue(p plancheck.Preview, cheapest, dearest sale, source string, nodes types.Int64) attr.Value {
 	return types.ObjectValueMust(previewTypes, map[string]attr.Value{
 		"matching_types":   types.Int64Value(int64(len(p.Types))),
 		"zones":            value.List(p.Zones()),
 		"architectures":    value.List(p.Architectures),
-		"cheapest":         cheapest,
-		"dearest":          dearest,
+		"cheapest":         cheapest.value(),
+		"dearest":          dearest.value(),
 		"fewest_pods":      types.Int64Value(p.FewestPods),
 		"most_pods":        types.Int64Value(p.MostPods),
 		"nodes_to_replace": nodes,
-		"catalogue":        types.StringValue(catalogue.Source),
+		"catalogue":        types.StringValue(source),
 	})
 }
 
-// listed returns the cheapest and the most expensive type by list price. Both are null if no price is known.
-func listed(all []offer.InstanceType, catalogue *offer.Catalogue, region string) (cheapest, dearest attr.Value) {
-	cheapest, dearest = types.ObjectNull(offeringTypes), types.ObjectNull(offeringTypes)
+// sale is an instance type with its list price. It is zero if no price is known.
+type sale struct {
+	name  string
+	price offer.Price
+}
+
+func (s sale) value() attr.Value {
+	if s.price == 0 {
+		return types.ObjectNull(offeringTypes)
+	}
+	return types.ObjectValueMust(offeringTypes, map[string]attr.Value{
+		"instance_type": types.StringValue(s.name), "hourly_price": types.Float64Value(s.price.Dollars()),
+	})
+}
+
+func (s sale) String() string { return fmt.Sprintf("%s at $%g per hour", s.name, s.price.Dollars()) }
+
+// listed returns the cheapest and the most expensive type by list price.
+func listed(all []offer.InstanceType, catalogue *offer.Catalogue, region string) (cheapest, dearest sale) {
 	sold, err := catalogue.Region(region)
 	if err != nil {
 		return cheapest, dearest
 	}
-	var low, high offer.Price
 	for _, t := range all {
 		price := sold.Sales[t.Name].OnDemand
-		value := types.ObjectValueMust(offeringTypes, map[string]attr.Value{
-			"instance_type": types.StringValue(t.Name), "hourly_price": types.Float64Value(price.Dollars()),
-		})
-		if price > 0 && (low == 0 || price < low) {
-			low, cheapest = price, value
+		if price > 0 && (cheapest.price == 0 || price < cheapest.price) {
+			cheapest = sale{t.Name, price}
 		}
-		if price > high {
-			high, dearest = price, value
+		if price > dearest.price {
+			dearest = sale{t.Name, price}
 		}
 	}
 	return cheapest, dearest
