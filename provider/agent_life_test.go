@@ -142,6 +142,55 @@ func TestAgentThatMovesTakesItsNodesAlong(t *testing.T) {
 	untouched()
 }
 
+// With create_before_destroy, two agents would be there at the same time, and the removal of the old
+// one would take along what they share. So nothing is created, and the old one stays as it is.
+func TestAgentIsNotCreatedBesideAnother(t *testing.T) {
+	untouched := ofOthers(t, "one-agent")
+	c := installation(t, "agent-only", "")
+	if said, err := c.try(t, "apply", "-auto-approve"); err == nil {
+		t.Fatalf("the apply succeeds without a node: %s", said)
+	}
+	before, err := kube.AppsV1().Deployments("agent-only").Get(t.Context(), "agent-only", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	declare := func(namespace, lifecycle string) {
+		t.Helper()
+		c.write(t, map[string]string{"main.tf": lookingAhead("") + fmt.Sprintf(
+			"resource \"packhorse_agent\" \"test\" {\n namespace = %q\n name = %[1]q\n timeouts {\n create = \"20s\"\n }\n %s\n}\n", namespace, lifecycle)})
+	}
+	const first = "lifecycle {\n create_before_destroy = true\n }"
+	declare("agent-only", first)
+	said, err := c.try(t, "apply", "-auto-approve")
+	if err == nil {
+		t.Errorf("the apply succeeds: %s", said)
+	}
+	says(t, said, "agent agent-only/agent-only exists already", "If this resource replaces it, remove `create_before_destroy`")
+
+	c.run(t, "untaint", "packhorse_agent.test")
+	declare("agent-second", first)
+	says(t, c.run(t, "plan"), "agent agent-only/agent-only is replaced by agent agent-second/agent-second", "With `create_before_destroy`, here or in a resource that depends on it, the apply fails")
+	if said, err = c.try(t, "apply", "-auto-approve"); err == nil {
+		t.Errorf("the apply succeeds: %s", said)
+	}
+	says(t, said, "another agent is installed in the cluster: agent-only/agent-only", "Nothing has been changed", "remove `create_before_destroy`")
+	if _, err := kube.CoreV1().Namespaces().Get(t.Context(), "agent-second", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the refused apply has created the namespace: %v", err)
+	}
+	if now, err := kube.AppsV1().Deployments("agent-only").Get(t.Context(), "agent-only", metav1.GetOptions{}); err != nil || now.UID != before.UID {
+		t.Errorf("the refused apply has replaced the agent: %v", err)
+	}
+	says(t, c.run(t, "state", "pull"), `"namespace": "agent-only"`)
+
+	declare("agent-second", "")
+	if said, err = c.try(t, "apply", "-auto-approve"); err == nil {
+		t.Errorf("the apply succeeds without a node: %s", said)
+	}
+	says(t, said, "it did not become ready in time")
+	untouched()
+	c.run(t, "destroy", "-auto-approve")
+}
+
 // Nodes of a provisioner that stays, or of a NodePool, would have nobody to look after them.
 func TestAgentIsNotDestroyedUnderNodesOfOthers(t *testing.T) {
 	untouched := ofOthers(t, "occupied")

@@ -99,5 +99,12 @@ func (s *Settings) labels() map[string]string {
 }
 
 func (s *Settings) selector() map[string]string {
-	return map[string]string{"app.kubernetes.io/name": "packhorse-agent", "app.kubernetes.io/instance": s.Name}
+	return map[string]string{nameLabel: agentName, "app.kubernetes.io/instance": s.Name}
 }
+
+const (
+	nameLabel = "app.kubernetes.io/name"
+	agentName = "packhorse-agent"
+	// Selector selects the objects of all installations.
+	Selector = nameLabel + "=" + agentName
+)

@@ -69,6 +69,22 @@ func (k *Keeper) Status(ctx context.Context, namespace, name string, now time.Ti
 	return s, k.readDefinitions(ctx, &s)
 }
 
+// Others returns the other installations in the cluster, as namespace/name.
+func (k *Keeper) Others(ctx context.Context, namespace, name string) (out []string, err error) {
+	deployments, err := call.Get(ctx, func(ctx context.Context) (*appsv1.DeploymentList, error) {
+		return k.typed.AppsV1().Deployments(metav1.NamespaceAll).List(ctx, metav1.ListOptions{LabelSelector: install.Selector})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list the installations of the agent: %w", err)
+	}
+	for _, d := range deployments.Items {
+		if (d.Namespace != namespace || d.Name != name) && d.DeletionTimestamp == nil {
+			out = append(out, d.Namespace+"/"+d.Name)
+		}
+	}
+	return out, nil
+}
+
 // holder returns the identity that holds the Lease, empty if nobody does.
 func (k *Keeper) holder(ctx context.Context, namespace string, now time.Time) (string, error) {
 	lease, err := call.Get(ctx, func(ctx context.Context) (*coordinationv1.Lease, error) {

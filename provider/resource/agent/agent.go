@@ -97,11 +97,15 @@ func (r *agentResource) Create(ctx context.Context, req resource.CreateRequest, 
 	}
 	live, err := cluster.Installation().Read(ctx, objects)
 	if err == nil && has(live, "Deployment") {
-		resp.Diagnostics.Append(lifecycle.ExistsAlready(m.title(), m.id()))
+		exists := lifecycle.ExistsAlready(m.title(), m.id())
+		resp.Diagnostics.AddError(exists.Summary(), exists.Detail()+"\n\n"+destroyFirst)
 		return
 	}
 	if err == nil {
 		checkNamespace(live, &resp.Diagnostics)
+		err = checkAlone(ctx, cluster.Installation(), &m, &resp.Diagnostics)
+	}
+	if err == nil {
 		err = cluster.Installation().Check(ctx, objects, m.ForceConflicts.ValueBool())
 	}
 	if err != nil {

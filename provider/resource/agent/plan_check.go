@@ -89,10 +89,27 @@ func checkNamespace(live []*unstructured.Unstructured, diags *diag.Diagnostics) 
 	}
 }
 
+// destroyFirst is for a replacement that Terraform begins with the creation.
+const destroyFirst = "If this resource replaces it, remove `create_before_destroy` from its `lifecycle` block and from those of resources that depend on it, " +
+	"to which Terraform extends it."
+
+// checkAlone adds an error if another agent is installed in the cluster. With create_before_destroy, it is the
+// one to be replaced. It leads until it is removed, so that the new one never would, and its removal, of which
+// Terraform does not say that it is part of a replacement, would remove what both have.
+func checkAlone(ctx context.Context, keeper session.Installation, m *model, diags *diag.Diagnostics) error {
+	others, err := keeper.Others(ctx, m.Namespace.ValueString(), m.Name.ValueString())
+	if len(others) > 0 {
+		diags.AddError(fmt.Sprintf("%s: another agent is installed in the cluster: %s", m.title(), strings.Join(others, ", ")),
+			"Nothing has been changed. Only one agent can work in a cluster: remove the other one first, or import it instead. "+destroyFirst)
+	}
+	return err
+}
+
 // checkMove says what happens to the objects of an installation whose namespace or name changes.
 func (r *agentResource) checkMove(ctx context.Context, before, after *model, diags *diag.Diagnostics) {
 	text := "The objects of the installation are deleted and created again under the new name. " +
-		"Definitions, provisioners, node profiles and nodes stay, and the new agent takes them over."
+		"Definitions, provisioners, node profiles and nodes stay, and the new agent takes them over. " +
+		"With `create_before_destroy`, here or in a resource that depends on it, the apply fails before it changes anything."
 	if keeper := r.installation(ctx); keeper != nil {
 		if held, err := keeper.Holdings(ctx); err == nil {
 			text += listHoldings(held)
