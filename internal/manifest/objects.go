@@ -78,7 +78,7 @@ func into[T any, P interface {
 ) func(*objects, []byte, string, string) (finding.List, error) {
 	return func(o *objects, asJSON []byte, name, namespace string) (finding.List, error) {
 		object := new(T)
-		if err := checkQuantities(asJSON, reflect.TypeFor[T]()); err != nil {
+		if err := decode.CheckQuantities(asJSON, reflect.TypeFor[T]()); err != nil {
 			return nil, err
 		}
 		strict, err := kjson.UnmarshalStrict(asJSON, object)

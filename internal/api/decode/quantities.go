@@ -1,25 +1,24 @@
-package manifest
+package decode
 
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"reflect"
 	"regexp"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
 // suspicious finds texts that may be quantities which are negative, or would take seconds to read.
 var suspicious = regexp.MustCompile(`[0-9.][eE][+-]?[0-9]{4}|[0-9.]{100}|[":\s]-[0-9.]`)
 
-// checkQuantities refuses quantities that nobody means, before they are read into the
+// CheckQuantities refuses quantities that nobody means, before they are read into the
 // type: those that are negative, as the API server does, and those that take long to read.
-func checkQuantities(asJSON []byte, t reflect.Type) error {
+func CheckQuantities(asJSON []byte, t reflect.Type) error {
 	if !suspicious.Match(asJSON) {
 		return nil
 	}
@@ -42,9 +41,9 @@ func checkTree(value any, t reflect.Type, path string) error {
 		text := fmt.Sprint(value)
 		switch {
 		case amount.Long(text):
-			return refused(path, fmt.Sprintf("Invalid value: %q: %s", shortened(text), amount.ErrLong), "")
+			return finding.Finding{Severity: finding.Error, Path: path, Text: finding.Say("Invalid value: %q: %s", shortened(text), amount.ErrLong)}
 		case strings.HasPrefix(text, "-"):
-			return refused(path, fmt.Sprintf("Invalid value: %q: must be greater than or equal to 0", text), "")
+			return finding.Finding{Severity: finding.Error, Path: path, Text: finding.Say("Invalid value: %q: must be greater than or equal to 0", text)}
 		}
 		return nil
 	}
@@ -59,7 +58,7 @@ func checkTree(value any, t reflect.Type, path string) error {
 			}
 		}
 	case map[string]any:
-		for _, key := range slices.Sorted(maps.Keys(v)) {
+		for _, key := range sortedKeys(v) {
 			of, at := memberOf(t, key, path)
 			if of == nil {
 				continue
@@ -78,14 +77,7 @@ func memberOf(t reflect.Type, key, path string) (reflect.Type, string) {
 	case reflect.Map:
 		return t.Elem(), path + "[" + key + "]"
 	case reflect.Struct:
-		fields := reflect.VisibleFields(t)
-		i := slices.IndexFunc(fields, func(f reflect.StructField) bool {
-			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-			return name == key && f.IsExported()
-		})
-		if i >= 0 {
-			return fields[i].Type, strings.TrimPrefix(path+"."+key, ".")
-		}
+		return jsonFields(t)[key], strings.TrimPrefix(path+"."+key, ".")
 	}
 	return nil, ""
 }
