@@ -257,7 +257,7 @@ spec: {template: {spec: {runtimeClassName: gvisor}}}
 `)
 	want := []string{
 		"in.yaml:7: document 1: Deployment default/web: spec.template.spec.containers[1].resources.requests[memory]: 100m is a fraction of a byte; use a unit such as Mi: m means a thousandth",
-		"in.yaml:12: document 2: Pod default/a: spec.runtimeClassName: no RuntimeClass is read, so that the overhead, node selector and tolerations of gvisor do not count (2 objects in all); write them into the pod's spec",
+		"in.yaml:12: document 2: Pod default/a: spec.runtimeClassName: no file has the RuntimeClass gvisor, so that its overhead, node selector and tolerations do not count (2 objects in all); add the file that declares it",
 	}
 	if diff := cmp.Diff(want, set.Warnings()); diff != "" {
 		t.Errorf("-want +got\n%s", diff)

@@ -12,6 +12,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -36,6 +37,7 @@ type objects struct {
 	storageClasses  []*storagev1.StorageClass
 	budgets         []*policyv1.PodDisruptionBudget
 	priorityClasses []*schedulingv1.PriorityClass
+	runtimeClasses  []*nodev1.RuntimeClass
 	daemonSets      []*appsv1.DaemonSet
 	deployments     []*appsv1.Deployment
 	replicaSets     []*appsv1.ReplicaSet
@@ -63,6 +65,7 @@ var readers = map[string]kind{
 	"StorageClass.storage.k8s.io":     {false, into(func(o *objects) *[]*storagev1.StorageClass { return &o.storageClasses })},
 	"PodDisruptionBudget.policy":      {true, into(func(o *objects) *[]*policyv1.PodDisruptionBudget { return &o.budgets })},
 	"PriorityClass.scheduling.k8s.io": {false, into(func(o *objects) *[]*schedulingv1.PriorityClass { return &o.priorityClasses })},
+	"RuntimeClass.node.k8s.io":        {false, into(func(o *objects) *[]*nodev1.RuntimeClass { return &o.runtimeClasses })},
 	"DaemonSet.apps":                  {true, into(func(o *objects) *[]*appsv1.DaemonSet { return &o.daemonSets })},
 	"Deployment.apps":                 {true, into(func(o *objects) *[]*appsv1.Deployment { return &o.deployments })},
 	"ReplicaSet.apps":                 {true, into(func(o *objects) *[]*appsv1.ReplicaSet { return &o.replicaSets })},

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
@@ -51,9 +50,6 @@ func (r *remarks) addWaiting(p *cluster.Pod, spec *corev1.PodSpec, object, path 
 // addDoubts remarks on what is planned as it is written, although the author probably means
 // something else. The API server has not completed the pod's spec yet.
 func (r *remarks) addDoubts(spec *corev1.PodSpec, object, path string) {
-	if name := ptr.Deref(spec.RuntimeClassName, ""); name != "" {
-		r.add(object, path+".runtimeClassName", fmt.Sprintf("no RuntimeClass is read, so that the overhead, node selector and tolerations of %s do not count", name), "write them into the pod's spec")
-	}
 	for i := range spec.Containers {
 		asked := spec.Containers[i].Resources.Requests.Memory()
 		if whole := asked.DeepCopy(); !whole.RoundUp(0) {

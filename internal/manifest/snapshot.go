@@ -20,6 +20,7 @@ func (b *Builder) snapshot() *cluster.Snapshot {
 		classes.set(&pod.Spec, object, "spec", said)
 		storage.checkPod(&pod.Spec, object, "spec", said)
 		if untouched(pod) {
+			b.admit(&pod.Spec, object, "spec", said)
 			said.addDoubts(&pod.Spec, object, "spec")
 			markUnschedulable(pod)
 		}
@@ -42,6 +43,7 @@ func (b *Builder) snapshot() *cluster.Snapshot {
 		}
 		classes.set(&w.template.Spec, w.object, w.spec, said)
 		storage.checkPod(&w.template.Spec, w.object, w.spec, said)
+		b.admit(&w.template.Spec, w.object, w.spec, said)
 		said.addDoubts(&w.template.Spec, w.object, w.spec)
 		for i := range w.claims {
 			storage.check(&w.claims[i].Spec, w.object, fmt.Sprintf("spec.volumeClaimTemplates[%d].spec", i), said)
@@ -61,6 +63,7 @@ func (b *Builder) snapshot() *cluster.Snapshot {
 	for _, ds := range b.objects.daemonSets {
 		object := "DaemonSet " + ds.Namespace + "/" + ds.Name
 		classes.set(&ds.Spec.Template.Spec, object, "spec.template.spec", said)
+		b.admit(&ds.Spec.Template.Spec, object, "spec.template.spec", said)
 		said.addDoubts(&ds.Spec.Template.Spec, object, "spec.template.spec")
 		idle.add(object, "", "its pods come with the nodes that other pods need, so that no machine is bought for them", "")
 	}

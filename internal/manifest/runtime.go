@@ -1,0 +1,29 @@
+package manifest
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+)
+
+// admit adds what the RuntimeClass of a pod says. The object has the pod's spec at a path. The API
+// server refuses pods of a class that does not exist; here it may merely be in no file.
+func (b *Builder) admit(spec *corev1.PodSpec, object, path string, r *remarks) {
+	name := ptr.Deref(spec.RuntimeClassName, "")
+	if name == "" {
+		return
+	}
+	i := slices.IndexFunc(b.objects.runtimeClasses, func(c *nodev1.RuntimeClass) bool { return c.Name == name })
+	if i < 0 {
+		r.add(object, path+".runtimeClassName", fmt.Sprintf("no file has the RuntimeClass %s, so that its overhead, node selector and tolerations do not count", name), "add the file that declares it")
+		return
+	}
+	for _, label := range cluster.Admit(spec, b.objects.runtimeClasses[i]) {
+		b.fail(b.seen[object], refused(path+".nodeSelector["+label+"]", fmt.Sprintf("conflicts with the node selector of the RuntimeClass %s", name), "remove it here"))
+	}
+}
