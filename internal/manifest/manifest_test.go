@@ -253,11 +253,14 @@ status: {phase: Pending, conditions: [{type: PodScheduled, status: "False", reas
 apiVersion: apps/v1
 kind: DaemonSet
 metadata: {name: log}
-spec: {template: {spec: {runtimeClassName: gvisor}}}
+spec:
+  template:
+    spec: {runtimeClassName: gvisor, initContainers: [{name: a, resources: {requests: {memory: 1500m}}}]}
 `)
 	want := []string{
 		"in.yaml:7: document 1: Deployment default/web: spec.template.spec.containers[1].resources.requests[memory]: 100m is a fraction of a byte; use a unit such as Mi: m means a thousandth",
 		"in.yaml:12: document 2: Pod default/a: spec.runtimeClassName: no file has the RuntimeClass gvisor, so that its overhead, node selector and tolerations do not count (2 objects in all); add the file that declares it",
+		"in.yaml:25: document 4: DaemonSet default/log: spec.template.spec.initContainers[0].resources.requests[memory]: 1500m is a fraction of a byte; use a unit such as Mi: m means a thousandth",
 	}
 	if diff := cmp.Diff(want, set.Warnings()); diff != "" {
 		t.Errorf("-want +got\n%s", diff)

@@ -50,10 +50,16 @@ func (r *remarks) addWaiting(p *cluster.Pod, spec *corev1.PodSpec, object, path 
 // addDoubts remarks on what is planned as it is written, although the author probably means
 // something else. The API server has not completed the pod's spec yet.
 func (r *remarks) addDoubts(spec *corev1.PodSpec, object, path string) {
-	for i := range spec.Containers {
-		asked := spec.Containers[i].Resources.Requests.Memory()
+	r.addFractions(spec.InitContainers, object, path+".initContainers")
+	r.addFractions(spec.Containers, object, path+".containers")
+}
+
+// addFractions remarks on requests of less than a byte.
+func (r *remarks) addFractions(containers []corev1.Container, object, path string) {
+	for i := range containers {
+		asked := containers[i].Resources.Requests.Memory()
 		if whole := asked.DeepCopy(); !whole.RoundUp(0) {
-			r.add(object, fmt.Sprintf("%s.containers[%d].resources.requests[memory]", path, i), fmt.Sprintf("%s is a fraction of a byte", asked), "use a unit such as Mi: m means a thousandth")
+			r.add(object, fmt.Sprintf("%s[%d].resources.requests[memory]", path, i), fmt.Sprintf("%s is a fraction of a byte", asked), "use a unit such as Mi: m means a thousandth")
 		}
 	}
 }
