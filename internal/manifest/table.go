@@ -38,6 +38,7 @@ func (b *Builder) AddPodsCSV(file string, data []byte) {
 	if b.tables > 1 {
 		prefix = fmt.Sprintf("pods%d", b.tables)
 	}
+	problems := len(b.problems)
 	fail := func(line int, err error) {
 		b.problems = append(b.problems, &Error{File: file, Line: line, Err: err})
 	}
@@ -57,11 +58,13 @@ func (b *Builder) AddPodsCSV(file string, data []byte) {
 		fail(1, err)
 		return
 	}
-	for row := 1; ; row++ {
+	for row, before := 1, len(b.rows); ; row++ {
 		record, err := r.Read()
 		if errors.Is(err, io.EOF) {
 			if row == 1 {
 				fail(0, errors.New("the table has columns and no rows; each row is a count of equal pods"))
+			} else if len(b.rows) == before && len(b.problems) == problems {
+				fail(0, errors.New("count: is 0 in all rows, so that there are no pods; each row is a count of equal pods"))
 			}
 			return
 		}
