@@ -384,7 +384,7 @@ func TestProblemsHaveTheirPlace(t *testing.T) {
 			[]string{"in.yaml:9: document 2: Pod default/a: metadata.name: in.yaml, document 1, has an object of this kind and name; remove or rename one of the two"},
 		},
 		"too many replicas": {
-			"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec:\n  replicas: 2000000000\n",
+			"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec:\n  replicas: 2000000000\n  template: {spec: {containers: [{name: a}]}}\n",
 			[]string{"in.yaml:5: document 1: Deployment default/a: spec.replicas: 2000000000 pods are to be created, at most 1000000 are read"},
 		},
 		"a name that was not rendered": {

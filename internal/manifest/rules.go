@@ -1,7 +1,9 @@
 package manifest
 
 import (
+	"cmp"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -37,11 +39,7 @@ func brokenRules(object any) finding.List {
 	case *appsv1.StatefulSet:
 		return append(countRule(o.Spec.Replicas, spec.Child("replicas")), templateRules(&o.Spec.Template, o.Spec.Selector, template)...)
 	case *corev1.ReplicationController:
-		out := countRule(o.Spec.Replicas, spec.Child("replicas"))
-		if o.Spec.Template == nil {
-			return out
-		}
-		return append(out, templateRules(o.Spec.Template, nil, template)...)
+		return append(countRule(o.Spec.Replicas, spec.Child("replicas")), templateRules(cmp.Or(o.Spec.Template, &corev1.PodTemplateSpec{}), nil, template)...)
 	case *batchv1.Job:
 		status := field.NewPath("status")
 		return slices.Concat(
@@ -96,6 +94,9 @@ func countRule(n *int32, path *field.Path) finding.List {
 // templateRules returns the rules that a pod template breaks. A selector must match the labels
 // of the template; it is nil where nobody writes one.
 func templateRules(t *corev1.PodTemplateSpec, selector *metav1.LabelSelector, path *field.Path) finding.List {
+	if reflect.DeepEqual(t, &corev1.PodTemplateSpec{}) {
+		return finding.List{finding.Required(path, finding.None, finding.Say("describe the pods that it creates"))}
+	}
 	at := path.Child("metadata", "labels")
 	out := append(labelRules(t.Labels, at), podRules(&t.Spec, path.Child("spec"))...)
 	if s, err := metav1.LabelSelectorAsSelector(selector); err == nil && selector != nil && !s.Matches(labels.Set(t.Labels)) {

@@ -129,12 +129,20 @@ func TestRulesOfTheAPIServer(t *testing.T) {
 			`spec.os.name: Unsupported value: "Windows"; choose linux or windows`,
 		},
 		"indexes of a Job": {
-			"apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\nstatus:\n  failedIndexes: \"5-3\"\n",
+			"apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\nspec: {template: {spec: {containers: [{name: a}]}}}\nstatus: {failedIndexes: \"5-3\"}\n",
 			`status.failedIndexes: Invalid value: "5-3": must be a list of indexes and ranges of them; write it like 1,3-5,7`,
 		},
 		"fewer replicas than none": {
 			"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec:\n  replicas: -2\n",
 			"spec.replicas: Invalid value: -2: must be greater than or equal to 0",
+		},
+		"no template": {
+			"apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: a}\nspec:\n  template: {}\n",
+			"spec.template: Required value; describe the pods that it creates",
+		},
+		"no template of a ReplicationController": {
+			"kind: ReplicationController\napiVersion: v1\nmetadata:\n  name: a\nspec:\n  replicas: 2\n",
+			"spec.template: Required value; describe the pods that it creates",
 		},
 		"the template of a CronJob": {
 			"apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: a}\nspec:\n  jobTemplate: {spec: {template: {spec: {tolerations: [{key: k, effect: NoRun}]}}}}\n",

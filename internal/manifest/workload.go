@@ -78,9 +78,7 @@ func (o *objects) workloads() []workload {
 		add(newWorkload(r, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), &r.Spec.Template, r.Spec.Replicas))
 	}
 	for _, r := range o.controllers {
-		if r.Spec.Template != nil {
-			add(newWorkload(r, corev1.SchemeGroupVersion.WithKind("ReplicationController"), r.Spec.Template, r.Spec.Replicas))
-		}
+		add(newWorkload(r, corev1.SchemeGroupVersion.WithKind("ReplicationController"), r.Spec.Template, r.Spec.Replicas))
 	}
 	for _, s := range o.statefulSets {
 		add(statefulSet(s))
