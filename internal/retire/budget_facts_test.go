@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
 // budgeted is a Provisioner with these budgets.
@@ -57,6 +58,16 @@ func TestBudgetFacts(t *testing.T) {
 		"DISR-010": {func() []*Node {
 			out := fleet(budgeted("p", api.Budget{Nodes: "10%"}), 11)
 			out[3].Deleting, out[3].Pods = true, nil
+			return out
+		}, 1},
+		"pods that have not stopped": {func() []*Node {
+			out := fleet(budgeted("p", api.Budget{Nodes: "1"}), 9)
+			out[3].Deleting, out[3].Pods[0].State = true, cluster.PodTerminating
+			return out
+		}, 0},
+		"pods of DaemonSets, which run until the machine ends": {func() []*Node {
+			out := fleet(budgeted("p", api.Budget{Nodes: "1"}), 9)
+			out[3].Deleting, out[3].Pods[0].Template = true, &cluster.Template{DaemonSet: true}
 			return out
 		}, 1},
 		"replacements that are starting": {func() []*Node {
