@@ -187,8 +187,11 @@ func (b *builder) occupy() {
 			}
 			daemons[n][p.Namespace+"/"+p.Owner.Name] = true
 		}
-		if p.State != cluster.PodTerminating {
-			b.State.Occupy(n.NodeView, &b.uses[p.Template].Resident)
+		switch of := &b.uses[p.Template].Resident; {
+		case p.State != cluster.PodTerminating:
+			b.State.Occupy(n.NodeView, of)
+		case b.Problem.lingers(p):
+			b.State.Occupy(n.NodeView, b.State.Stopping(of))
 		}
 	}
 	for _, n := range nodes {

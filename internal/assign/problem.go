@@ -4,6 +4,8 @@
 package assign
 
 import (
+	"time"
+
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
@@ -11,6 +13,7 @@ import (
 
 // Problem is everything that a packing depends on.
 type Problem struct {
+	Now      time.Time
 	Snapshot *cluster.Snapshot
 	// Provisioners are sorted by name.
 	Provisioners []Provisioner
@@ -27,6 +30,16 @@ type Problem struct {
 	Trials int
 	// Without lists heuristics to leave out. Only measurements do.
 	Without []Heuristic
+}
+
+// stopPatience is how long a pod may take to stop before others are kept from its node by its ports
+// and by affinity, as they are by kube-scheduler all the time. Most pods stop at once, however long they
+// might take, and then a machine in the place of their node would have been bought for nothing.
+const stopPatience = time.Minute
+
+// lingers reports whether a pod takes longer than that.
+func (p *Problem) lingers(pod *cluster.Pod) bool {
+	return !pod.StopSince.IsZero() && p.Now.Sub(pod.StopSince) >= stopPatience
 }
 
 // DefaultTrials is what is tried where nobody says how long to search: at most about a

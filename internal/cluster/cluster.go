@@ -71,9 +71,9 @@ type Pod struct {
 	Covered bool
 	// Held is why a pod that is to go in this way cannot do so for now; empty: it can.
 	Held string
-	// StopBy is when the grace period ends in which it may stop; zero while nobody
-	// has asked it to.
-	StopBy time.Time
+	// StopBy is when the grace period ends in which it may stop, and StopSince when that has
+	// begun; zero while nobody has asked it to.
+	StopBy, StopSince time.Time
 	// Finalizers keep it there when it is deleted, whether or not it has stopped.
 	Finalizers []string
 }

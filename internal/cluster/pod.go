@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 )
 
 // Pod converts a pod. It reports false for a pod that has finished, which takes
@@ -37,6 +38,7 @@ func (t *Templates) Known(pod *corev1.Pod, template *Template) Pod {
 	out.DeletionCost, out.Steered, out.CostSet = deletionCost(pod)
 	if pod.DeletionTimestamp != nil {
 		out.StopBy = pod.DeletionTimestamp.Time
+		out.StopSince = out.StopBy.Add(-time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)) * time.Second)
 	}
 	return out
 }

@@ -115,7 +115,7 @@ func (t *turn) node(name string) *cluster.Node {
 // problem states what is to be packed when the given nodes go: the pending pods,
 // and the pods of those nodes that will come back elsewhere.
 func (t *turn) problem(leaving map[string]bool) *pack.Problem {
-	p := &pack.Problem{Snapshot: t.in.Snapshot, Leaving: leaving, Shut: t.outOfContact(), NodeCost: t.in.Settings.nodeCost(), Trials: t.in.Settings.trials(), Without: t.in.Settings.Without}
+	p := &pack.Problem{Now: t.in.Now, Snapshot: t.in.Snapshot, Leaving: leaving, Shut: t.outOfContact(), NodeCost: t.in.Settings.nodeCost(), Trials: t.in.Settings.trials(), Without: t.in.Settings.Without}
 	p.Provisioners = t.packProvisioners()
 	kept := t.keptPlaces()
 	p.Pods = make([]pack.Demand, 0, t.pending)

@@ -3,6 +3,11 @@ package decide
 import (
 	"strings"
 	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -59,6 +64,39 @@ func TestRulesOfPodsOnOtherNodes(t *testing.T) {
 				provisioner("team", "{weight: 10, labels: {team: a}}").provisioner("default", "{}").pods(1, "p", "labels: {app: x}")
 		}, see: func(p Plan) string { return view(p, byProvisioner) }, want: "default(p)"},
 	})
+}
+
+// stopping adds a pod on a node that was asked to stop some time ago and may take an hour.
+func (w *world) stopping(name, node string, since time.Duration, text string) *world {
+	p := w.pod(name, text)
+	p.Spec.NodeName, p.Status.Phase = node, corev1.PodRunning
+	p.DeletionTimestamp, p.DeletionGracePeriodSeconds = &metav1.Time{Time: noon.Add(time.Hour - since)}, ptr.To[int64](3600)
+	w.add(p)
+	return w
+}
+
+// TestRulesOfPodsThatStop: pods that take long to stop keep others off their node and out of its domains
+// as long as they are there, for everything but spreads. Those that may have stopped soon do not.
+func TestRulesOfPodsThatStop(t *testing.T) {
+	const app, port = "labels: {app: x}", "ports: [{hostPort: 80, containerPort: 80}]"
+	for name, c := range map[string]struct{ stops, waits, soon, late string }{
+		"a host port":              {port, port, "n<-(p)", "small(p)"},
+		"anti-affinity to it":      {app, affine("podAntiAffinity", "$host", "x"), "n<-(p)", "small(p)"},
+		"its own anti-affinity":    {affine("podAntiAffinity", "$host", "x"), app, "n<-(p)", "small(p)"},
+		"anti-affinity over zones": {app, affine("podAntiAffinity", "$zone", "x"), "n<-(p)", "small(p)"},
+		"its own over zones":       {affine("podAntiAffinity", "$zone", "x"), app, "n<-(p)", "small(p)"},
+		"affinity to it":           {app, affine("podAffinity", "$host", "x"), "pending(p)", "n<-(p)"},
+		"a spread over nodes":      {app, spread("$host"), "n<-(p)", "n<-(p)"},
+		"a spread over zones":      {app, spread("$zone"), "n<-(p)", "n<-(p)"},
+	} {
+		given := func(since time.Duration) func(*world) {
+			return func(w *world) { w.node("n", "std", "a", nil).stopping("s", "n", since, c.stops).pods(1, "p", c.waits) }
+		}
+		check(t, []fact{
+			{id: name + ", soon", given: given(time.Minute - 1), want: c.soon},
+			{id: name + ", late", given: given(time.Minute), want: c.late},
+		})
+	}
 }
 
 // TestRulesOfLabelsThatAreMissing has constraints over labels that some or all

@@ -55,6 +55,17 @@ func (r *Resident) Groups() []int {
 	return out
 }
 
+// Stopping returns what the pods mean to others while they stop. kube-scheduler counts them as before,
+// but not for spreads.
+func (gs *Groups) Stopping(r *Resident) *Resident {
+	spread := func(id int) bool { return gs.List[id].spread }
+	return &Resident{
+		PerNode: slices.DeleteFunc(slices.Clone(r.PerNode), func(p PerNode) bool { return spread(p.Group) }),
+		Members: slices.DeleteFunc(slices.Clone(r.Members), spread),
+		Repels:  r.Repels,
+	}
+}
+
 // CountedByDomain reports whether groups that are counted by domain look at the pods.
 func (r *Resident) CountedByDomain() bool { return len(r.Members)+len(r.Repels) > 0 }
 
