@@ -20,19 +20,29 @@ import (
 // Promised returns the snapshot with the extended resources that nodes of the Provisioners
 // do not report yet. What comes later than the startup timeout is not planned with any
 // more, but still counts towards limits: the machine has it.
+//
+// A resource that a running pod uses has come, and no device plugin is waited for. If the kubelet does not
+// report it, it never will: a driver of dynamic resource allocation provides it (DeviceClass,
+// spec.extendedResourceName). It counts in the same way, also once the node is initialized.
 func Promised(s *cluster.Snapshot, provisioners []Provisioner, now time.Time, timeout time.Duration) *cluster.Snapshot {
-	out := s
+	out, inUse := s, devicesInUse(s)
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
-		if n.Provisioner == "" || n.Initialized || len(n.Awaited) > 0 {
+		used := inUse[n.Name]
+		if n.Provisioner == "" || n.Initialized && used == nil || len(n.Awaited) > 0 {
 			continue
 		}
 		t := typeOf(n, provisioners)
 		if t == nil {
 			continue
 		}
-		awaited := missing(n, t)
-		if len(awaited) == 0 {
+		names := missing(n, t)
+		awaited := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return used[name] })
+		if n.Initialized {
+			names = slices.DeleteFunc(names, func(name string) bool { return !used[name] })
+			awaited = nil
+		}
+		if len(names) == 0 {
 			continue
 		}
 		if out == s {
@@ -40,10 +50,35 @@ func Promised(s *cluster.Snapshot, provisioners []Provisioner, now time.Time, ti
 			copied.Nodes = slices.Clone(s.Nodes)
 			out = &copied
 		}
-		promise(&out.Nodes[i], t, awaited, timeout > 0 && now.Sub(n.Created) >= timeout)
+		out.Nodes[i].Awaited = awaited
+		promise(&out.Nodes[i], t, names, timeout > 0 && now.Sub(n.Created) >= timeout)
 	}
 	return out
 }
+
+// devicesInUse returns the extended resources that running pods use, by node.
+func devicesInUse(s *cluster.Snapshot) map[string]map[string]bool {
+	out := map[string]map[string]bool{}
+	for i := range s.Pods {
+		p := &s.Pods[i]
+		if p.NodeName == "" || !p.Running {
+			continue
+		}
+		for name, v := range p.Template.Requests {
+			if v <= 0 || !extended(name) {
+				continue
+			}
+			if out[p.NodeName] == nil {
+				out[p.NodeName] = map[string]bool{}
+			}
+			out[p.NodeName][name] = true
+		}
+	}
+	return out
+}
+
+// extended reports whether a resource is one that a node has only once somebody announces it.
+func extended(name string) bool { return strings.Contains(name, "/") }
 
 // typeOf finds the type of a node's machine, as its Provisioner knows it or else another.
 func typeOf(n *cluster.Node, provisioners []Provisioner) *offer.InstanceType {
@@ -62,7 +97,7 @@ func typeOf(n *cluster.Node, provisioners []Provisioner) *offer.InstanceType {
 func missing(n *cluster.Node, t *offer.InstanceType) []string {
 	var out []string
 	for name, v := range t.Capacity {
-		if v > 0 && strings.Contains(name, "/") && (n.Allocatable[name] == 0 || n.Capacity[name] == 0) {
+		if v > 0 && extended(name) && (n.Allocatable[name] == 0 || n.Capacity[name] == 0) {
 			out = append(out, name)
 		}
 	}
@@ -70,11 +105,10 @@ func missing(n *cluster.Node, t *offer.InstanceType) []string {
 	return out
 }
 
-func promise(n *cluster.Node, t *offer.InstanceType, awaited []string, late bool) {
-	n.Awaited = awaited
+func promise(n *cluster.Node, t *offer.InstanceType, names []string, late bool) {
 	n.Capacity, n.Allocatable = clone(n.Capacity), clone(n.Allocatable)
 	allocatable := t.Allocatable()
-	for _, name := range awaited {
+	for _, name := range names {
 		n.Capacity[name] = max(n.Capacity[name], t.Capacity[name])
 		if !late {
 			n.Allocatable[name] = max(n.Allocatable[name], allocatable[name])

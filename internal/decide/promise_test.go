@@ -57,3 +57,42 @@ func TestPromised(t *testing.T) {
 		})
 	}
 }
+
+// TestPromisedWhatPodsUse: nothing is awaited that a running pod uses, whoever provides it. If the kubelet
+// does not report it, what the type has counts on.
+func TestPromisedWhatPodsUse(t *testing.T) {
+	const gpu, eni = "nvidia.com/gpu", "vpc.amazonaws.com/pod-eni"
+	own := Provisioner{Spec: &api.Provisioner{}, Types: []offer.InstanceType{with(with(size("gpu", 4, 4, 5), gpu, 4), eni, 9)}}
+	own.Spec.Name = "own"
+	for name, c := range map[string]struct {
+		change     func(*cluster.Node, *cluster.Pod)
+		gpus, room int64
+		enis       int64
+		awaited    []string
+	}{
+		"a pod runs":            {func(*cluster.Node, *cluster.Pod) {}, 4, 4, 9, []string{eni}},
+		"a pod starts":          {func(_ *cluster.Node, p *cluster.Pod) { p.Running = false }, 4, 4, 9, []string{gpu, eni}},
+		"a pod elsewhere":       {func(_ *cluster.Node, p *cluster.Pod) { p.NodeName = "other" }, 4, 4, 9, []string{gpu, eni}},
+		"a pod without devices": {func(_ *cluster.Node, p *cluster.Pod) { p.Template = &cluster.Template{} }, 4, 4, 9, []string{gpu, eni}},
+		"the kubelet reports": {func(n *cluster.Node, _ *cluster.Pod) {
+			n.Capacity, n.Allocatable = amount.List{gpu: 3, eni: 9}, amount.List{gpu: 2, eni: 9}
+		}, 3, 2, 9, nil},
+		"initialized":             {func(n *cluster.Node, _ *cluster.Pod) { n.Initialized = true }, 4, 4, 0, nil},
+		"initialized for long":    {func(n *cluster.Node, _ *cluster.Pod) { n.Initialized, n.Created = true, noon.Add(-time.Hour) }, 4, 0, 0, nil},
+		"initialized, no pod any": {func(n *cluster.Node, p *cluster.Pod) { n.Initialized, p.NodeName = true, "other" }, 0, 0, 0, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := cluster.Node{Name: "n", Provisioner: "own", Created: noon, Labels: map[string]string{api.LabelInstanceType: "gpu"}}
+			p := cluster.Pod{NodeName: "n", State: cluster.PodBound, Running: true, Template: &cluster.Template{Requests: amount.List{gpu: 1}}}
+			c.change(&n, &p)
+			s := &cluster.Snapshot{Nodes: []cluster.Node{n}, Pods: []cluster.Pod{p}}
+			once := Promised(s, []Provisioner{own}, noon, 15*time.Minute)
+			twice := Promised(once, []Provisioner{own}, noon, 15*time.Minute)
+			for _, got := range []cluster.Node{once.Nodes[0], twice.Nodes[0]} {
+				if got.Capacity[gpu] != c.gpus || got.Allocatable[gpu] != c.room || got.Capacity[eni] != c.enis || !slices.Equal(got.Awaited, c.awaited) {
+					t.Errorf("got %v of %v, awaiting %v", got.Allocatable, got.Capacity, got.Awaited)
+				}
+			}
+		})
+	}
+}
