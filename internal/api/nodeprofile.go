@@ -300,6 +300,8 @@ type AMIStatus struct {
 	// +kubebuilder:validation:MaxItems=50
 	// +listType=atomic
 	Requirements []Requirement `json:"requirements,omitempty"`
+	// Deprecated: it should not be used any more. Only the status of an EC2NodeClass says so.
+	Deprecated bool `json:"-"`
 }
 
 // Keys of selectors that do not name a tag.

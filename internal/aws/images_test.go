@@ -72,6 +72,9 @@ func TestDeprecatedImages(t *testing.T) {
 			return nil
 		}
 		for _, a := range m.Status.AMIs {
+			if a.Deprecated {
+				a.ID += " deprecated"
+			}
 			names = append(names, a.ID)
 		}
 		return names
@@ -88,8 +91,8 @@ func TestDeprecatedImages(t *testing.T) {
 		want       []string // of the selector by name
 	}{
 		{"the newest will be deprecated tomorrow", "", []string{newest, older}},
-		{"the newest is deprecated", newest, []string{older, newest}},
-		{"both are deprecated", older, []string{newest, older}},
+		{"the newest is deprecated", newest, []string{older, newest + " deprecated"}},
+		{"both are deprecated", older, []string{newest + " deprecated", older + " deprecated"}},
 	}
 	f.account.DeprecateImage(newest, f.clock.Now().Add(24*time.Hour))
 	for _, tt := range tests {
@@ -99,7 +102,7 @@ func TestDeprecatedImages(t *testing.T) {
 		if got := selected(byName); !slices.Equal(got, tt.want) {
 			t.Errorf("%s: images = %v, want %v", tt.what, got, tt.want)
 		}
-		if got := selected(map[string]string{api.SelectorIDs: newest}); !slices.Equal(got, []string{newest}) {
+		if got := selected(map[string]string{api.SelectorIDs: newest}); len(got) != 1 || !strings.HasPrefix(got[0], newest) {
 			t.Errorf("%s: by its id, images = %v", tt.what, got)
 		}
 	}

@@ -42,7 +42,7 @@ func (c *Cloud) Market(ctx context.Context, p *api.Provisioner, profile *api.Nod
 	if err != nil {
 		return offer.Market{}, fmt.Errorf("read the market of %s: %w", p.Name, err)
 	}
-	market := offer.Market{ProfileHash: r.profile.Hash(), Status: r.status(), Blocked: r.blocked, BlockedReason: r.reason}
+	market := offer.Market{ProfileHash: r.profile.Hash(), Status: r.status(c.now()), Blocked: r.blocked, BlockedReason: r.reason}
 	if r.blocked != "" {
 		return market, nil
 	}

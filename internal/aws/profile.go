@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
@@ -130,7 +131,7 @@ func (r *resolved) zones() []string {
 	return sets.List(zones)
 }
 
-func (r *resolved) status() api.AWSNodeTemplateStatus {
+func (r *resolved) status(now time.Time) api.AWSNodeTemplateStatus {
 	out := api.AWSNodeTemplateStatus{SecurityGroups: r.securityGroups}
 	for _, s := range r.subnets {
 		out.Subnets = append(out.Subnets, api.SubnetStatus{ID: s.ID, Zone: s.Zone, FreeAddresses: s.Free})
@@ -139,7 +140,7 @@ func (r *resolved) status() api.AWSNodeTemplateStatus {
 		out.Reservations = append(out.Reservations, of.ReservationStatus)
 	}
 	for _, im := range r.images {
-		out.AMIs = append(out.AMIs, api.AMIStatus{ID: im.ID, Name: im.Name, Requirements: im.Requirements})
+		out.AMIs = append(out.AMIs, api.AMIStatus{ID: im.ID, Name: im.Name, Requirements: im.Requirements, Deprecated: im.Deprecated(now)})
 	}
 	return out
 }

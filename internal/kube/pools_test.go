@@ -175,7 +175,7 @@ func TestNodePoolsAreServed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := c.UpdateNodeTemplateStatus(t.Context(), "ec2nodeclass/served", api.AWSNodeTemplateStatus{
-		Subnets: []api.SubnetStatus{{ID: "subnet-1", Zone: "z"}}, Conditions: []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue}},
+		Subnets: []api.SubnetStatus{{ID: "subnet-1", Zone: "z"}}, AMIs: []api.AMIStatus{{ID: "ami-1"}, {ID: "ami-2", Deprecated: true}}, Conditions: []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue}},
 		Reservations: []api.ReservationStatus{{ID: "cr-1", Zone: "z", InstanceType: "m5.large", OwnerID: "123456789012", MatchCriteria: "open", Type: "default", State: "active", End: metav1.Now()}},
 	}); err != nil {
 		t.Fatal(err)
@@ -183,6 +183,7 @@ func TestNodePoolsAreServed(t *testing.T) {
 	wantConditions(t, nodePoolGVR, map[string]string{"Ready": "False", "ValidationSucceeded": "True", "NodeClassReady": "False"})
 	wantConditions(t, nodeClassGVR, map[string]string{"Ready": "True", "SubnetsReady": "True", "AMIsReady": "True", "SecurityGroupsReady": "True", "InstanceProfileReady": "True", "CapacityReservationsReady": "True"})
 	wantReservation(t)
+	wantDeprecated(t, false, true)
 
 	if err := c.SetProvisionerFinalizer(t.Context(), "served", true); err != nil {
 		t.Fatal(err)
@@ -218,6 +219,24 @@ func wantReservation(t *testing.T) {
 	}
 	if got["endTime"] == nil {
 		t.Error("no end")
+	}
+}
+
+// wantDeprecated checks which images are deprecated in the status of the EC2NodeClass.
+func wantDeprecated(t *testing.T, want ...bool) {
+	t.Helper()
+	class, err := adminCustom.Resource(nodeClassGVR).Get(t.Context(), "served", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, _, _ := unstructured.NestedSlice(class.Object, "status", "amis")
+	if len(list) != len(want) {
+		t.Fatalf("%v", list)
+	}
+	for i := range list {
+		if got, _ := list[i].(map[string]any)["deprecated"].(bool); got != want[i] {
+			t.Errorf("%v is deprecated: %t", list[i], got)
+		}
 	}
 }
 

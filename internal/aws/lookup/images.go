@@ -66,19 +66,21 @@ func (i *Images) Find(ctx context.Context, profile *api.NodeProfile, family, ver
 	if err != nil {
 		return nil, err
 	}
-	now := i.now()
+	turn := func(im *Image) int {
+		if im.Deprecated(i.now()) {
+			return 1
+		}
+		return 0
+	}
 	slices.SortFunc(out, func(a, b Image) int {
-		return cmp.Or(cmp.Compare(a.deprecated(now), b.deprecated(now)), cmp.Compare(b.created, a.created), cmp.Compare(a.ID, b.ID)) // newest first
+		return cmp.Or(cmp.Compare(turn(&a), turn(&b)), cmp.Compare(b.created, a.created), cmp.Compare(a.ID, b.ID)) // newest first
 	})
 	return slices.CompactFunc(out, func(a, b Image) bool { return a.ID == b.ID }), nil
 }
 
-// deprecated is 1 if the image should not be used any more, otherwise 0. It still can be.
-func (im *Image) deprecated(now time.Time) int {
-	if im.deprecation.IsZero() || now.Before(im.deprecation) {
-		return 0
-	}
-	return 1
+// Deprecated reports whether the image should not be used any more. It still can be.
+func (im *Image) Deprecated(now time.Time) bool {
+	return !im.deprecation.IsZero() && !now.Before(im.deprecation)
 }
 
 // selected finds images by a selector. If that names neither ids nor owners, the images must

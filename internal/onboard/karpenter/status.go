@@ -72,7 +72,11 @@ func ClassStatus(s api.AWSNodeTemplateStatus) map[string]any {
 			}
 			requirements = append(requirements, map[string]any{"key": r.Key, "operator": string(r.Operator), "values": values})
 		}
-		images = append(images, map[string]any{"id": im.ID, "name": im.Name, "requirements": requirements})
+		image := map[string]any{"id": im.ID, "name": im.Name, "requirements": requirements}
+		if im.Deprecated {
+			image["deprecated"] = true
+		}
+		images = append(images, image)
 	}
 	out := map[string]any{"subnets": subnets, "securityGroups": groups, "amis": images, "capacityReservations": reservationStatuses(s.Reservations)}
 	parts := []struct{ kind, reason string }{
