@@ -66,6 +66,8 @@ type mirror struct {
 	barred  bool               // the cluster does not serve the kind, or the agent may not read it
 	missing bool               // the cluster does not serve the kind
 	decoded map[string]decoded // of custom resources, by UID
+	// statuses are the last ones written to objects of Karpenter, by name.
+	statuses map[string]writtenStatus
 }
 
 func newCaches(client kubernetes.Interface, custom dynamic.Interface, o Options) (*caches, error) {

@@ -62,12 +62,18 @@ func definePools(t *testing.T) {
 // stored.
 func definePoolsIn(t *testing.T, versions ...string) {
 	t.Helper()
+	definePoolsAs(t, map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}, versions...)
+}
+
+// definePoolsAs is definePoolsIn with a schema of all kinds.
+func definePoolsAs(t *testing.T, schema map[string]any, versions ...string) {
+	t.Helper()
 	for kind, resource := range poolKinds {
 		var served []any
 		for i, version := range versions {
 			served = append(served, map[string]any{
 				"name": version, "served": true, "storage": i == 0, "subresources": map[string]any{"status": map[string]any{}},
-				"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+				"schema": map[string]any{"openAPIV3Schema": schema},
 			})
 		}
 		crd := &unstructured.Unstructured{Object: map[string]any{
@@ -238,6 +244,61 @@ func wantDeprecated(t *testing.T, want ...bool) {
 			t.Errorf("%v is deprecated: %t", list[i], got)
 		}
 	}
+}
+
+// The CRDs of an older release of Karpenter have no status.nodes of a NodePool, and no capacityReservations and
+// deprecated images of an EC2NodeClass. The rest of their status is written, and not again while it stays.
+func TestStatusOfAnOlderKarpenter(t *testing.T) {
+	removePools(t)
+	open := map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}
+	image := map[string]any{"type": "object", "properties": map[string]any{"id": map[string]any{"type": "string"}}}
+	definePoolsAs(t, map[string]any{"type": "object", "properties": map[string]any{
+		"spec": open,
+		"status": map[string]any{"type": "object", "properties": map[string]any{
+			"conditions": map[string]any{"type": "array", "items": open}, "resources": open, "amis": map[string]any{"type": "array", "items": image},
+		}},
+	}}, "v1")
+	defer removePools(t)
+	createObject(t, nodeClassGVR, servedClass)
+	createObject(t, nodePoolGVR, servedPool)
+	told, statuses := make(chan string, 10), 0
+	c, err := New(adminConfig, Options{
+		NodePools: true, Karpenter: func(waits string) { told <- waits },
+		Requested: func(verb, resource string, _ int) {
+			if verb == "patch" && strings.HasSuffix(resource, "/status") {
+				statuses++
+			}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	planetest.Within(t, "a look at Karpenter's Lease", told)
+	ready := metav1.Condition{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Ready", LastTransitionTime: metav1.Now()}
+	write := func() error {
+		if len(c.Provisioners()) == 0 || len(c.NodeTemplates()) == 0 {
+			return errors.New("not served yet")
+		}
+		pool := api.ProvisionerStatus{Nodes: 3, Conditions: []metav1.Condition{ready}}
+		class := api.AWSNodeTemplateStatus{AMIs: []api.AMIStatus{{ID: "ami-2", Deprecated: true}}, Conditions: []metav1.Condition{ready}}
+		return errors.Join(c.UpdateProvisionerStatus(t.Context(), "served", pool), c.UpdateNodeTemplateStatus(t.Context(), "ec2nodeclass/served", class))
+	}
+	eventually(t, "the status is written", write)
+	wantConditions(t, nodePoolGVR, map[string]string{"Ready": "True"})
+	wantConditions(t, nodeClassGVR, map[string]string{"Ready": "True", "AMIsReady": "True"})
+	if statuses < 2 {
+		t.Fatalf("%d requests", statuses)
+	}
+	eventually(t, "the cache has what was written", func() error {
+		before := statuses
+		if err := write(); err != nil || statuses > before {
+			return fmt.Errorf("written again: %w", err)
+		}
+		return nil
+	})
 }
 
 // A cluster with an older Karpenter serves v1beta1 alone. Its NodePools are served the same

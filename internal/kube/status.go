@@ -55,10 +55,7 @@ func (c *Cluster) updateStatus(ctx context.Context, m *mirror, name string, stat
 	if !ok {
 		return nil
 	}
-	kind, resource, karpenters := cached.GetKind(), m.resource, m.versions != nil
-	if karpenters {
-		resource = m.versions.now()
-	}
+	kind, karpenters := cached.GetKind(), m.versions != nil
 	var want map[string]any
 	asJSON, err := json.Marshal(status)
 	if err == nil {
@@ -74,18 +71,77 @@ func (c *Cluster) updateStatus(ctx context.Context, m *mirror, name string, stat
 	if equality.Semantic.DeepEqual(now, want) {
 		return nil
 	}
+	if karpenters {
+		return c.replaceStatus(ctx, m, cached, want)
+	}
 	object := &unstructured.Unstructured{Object: map[string]any{"status": want}}
 	object.SetGroupVersionKind(cached.GroupVersionKind())
 	object.SetName(name)
 	return retry(ctx, func(ctx context.Context) error {
 		// The request is a conflict if the object has changed since the cache saw it.
 		object.SetResourceVersion(m.version(name))
-		_, err := c.dynamic.Resource(resource).ApplyStatus(ctx, name, object, metav1.ApplyOptions{FieldManager: manager, Force: true})
+		_, err := c.dynamic.Resource(m.resource).ApplyStatus(ctx, name, object, metav1.ApplyOptions{FieldManager: manager, Force: true})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("write the status of %s %s: %w", kind, name, err)
 		}
 		return nil
 	})
+}
+
+// writtenStatus is the last status that was written to an object, and the resource version that it got.
+type writtenStatus struct {
+	status  map[string]any
+	version string
+}
+
+// replaceStatus writes fields to the status of an object of Karpenter. The CRDs of an older release lack some of
+// them. Server-side apply would refuse the status as a whole because of that, but a patch loses only these
+// fields. That is no reason to write them again as long as the object stays as it is.
+func (c *Cluster) replaceStatus(ctx context.Context, m *mirror, cached *unstructured.Unstructured, want map[string]any) error {
+	name := cached.GetName()
+	if last := m.written(name); last.version == m.version(name) && equality.Semantic.DeepEqual(last.status, want) {
+		return nil
+	}
+	status, _ := cached.Object["status"].(map[string]any)
+	if status = maps.Clone(status); status == nil {
+		status = map[string]any{}
+	}
+	maps.Copy(status, want)
+	return retry(ctx, func(ctx context.Context) error {
+		patch, err := json.Marshal([]map[string]any{
+			// The request is a conflict if the object has changed since the cache saw it.
+			{"op": "add", "path": "/metadata/resourceVersion", "value": m.version(name)},
+			{"op": "add", "path": "/status", "value": status},
+		})
+		if err != nil {
+			return err
+		}
+		options := metav1.PatchOptions{FieldManager: manager, FieldValidation: metav1.FieldValidationIgnore}
+		got, err := c.dynamic.Resource(m.versions.now()).Patch(ctx, name, types.JSONPatchType, patch, options, "status")
+		switch {
+		case apierrors.IsNotFound(err):
+		case err != nil:
+			return fmt.Errorf("write the status of %s %s: %w", cached.GetKind(), name, err)
+		default:
+			m.note(name, writtenStatus{want, got.GetResourceVersion()})
+		}
+		return nil
+	})
+}
+
+func (m *mirror) written(name string) writtenStatus {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.statuses[name]
+}
+
+func (m *mirror) note(name string, s writtenStatus) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.statuses == nil {
+		m.statuses = map[string]writtenStatus{}
+	}
+	m.statuses[name] = s
 }
 
 // version returns the resource version of an object in the cache, or an empty string.
