@@ -1,9 +1,12 @@
 package agent
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,6 +28,13 @@ var generalPool = map[string]any{
 	}}},
 }
 
+// deployments are those of a cluster, as its caches have them.
+type deployments struct{ Cluster }
+
+func (c deployments) Deployment(_ context.Context, namespace, name string) (*cluster.Deployment, error) {
+	return c.Snapshot().Deployment(namespace, name), nil
+}
+
 // giveBack gives all machines of the NodePool general back to Karpenter.
 func (r *rig) giveBack(intercept sim.Intercept) error {
 	r.Helper()
@@ -33,7 +43,7 @@ func (r *rig) giveBack(intercept sim.Intercept) error {
 	if err != nil {
 		r.Fatal(err)
 	}
-	ports := handback.Ports{Claims: p.Cluster, Nodes: p.Cluster, Pods: p.Cluster, Machines: p.Cloud}
+	ports := handback.Ports{Claims: p.Cluster, Nodes: p.Cluster, Pods: p.Cluster, Deployments: deployments{p.Cluster}, Machines: p.Cloud}
 	var now []cluster.Node
 	for _, n := range r.Nodes() {
 		now = append(now, cluster.FromNode(n, nil))
@@ -113,6 +123,39 @@ func TestHandback(t *testing.T) {
 		r.takingOver(nil)
 		r.until("everything is taken over again", r.takenOver)
 		r.never(time.Hour, "something changes", func() bool { return !maps.Equal(r.allPods(), pods) || len(r.Machines()) != machines })
+	})
+}
+
+// An agent that ended while surge moved pods leaves a Deployment with more replicas than anybody wants.
+func TestHandbackUndoesSurge(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.karpenterLeaves(1, aNodePool)
+		agent := r.takingOver(nil)
+		r.until("everything is taken over", r.takenOver)
+		r.Deploy(surging("svc", 2))
+		r.until("the workload runs", r.allRun("svc", 2))
+		r.until("all nodes are up", r.allUp)
+		agent.end()
+		c := r.Connect(nil).Cluster
+		leaves := r.Pods()[slices.IndexFunc(r.Pods(), func(p *corev1.Pod) bool { return strings.HasPrefix(p.Name, "svc") })]
+		d := c.Snapshot().Deployment(leaves.Namespace, "svc")
+		record := fmt.Sprintf(`[{"namespace": %q, "deployment": "svc", "uid": %q, "replicas": 2, "pods": [{"name": %q, "uid": %q}]}]`, d.Namespace, d.UID, leaves.Name, leaves.UID)
+		for _, err := range []error{
+			c.PatchNode(t.Context(), leaves.Spec.NodeName, cluster.NodeChange{SetAnnotations: map[string]string{api.AnnotationSurging: record}}),
+			c.Steer(t.Context(), cluster.PodKey{Namespace: leaves.Namespace, Name: leaves.Name, UID: string(leaves.UID)}, cluster.GradeSurge),
+			c.ScaleDeployment(t.Context(), d, 3),
+		} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.until("the caches have it", func() bool { return c.Snapshot().Deployment(leaves.Namespace, "svc").Replicas == 3 })
+		if err := r.giveBack(nil); err != nil {
+			t.Fatal(err)
+		}
+		if left := r.Misscaled(); len(left) > 0 || r.traces() != "" {
+			t.Errorf("surge has left %v and %s", left, r.traces())
+		}
 	})
 }
 

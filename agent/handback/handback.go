@@ -8,7 +8,8 @@
 //  2. The instance gets the tags by which Karpenter finds its machines. It ends those
 //     that have them and no NodeClaim, so that this comes second.
 //  3. The node gets the NodeClaim as its owner. It loses the agent's marks, and its pods lose
-//     those by which their owners end them before others.
+//     those by which their owners end them before others. Deployments that were scaled up to
+//     move pods off the node are scaled back.
 //  4. The instance loses the tags of the agent, which then leaves it alone. Up
 //     to here, the agent would take everything over again.
 package handback
@@ -25,6 +26,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/drain"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/surge"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
@@ -63,10 +65,11 @@ type Machines interface {
 
 // Ports are what is changed. All are to be set.
 type Ports struct {
-	Claims   Claims
-	Nodes    Nodes
-	Pods     Pods
-	Machines Machines
+	Claims      Claims
+	Nodes       Nodes
+	Pods        Pods
+	Deployments surge.Deployments
+	Machines    Machines
 }
 
 // Machine is one that is given back.
@@ -123,6 +126,9 @@ func (p Ports) Give(ctx context.Context, m Machine, now time.Time) error {
 		if err := p.unmark(ctx, m.Node.Name); err != nil {
 			return fmt.Errorf("give node %s back: %w", m.Node.Name, err)
 		}
+		if err := surge.Undo(ctx, p.Deployments, m.Node); err != nil {
+			return fmt.Errorf("give node %s back: %w", m.Node.Name, err)
+		}
 		if err := p.Nodes.PatchNode(ctx, m.Node.Name, change(claim, uid)); err != nil {
 			return fmt.Errorf("give node %s back: %w", m.Node.Name, err)
 		}
@@ -161,6 +167,7 @@ func change(claim karpenter.Claim, uid string) cluster.NodeChange {
 			api.AnnotationLaunchID, api.AnnotationProvisionerHash, api.AnnotationProfileHash, api.AnnotationHourlyPrice,
 			api.AnnotationSubnet, api.AnnotationSecurityGroups, api.AnnotationEmptiness, api.AnnotationLaunchReason,
 			api.AnnotationDisruption, api.AnnotationReplacedBy, api.AnnotationDisruptedAt, api.AnnotationGracePeriod,
+			api.AnnotationSurging,
 		},
 		RemoveTaints: []corev1.Taint{drain.Taint},
 		Guide:        new(int),

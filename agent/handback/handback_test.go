@@ -27,6 +27,8 @@ type world struct {
 	fails string
 	node  cluster.NodeChange
 	pods  []cluster.Pod
+
+	deployments []cluster.Deployment
 }
 
 func (w *world) step(name string) error {
@@ -52,6 +54,18 @@ func (w *world) Steer(_ context.Context, pod cluster.PodKey, grade int) error {
 	return w.step(fmt.Sprintf("pod %s %d", pod.Name, grade))
 }
 
+func (w *world) Deployment(_ context.Context, namespace, name string) (*cluster.Deployment, error) {
+	i := slices.IndexFunc(w.deployments, func(d cluster.Deployment) bool { return d.Namespace == namespace && d.Name == name })
+	if i < 0 {
+		return nil, nil
+	}
+	return &w.deployments[i], nil
+}
+
+func (w *world) ScaleDeployment(_ context.Context, d *cluster.Deployment, replicas int) error {
+	return w.step(fmt.Sprintf("deployment %s %d", d.Name, replicas))
+}
+
 func (w *world) GiveBack(_ context.Context, _, nodePool, nodeClass string) error {
 	return w.step("tags of " + nodePool + " and " + nodeClass)
 }
@@ -60,18 +74,27 @@ func (w *world) LetGo(context.Context, string) error { return w.step("own tags")
 
 func give(w *world, n *cluster.Node) error {
 	i := offer.Instance{ID: "i-1", ProviderID: "aws:///z1/i-1", Provisioner: "general", State: offer.StateRunning}
-	return handback.Ports{Claims: w, Nodes: w, Pods: w, Machines: w}.Give(context.Background(), handback.Machine{Instance: i, Node: n, Pool: pool}, time.Unix(0, 0))
+	return handback.Ports{Claims: w, Nodes: w, Pods: w, Deployments: w, Machines: w}.Give(context.Background(), handback.Machine{Instance: i, Node: n, Pool: pool}, time.Unix(0, 0))
 }
 
 // The steps come in the order in which at least one controller knows the machine at any moment,
-// and a step that fails keeps the later ones from being taken.
+// and a step that fails keeps the later ones from being taken. Of what surge has begun, only that is
+// undone which nobody else has changed.
 func TestGive(t *testing.T) {
-	order := []string{"claim", "tags of general and default", "pod steered 0", "node", "own tags"}
+	order := []string{"claim", "tags of general and default", "pod steered 0", "deployment grown 2", "node", "own tags"}
+	surging := `[{"namespace": "a", "deployment": "grown", "uid": "1", "replicas": 2, "pods": [{"name": "steered"}]},
+		{"namespace": "a", "deployment": "scaled", "uid": "2", "replicas": 2, "pods": [{"name": "p"}]},
+		{"namespace": "a", "deployment": "gone", "uid": "3", "replicas": 2, "pods": [{"name": "q"}]},
+		{"namespace": "a", "deployment": "new", "uid": "4", "replicas": 2, "pods": [{"name": "r"}]}]`
 	for n, fails := range append(slices.Clone(order), "") {
 		w := &world{fails: fails, pods: []cluster.Pod{
 			{PodKey: cluster.PodKey{Name: "plain"}}, {PodKey: cluster.PodKey{Name: "steered"}, Steered: 1},
+		}, deployments: []cluster.Deployment{
+			{Namespace: "a", Name: "grown", UID: "1", Replicas: 3, Scaled: true},
+			{Namespace: "a", Name: "scaled", UID: "2", Replicas: 3}, // by somebody else
+			{Namespace: "a", Name: "new", UID: "5", Replicas: 3, Scaled: true},
 		}}
-		err := give(w, &cluster.Node{Name: "node"})
+		err := give(w, &cluster.Node{Name: "node", Annotations: map[string]string{api.AnnotationSurging: surging}})
 		if (err != nil) != (fails != "") || !slices.Equal(w.steps, order[:n]) {
 			t.Errorf("where %q fails: took %q (%v), want %q", fails, w.steps, err, order[:n])
 		}
@@ -90,7 +113,7 @@ func TestGivenNode(t *testing.T) {
 	if !slices.Contains(w.node.RemoveLabels, api.LabelProvisioner) {
 		t.Error("the node keeps the label of the agent")
 	}
-	for _, key := range []string{api.AnnotationLaunchID, api.AnnotationGracePeriod} {
+	for _, key := range []string{api.AnnotationLaunchID, api.AnnotationGracePeriod, api.AnnotationSurging} {
 		if !slices.Contains(w.node.RemoveAnnotations, key) {
 			t.Errorf("the node keeps the annotation %s", key)
 		}

@@ -77,6 +77,32 @@ func (s *Surger) undo(ctx context.Context, r *Record, d *cluster.Deployment) err
 	return nil
 }
 
+// Deployments are those of the cluster, where no agent looks after what was begun.
+type Deployments interface {
+	// Deployment returns a Deployment as it is now; nil if it is gone.
+	Deployment(ctx context.Context, namespace, name string) (*cluster.Deployment, error)
+	// ScaleDeployment is that of Cluster.
+	ScaleDeployment(ctx context.Context, d *cluster.Deployment, replicas int) error
+}
+
+// Undo scales the Deployments back that were scaled up for the pods of a node, unless somebody else has
+// scaled them since. The caller takes the marks off the pods before, and the record off the node afterwards.
+func Undo(ctx context.Context, c Deployments, n *cluster.Node) error {
+	for _, r := range records(n) {
+		d, err := c.Deployment(ctx, r.Namespace, r.Deployment)
+		if err != nil {
+			return err
+		}
+		if d == nil || !r.of(d) || !d.Scaled || d.Replicas != r.more() {
+			continue
+		}
+		if err := c.ScaleDeployment(ctx, d, r.Replicas); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // steer marks the pods that leave, or takes the marks off.
 func (s *Surger) steer(ctx context.Context, r *Record, grade int) error {
 	for _, p := range r.Pods {

@@ -69,6 +69,9 @@ func TestScaleDeployment(t *testing.T) {
 		return c.ScaleDeployment(t.Context(), &first, 3)
 	})
 	seen(t, c, ns, "web", func(d *cluster.Deployment) bool { return d.Replicas == 3 && d.Scaled })
+	if now, err := c.Deployment(t.Context(), ns, "web"); err != nil || now == nil || now.Replicas != 3 || !now.Scaled || now.UID != first.UID {
+		t.Errorf("without the caches it is %+v: %v", now, err)
+	}
 	scale(&first, 4, cluster.ErrStale)
 	scale(&first, 3, cluster.ErrStale)
 	user := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web"}, Spec: autoscalingv1.ScaleSpec{Replicas: 5}}
@@ -87,6 +90,9 @@ func TestScaleDeployment(t *testing.T) {
 		t.Fatal(err)
 	}
 	scale(&first, 2, cluster.ErrStale)
+	if gone, err := c.Deployment(t.Context(), ns, "web"); err != nil || gone != nil {
+		t.Errorf("the one that is gone is %+v: %v", gone, err)
+	}
 }
 
 // An autoscaler's Deployment is known as such.

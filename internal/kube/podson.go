@@ -38,6 +38,24 @@ func (c directReader) PodsOn(ctx context.Context, node string) ([]cluster.Pod, e
 	return out, err
 }
 
+// Deployment returns a Deployment as the API server has it now; nil if it is gone.
+func (c directReader) Deployment(ctx context.Context, namespace, name string) (out *cluster.Deployment, err error) {
+	err = retry(ctx, func(ctx context.Context) error {
+		d, err := c.api.AppsV1().Deployments(namespace).Get(ctx, name, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+			out = nil
+		case err != nil:
+			return fmt.Errorf("read Deployment %s/%s: %w", namespace, name, err)
+		default:
+			converted := cluster.FromDeployment(d, manager)
+			out = &converted
+		}
+		return nil
+	})
+	return out, err
+}
+
 // NodeReady reports whether a node is ready. It asks the API server and not the caches. A node that is
 // gone is not ready.
 func (c directReader) NodeReady(ctx context.Context, node string) (ready bool, err error) {

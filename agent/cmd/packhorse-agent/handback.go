@@ -47,8 +47,9 @@ If you leave out the second step, the machines keep running, but nobody manages
 them, because Karpenter does not know them. If handback ends with an error, run it again before
 you start Karpenter.
 
-It needs the rights to write NodeClaims, their status, nodes and pods in the cluster, and
-ec2:DescribeInstances, ec2:CreateTags and ec2:DeleteTags in AWS.`,
+It needs the rights to write NodeClaims, their status, nodes and pods in the cluster, to
+read and scale Deployments that surge has scaled up, and ec2:DescribeInstances,
+ec2:CreateTags and ec2:DeleteTags in AWS.`,
 		Example: `  packhorse-agent handback --cluster-name prod --dry-run
   packhorse-agent handback --cluster-name prod`,
 		Args:    cobra.NoArgs,
@@ -98,7 +99,7 @@ func (b *handbackOptions) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := b.give(ctx, handback.Ports{Claims: kube.ClaimsOf(cluster), Nodes: cluster, Pods: cluster, Machines: cloud}, machines, out); err != nil {
+	if err := b.give(ctx, handback.Ports{Claims: kube.ClaimsOf(cluster), Nodes: cluster, Pods: cluster, Deployments: cluster, Machines: cloud}, machines, out); err != nil {
 		return err
 	}
 	return b.finish(len(machines), unlisted, out)
