@@ -17,6 +17,7 @@ const (
 	resourceNeuronCore = "aws.amazon.com/neuroncore"
 	resourcePodENI     = "vpc.amazonaws.com/pod-eni"
 	resourceEFA        = "vpc.amazonaws.com/efa"
+	resourceIPv4       = "vpc.amazonaws.com/PrivateIPv4Address" // which EKS adds to the requests of Windows pods
 )
 
 const (
@@ -138,9 +139,9 @@ func volumeSize(m api.BlockDeviceMapping) int64 {
 	return m.EBS.VolumeSize.Value()
 }
 
-// extendedResources are the devices that the machine's device plugins announce.
+// extendedResources are what the machine's device plugins and the network's controller announce.
 func (s *sizer) extendedResources(h *Hardware) amount.List {
-	out := make(amount.List, 6)
+	out := make(amount.List, 8)
 	add := func(name string, count int64) {
 		if count > 0 {
 			out[name] = count
@@ -170,6 +171,9 @@ func (s *sizer) extendedResources(h *Hardware) amount.List {
 	}
 	if s.EFA {
 		add(resourceEFA, h.EFAs)
+	}
+	if s.family.os == osWindows && !s.IgnoreENIs {
+		add(resourceIPv4, h.IPv4PerENI-1) // the controller uses one interface
 	}
 	return out
 }

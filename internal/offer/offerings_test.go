@@ -24,6 +24,8 @@ func TestExtendedResources(t *testing.T) {
 		"m5.large":       {Settings{EFA: true}, amount.List{}},
 		"m5.xlarge":      {Settings{PodENI: true}, amount.List{resourcePodENI: 18}},
 		"t3.large":       {Settings{PodENI: true}, amount.List{}},
+		"c5.large":       {Settings{AMIFamily: api.FamilyWindows2022}, amount.List{resourceIPv4: 9}},
+		"c5.xlarge":      {Settings{AMIFamily: api.FamilyWindows2019, IgnoreENIs: true}, amount.List{}},
 		"m6idn.32xlarge": {Settings{EFA: true}, amount.List{resourceEFA: 2}},
 		"p4d.24xlarge":   {Settings{PodENI: true, EFA: true}, amount.List{resourceNvidiaGPU: 8, resourcePodENI: 62, resourceEFA: 4}},
 	}
@@ -97,6 +99,11 @@ func TestOperatingSystems(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"linux"}, find(t, custom, "t4g.small").Labels[api.LabelOS]); diff != "" {
 		t.Errorf("arm64: -want +got\n%s", diff)
+	}
+	for _, it := range Embedded().Types(Settings{Region: "us-east-1", AMIFamily: api.FamilyWindows2022}) {
+		if arch := it.Labels[api.LabelArch]; !slices.Equal(arch, []string{"amd64"}) {
+			t.Errorf("%s is %s, for which there is no Windows", it.Name, arch)
+		}
 	}
 }
 

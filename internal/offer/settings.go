@@ -62,7 +62,7 @@ func (c *Catalogue) Types(s Settings) []InstanceType {
 	for i := range c.Hardware {
 		h := &c.Hardware[i]
 		sale, ok := region.Sales[h.Name]
-		if !ok || h.Arch == "" {
+		if !ok || h.Arch == "" || sizes.family.os == osWindows && h.Arch != "amd64" {
 			continue
 		}
 		offerings := s.offerings(h, region, sale, sizes.family.licence(h))

@@ -25,7 +25,7 @@ var knownValues = map[string][]string{
 var knownResources = []string{
 	"cpu", "memory", "ephemeral-storage", "pods", "nodes", "hugepages-2Mi", "hugepages-1Gi",
 	"nvidia.com/gpu", "amd.com/gpu", "habana.ai/gaudi", "aws.amazon.com/neuron", "aws.amazon.com/neuroncore",
-	"vpc.amazonaws.com/pod-eni", "vpc.amazonaws.com/efa",
+	"vpc.amazonaws.com/pod-eni", "vpc.amazonaws.com/efa", "vpc.amazonaws.com/PrivateIPv4Address",
 }
 
 // warnProvisioner returns what is accepted and yet probably not meant or out of

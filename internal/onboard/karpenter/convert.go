@@ -172,13 +172,14 @@ type Profile struct{ Name, Missing string }
 type converter struct {
 	kubelet   map[string]*kinds.Kubelet // settings by EC2NodeClass
 	reserving map[string]bool           // whether an EC2NodeClass selects capacity reservations
+	windows   map[string]bool           // whether an EC2NodeClass is for Windows
 	profiles  map[string]Profile        // by role
 	serving   bool                      // what is made is served, and not given to the user
 	out       []Object
 }
 
 func newConverter(profiles map[string]Profile) *converter {
-	return &converter{kubelet: map[string]*kinds.Kubelet{}, reserving: map[string]bool{}, profiles: profiles}
+	return &converter{kubelet: map[string]*kinds.Kubelet{}, reserving: map[string]bool{}, windows: map[string]bool{}, profiles: profiles}
 }
 
 func (c *converter) convert(document map[string]any) error {

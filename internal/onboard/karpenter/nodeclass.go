@@ -43,6 +43,7 @@ func (c *converter) class(o *Object, class *kinds.NodeClass, version string) pro
 	terms.Subnets, out.SubnetSelector = o.subnets(s.SubnetSelectorTerms)
 	terms.SecurityGroups, out.SecurityGroupSelector = o.groups(s.SecurityGroupSelectorTerms)
 	o.images(&s, terms, &out)
+	c.windows[class.Name] = strings.HasPrefix(out.AMIFamily, "Windows")
 	if role := ptr.Deref(s.Role, ""); role != "" && out.InstanceProfile == "" {
 		terms.Role, out.InstanceProfile = role, c.profiles[role].Name
 		if out.InstanceProfile == "" {

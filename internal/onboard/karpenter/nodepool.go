@@ -76,6 +76,9 @@ func (c *converter) pool(o *Object, p *kinds.NodePool, document map[string]any) 
 func (c *converter) classOf(o *Object, name string, out *provisionerSpec) {
 	out.ProviderRef = map[string]string{"name": name}
 	out.KubeletConfiguration = c.kubelet[name]
+	if c.windows[name] && silent(out.Requirements, out.Labels, api.LabelOS) {
+		out.Requirements = append(out.Requirements, requirement(api.LabelOS, "In", "windows"))
+	}
 	if selects, known := c.reserving[name]; c.serving && known && !selects && onlyReserved(out.Requirements) {
 		o.lose(nodesPath+".requirements", "only machines in capacity reservations are allowed, and "+kinds.NodeClassKind+" "+name+" selects none by "+reservationField+": nothing is bought")
 	}
@@ -115,33 +118,36 @@ func (c *converter) requirements(o *Object, said []kinds.PoolRequirement) []kind
 
 // undefaulted adds what keeps the defaults of a Provisioner away, which a NodePool
 // does not have: it buys any architecture, capacity type and instance category
-// that it does not speak of.
+// that it does not speak of. The operating system is that of its class.
 func (c *converter) undefaulted(said []kinds.PoolRequirement, labels map[string]string) []kinds.PoolRequirement {
-	silent := func(keys ...string) bool {
-		return !slices.ContainsFunc(keys, func(key string) bool {
-			_, labelled := labels[key]
-			return labelled || slices.ContainsFunc(said, func(r kinds.PoolRequirement) bool { return *r.Key == key })
-		})
-	}
 	out := said
-	require := func(key, operator string, values ...string) {
-		out = append(out, kinds.PoolRequirement{Key: &key, Operator: &operator, Values: values})
+	if silent(said, labels, api.LabelArch) {
+		out = append(out, requirement(api.LabelArch, "In", "amd64", "arm64"))
 	}
-	if silent(api.LabelArch) {
-		require(api.LabelArch, "In", "amd64", "arm64")
-	}
-	if silent(api.LabelCapacityType) {
+	if silent(said, labels, api.LabelCapacityType) {
 		types := []string{api.CapacitySpot, api.CapacityOnDemand}
 		if c.serving {
 			types = append(types, api.CapacityReserved)
 		}
-		require(api.LabelCapacityType, "In", types...)
+		out = append(out, requirement(api.LabelCapacityType, "In", types...))
 	}
-	if silent(api.LabelInstanceType, api.LabelInstanceFamily, api.LabelInstanceCategory, api.LabelInstanceGeneration,
+	if silent(said, labels, api.LabelInstanceType, api.LabelInstanceFamily, api.LabelInstanceCategory, api.LabelInstanceGeneration,
 		api.LabelInstanceSize, api.LabelInstanceCPU, api.LabelInstanceMemory) {
-		require(api.LabelInstanceCategory, "Exists")
+		out = append(out, requirement(api.LabelInstanceCategory, "Exists"))
 	}
 	return out
+}
+
+// silent reports whether neither requirements nor labels speak of any of the keys.
+func silent(said []kinds.PoolRequirement, labels map[string]string, keys ...string) bool {
+	return !slices.ContainsFunc(keys, func(key string) bool {
+		_, labelled := labels[key]
+		return labelled || slices.ContainsFunc(said, func(r kinds.PoolRequirement) bool { return *r.Key == key })
+	})
+}
+
+func requirement(key, operator string, values ...string) kinds.PoolRequirement {
+	return kinds.PoolRequirement{Key: &key, Operator: &operator, Values: values}
 }
 
 // withoutReserved drops the capacity type of capacity reservations, which a Provisioner

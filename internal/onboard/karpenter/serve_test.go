@@ -37,12 +37,18 @@ spec:
       requirements: [{key: kubernetes.io/arch, operator: In, values: [amd64]}]
 `
 
-func serve(t *testing.T, text string) karpenter.Served {
+func documentOf(t *testing.T, text string) map[string]any {
 	t.Helper()
 	var document map[string]any
 	if err := yaml.Unmarshal([]byte(text), &document); err != nil {
 		t.Fatal(err)
 	}
+	return document
+}
+
+func serve(t *testing.T, text string) karpenter.Served {
+	t.Helper()
+	document := documentOf(t, text)
 	if errs := check.Object(document).Errors(); len(errs) > 0 {
 		t.Fatal(errs)
 	}
@@ -190,11 +196,7 @@ func TestServeKubelet(t *testing.T) {
 		`"evictionSoft":{"memory.available":"6%"},"evictionSoftGracePeriod":{"memory.available":"1m0s"},"evictionMaxPodGracePeriod":60,` +
 		`"imageGCHighThresholdPercent":80,"imageGCLowThresholdPercent":70,"cpuCFSQuota":false,"podsPerCore":5,"maxPods":42}`
 	for _, text := range []string{plainPool, plainClass + "  kubelet: " + settings + "\n"} {
-		var document map[string]any
-		if err := yaml.Unmarshal([]byte(text), &document); err != nil {
-			t.Fatal(err)
-		}
-		documents = append(documents, document)
+		documents = append(documents, documentOf(t, text))
 	}
 	served, err := karpenter.Serve(documents)
 	if err != nil || len(served) != 2 {
@@ -207,6 +209,36 @@ func TestServeKubelet(t *testing.T) {
 		if got, err := json.Marshal(s.Provisioner.Spec.KubeletConfiguration); err != nil || string(got) != settings {
 			t.Errorf("kubelet %s, want %s; %v", got, settings, err)
 		}
+	}
+}
+
+// A NodePool that does not speak of the operating system buys that of its class.
+func TestServeWindows(t *testing.T) {
+	class := strings.Replace(plainClass, "al2023@", "windows2022@", 1)
+	linux := strings.Replace(plainPool, "key: kubernetes.io/arch, operator: In, values: [amd64]", "key: kubernetes.io/os, operator: In, values: [linux]", 1)
+	for name, c := range map[string]struct {
+		pool, class string
+		want        []string
+	}{
+		"Windows":              {plainPool, class, []string{"windows"}},
+		"the NodePool says so": {linux, class, []string{"linux"}},
+		"Linux":                {plainPool, plainClass, []string{"linux"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			served, err := karpenter.Serve([]map[string]any{documentOf(t, c.pool), documentOf(t, c.class)})
+			if err != nil || len(served) != 2 {
+				t.Fatalf("%v, %v", served, err)
+			}
+			var got []string
+			for _, r := range served[1].Provisioner.Defaulted().Spec.Requirements {
+				if r.Key == api.LabelOS {
+					got = append(got, r.Values...)
+				}
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("operating systems %q, want %q", got, c.want)
+			}
+		})
 	}
 }
 
@@ -227,11 +259,7 @@ func TestServeReservedAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var documents []map[string]any
 			for _, text := range []string{c.pool, c.class} {
-				var document map[string]any
-				if err := yaml.Unmarshal([]byte(text), &document); err != nil {
-					t.Fatal(err)
-				}
-				documents = append(documents, document)
+				documents = append(documents, documentOf(t, text))
 			}
 			served, err := karpenter.Serve(documents)
 			if err != nil || len(served) != 2 {
