@@ -86,6 +86,8 @@ func plainType(content string) string {
 	switch trimmed := strings.TrimSpace(content); {
 	case strings.HasPrefix(trimmed, "#cloud-config"):
 		return "text/cloud-config"
+	case strings.HasPrefix(trimmed, "#!"): // even if it writes a NodeConfig
+		return mediaShell
 	case strings.Contains(trimmed, "node.eks.aws/"):
 		return mediaNodeConfig
 	}

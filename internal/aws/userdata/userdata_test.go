@@ -235,6 +235,22 @@ func TestOwnNodeConfigComesFirst(t *testing.T) {
 	}
 }
 
+// TestScriptThatWritesNodeConfig: nodeadm would refuse the script, and nobody would run it.
+func TestScriptThatWritesNodeConfig(t *testing.T) {
+	own := "#!/bin/bash\ncat > /etc/eks/nodeadm.d/mine.yaml <<EOF\napiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nEOF"
+	text, err := Build(api.FamilyAL2023, Node{Cluster: "prod", Endpoint: "https://x", CA: []byte("CA"), ServiceCIDR: "10.0.0.0/16", Own: own})
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts, err := ownParts(text)
+	if err != nil || len(parts) != 2 {
+		t.Fatalf("parts = %v, %v", parts, err)
+	}
+	if parts[0] != (part{mediaShell, own}) {
+		t.Errorf("the script is sent as %q", parts[0])
+	}
+}
+
 func TestBoundaryIsNotPartOfTheContent(t *testing.T) {
 	text, err := Build(api.FamilyAL2, Node{Cluster: "prod", Own: "#!/bin/sh\n--packhorse\n--packhorse-part\n"})
 	if err != nil {
