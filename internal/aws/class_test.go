@@ -46,10 +46,50 @@ func TestTermsAreAlternatives(t *testing.T) {
 		t.Errorf("images %+v", m.Status.AMIs)
 	}
 	m = f.market(t, classOf(func(c *api.ClassTerms) {
-		c.Images = []map[string]string{{api.SelectorParameter: "/aws/service/eks/optimized-ami/1.33/amazon-linux-2023/x86_64/standard/recommended/image_id"}}
+		c.Images = []map[string]string{{api.SelectorParameter: imageParameter}}
 	}))
 	if !strings.Contains(imageName(t, m, "m5.large"), "x86_64-standard") {
 		t.Errorf("the image of a parameter: %+v", m.Status.AMIs)
+	}
+}
+
+const imageParameter = "/aws/service/eks/optimized-ami/1.33/amazon-linux-2023/x86_64/standard/recommended/image_id"
+
+// TestParameterForms: SSM does not answer by the text that was asked for.
+func TestParameterForms(t *testing.T) {
+	f := start(t)
+	for name, want := range map[string]string{
+		imageParameter + ":1": "", "arn:aws:ssm:" + testRegion + "::parameter" + imageParameter: "", imageParameter + ":2": reasonNoImages,
+	} {
+		m := f.market(t, classOf(func(c *api.ClassTerms) { c.Images = []map[string]string{{api.SelectorParameter: name}} }))
+		if m.BlockedReason != want {
+			t.Errorf("%s: %s %q, want %q", name, m.BlockedReason, m.Blocked, want)
+		}
+	}
+}
+
+// TestSharedImages: a term of an EC2NodeClass finds what others share by tags, but not by a name
+// alone. An AWSNodeTemplate needs aws::owners for either.
+func TestSharedImages(t *testing.T) {
+	f := start(t)
+	const owner = "123412341234"
+	f.account.ShareImage(f.account.AddImage("golden", "x86_64", map[string]string{"team": "a"}), owner)
+	for name, c := range map[string]struct {
+		selector        map[string]string
+		class, template bool // whether one finds it
+	}{
+		"tags":            {map[string]string{"team": "a"}, true, false},
+		"a name":          {map[string]string{api.SelectorAMIName: "golden"}, false, false},
+		"a name and tags": {map[string]string{api.SelectorAMIName: "golden", "team": "a"}, false, false},
+		"an owner":        {map[string]string{api.SelectorAMIName: "golden", api.SelectorAMIOwners: owner}, true, true},
+		"tags of another": {map[string]string{"team": "a", api.SelectorAMIOwners: "self"}, false, false},
+	} {
+		of := func(p *api.NodeProfile) bool { return f.market(t, p).BlockedReason == "" }
+		class := of(classOf(func(terms *api.ClassTerms) { terms.Images = []map[string]string{c.selector} }))
+		template := of(&api.NodeProfile{AMIFamily: new(api.FamilyAL2023), AMISelector: c.selector})
+		if class != c.class || template != c.template {
+			t.Errorf("%s: an EC2NodeClass finds it: %t, and an AWSNodeTemplate: %t", name, class, template)
+		}
 	}
 }
 

@@ -62,7 +62,7 @@ func (i *Images) Find(ctx context.Context, profile *api.NodeProfile, family, ver
 			return i.published(ctx, family, version, pinned)
 		})
 	}
-	out, err := anyOf(ctx, i.memo, selectors, i.selected)
+	out, err := anyOf(ctx, i.memo, trusted(selectors, profile.Class == nil), i.selected)
 	if err != nil {
 		return nil, err
 	}
@@ -83,25 +83,38 @@ func (im *Image) Deprecated(now time.Time) bool {
 	return !im.deprecation.IsZero() && !now.Before(im.deprecation)
 }
 
-// selected finds images by a selector. If that names neither ids nor owners, the images must
-// belong to the account or to Amazon: everybody can publish an image under any name.
+// trusted returns the selectors with owners. If one names neither ids nor owners, the images must
+// belong to the account or to Amazon: everybody can publish an image under any name. A term of an
+// EC2NodeClass without a name also finds what others share: the account sees only its own tags.
+func trusted(selectors []map[string]string, template bool) []map[string]string {
+	out := slices.Clone(selectors)
+	for n, s := range out {
+		byTags := template && s[api.SelectorIDs] == "" && s[api.SelectorIDsLegacy] == ""
+		if s[api.SelectorAMIOwners] == "" && (byTags || s[api.SelectorAMIName] != "") {
+			out[n] = maps.Clone(s)
+			out[n][api.SelectorAMIOwners] = "self,amazon"
+		}
+	}
+	return out
+}
+
+// selected finds images by a selector.
 func (i *Images) selected(ctx context.Context, selector map[string]string) ([]Image, error) {
 	if name := selector[api.SelectorParameter]; name != "" {
 		values, err := i.parameters(ctx, []parameter{{name: name}})
 		if err != nil {
 			return nil, fmt.Errorf("get the image parameter %s: %w", name, err)
 		}
-		if values[name] == "" {
+		// SSM answers without the version or label, and may answer an ARN with a name.
+		id := strings.Join(slices.Collect(maps.Values(values)), "")
+		if id == "" {
 			return nil, nil
 		}
-		selector = map[string]string{api.SelectorIDs: values[name]}
+		selector = map[string]string{api.SelectorIDs: id}
 	}
 	in := &ec2.DescribeImagesInput{
 		Filters: append(filters(selector, filterImageID), client.Filter("state", "available")),
 		Owners:  api.SplitAlternatives(selector[api.SelectorAMIOwners]),
-	}
-	if len(in.Owners) == 0 && selector[api.SelectorIDs] == "" && selector[api.SelectorIDsLegacy] == "" {
-		in.Owners = []string{"self", "amazon"}
 	}
 	found, err := i.describe(ctx, in)
 	if err != nil {

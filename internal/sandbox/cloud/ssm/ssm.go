@@ -37,8 +37,30 @@ func (c *SSM) Service() *account.Service {
 }
 
 // parameterARN returns the ARN of a public parameter, which has no account.
-func (c *SSM) parameterARN(name string) string {
+func (c *SSM) parameterARN(asked string) string {
+	name, _ := c.named(asked)
 	return "arn:aws:ssm:" + c.Region + "::parameter/" + strings.TrimPrefix(name, "/")
+}
+
+// named splits what is asked for, a name or an ARN, into the name and the version after it.
+func (c *SSM) named(asked string) (name, version string) {
+	name = asked
+	if path, ok := strings.CutPrefix(asked, "arn:aws:ssm:"+c.Region+"::parameter/"); ok {
+		name = "/" + path
+	}
+	name, version, _ = strings.Cut(name, ":")
+	return name, version
+}
+
+// public returns the value of a public parameter, of which there is one version.
+func (c *SSM) public(asked string) (*types.Parameter, bool) {
+	name, version := c.named(asked)
+	value, ok := c.images.PublicParameters()[name]
+	p := c.parameter(name, value)
+	if version != "" {
+		p.Selector = aws.String(":" + version)
+	}
+	return p, ok && (version == "" || version == "1")
 }
 
 func accessesOfGetParameter(c *SSM, in *ssm.GetParameterInput) []account.Access {
@@ -64,22 +86,21 @@ func (c *SSM) getParameter(_ *account.Caller, in *ssm.GetParameterInput) (*ssm.G
 	if name == "" {
 		return nil, account.Fail("ValidationException", "1 validation error detected: Value null at 'name' failed to satisfy constraint: Member must not be null")
 	}
-	value, ok := c.images.PublicParameters()[name]
+	p, ok := c.public(name)
 	if !ok {
 		return nil, account.Fail("ParameterNotFound", "Parameter %s not found.", name)
 	}
-	return &ssm.GetParameterOutput{Parameter: c.parameter(name, value)}, nil
+	return &ssm.GetParameterOutput{Parameter: p}, nil
 }
 
 func (c *SSM) getParameters(_ *account.Caller, in *ssm.GetParametersInput) (*ssm.GetParametersOutput, error) {
 	if len(in.Names) < 1 || len(in.Names) > 10 {
 		return nil, account.Fail("ValidationException", "1 validation error detected: Value at 'names' failed to satisfy constraint: Member must have length between 1 and 10")
 	}
-	known := c.images.PublicParameters()
 	out := &ssm.GetParametersOutput{Parameters: []types.Parameter{}, InvalidParameters: []string{}}
 	for _, name := range in.Names {
-		if value, ok := known[name]; ok {
-			out.Parameters = append(out.Parameters, *c.parameter(name, value))
+		if p, ok := c.public(name); ok {
+			out.Parameters = append(out.Parameters, *p)
 		} else {
 			out.InvalidParameters = append(out.InvalidParameters, name)
 		}

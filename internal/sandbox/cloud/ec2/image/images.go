@@ -61,6 +61,14 @@ func (i *Images) AddImage(name, arch string, tags map[string]string) (id string)
 	return im.ID
 }
 
+// ShareImage makes another account the owner of an image of AddImage, which that account shares. The
+// tags are still those that the account of the model gives it.
+func (i *Images) ShareImage(id, owner string) {
+	i.Mu.Lock()
+	defer i.Mu.Unlock()
+	i.ByID(id).owner = owner
+}
+
 // DeprecateImage sets the time from which an image is deprecated.
 func (i *Images) DeprecateImage(id string, from time.Time) {
 	i.Mu.Lock()
