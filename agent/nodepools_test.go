@@ -12,6 +12,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
 )
 
@@ -31,6 +32,73 @@ func TestNodePoolOwnsItsNodes(t *testing.T) {
 			}
 		}
 	})
+}
+
+// nodePool is a NodePool whose drains have the limit, or none.
+func nodePool(limit time.Duration) *api.Provisioner {
+	pool := testProvisioner("default", func(s *api.ProvisionerSpec) { s.Labels = map[string]string{api.LabelNodePool: "default"} })
+	if limit > 0 {
+		bounded(limit)(&pool.Spec)
+	}
+	pool.Source = &api.Origin{APIVersion: "karpenter.sh/v1", Kind: api.NodePoolKind}
+	return pool
+}
+
+// precious is a workload whose pods must not be disrupted.
+func precious() sim.Workload {
+	return sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("300m", "300Mi"), Annotations: map[string]string{api.AnnotationDoNotDisrupt: "true"}}
+}
+
+// TestNodePoolsDrainSpares: the drain of a node that a NodePool has made waits for pods that must not be disrupted,
+// and nothing is bought for them meanwhile. The terminationGracePeriod ends that, and so does an interruption.
+func TestNodePoolsDrainSpares(t *testing.T) {
+	for name, c := range map[string]struct {
+		limit       time.Duration
+		begin       func(r *rig, node string)
+		least, most time.Duration
+	}{
+		"a person deletes the node": {begin: func(r *rig, node string) { r.DeleteNode(node) }, least: time.Hour},
+		"the NodePool is deleted":   {begin: func(r *rig, _ string) { r.DeleteProvisioner("default") }, least: time.Hour},
+		"maintenance is planned":    {begin: notifying(offer.NoticeScheduledChange), least: time.Hour},
+		"the machine is taken back": {begin: notifying(offer.NoticeSpotInterruption), most: time.Minute},
+		"the limit passes":          {limit: 10 * time.Minute, begin: func(r *rig, node string) { r.DeleteNode(node) }, least: 10 * time.Minute, most: 11 * time.Minute},
+		"it drifts, within the limit": {limit: 10 * time.Minute, begin: func(r *rig, _ string) {
+			changed := nodePool(10 * time.Minute)
+			changed.Spec.Labels["team"] = "a"
+			r.Apply(changed)
+		}, least: 10 * time.Minute, most: 20 * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, sim.Options{}, func(r *rig) {
+				r.Apply(nodePool(c.limit))
+				process := r.Connect(nil)
+				r.startOn(poolCluster{process.Cluster}, process.Cloud, Options{Notices: process.Notices})
+				r.Deploy(precious())
+				r.until("the workload runs", r.allRun("web", 1))
+				r.until("all nodes are up", r.allUp)
+				old, machines := r.ours()[0].Name, len(r.Launches())
+				c.begin(r, old)
+				if c.least > 0 {
+					r.never(c.least-time.Second, "the pod is evicted, or a machine is bought", func() bool { return r.onNode("web", old) != 1 || len(r.Launches()) > machines })
+				}
+				if c.most == 0 {
+					r.Scale("web", 0) // the pod ends by itself
+				}
+				if took := r.until("the node is gone", r.gone(old)); c.least+took > max(c.most, c.least+time.Minute) {
+					t.Errorf("it took %s, want %s at most", c.least+took, c.most)
+				}
+				if c.most > 0 {
+					r.until("the workload runs", r.allRun("web", 1))
+				}
+			})
+		})
+	}
+}
+
+func notifying(kind offer.NoticeKind) func(r *rig, node string) {
+	return func(r *rig, _ string) {
+		r.Notify(offer.Notice{Kind: kind, InstanceIDs: []string{r.Machines()[0].ID}}, 1)
+	}
 }
 
 // While Karpenter runs its NodePools buy nothing here, and their status is Karpenter's.

@@ -28,7 +28,7 @@ func (d *Drainer) stop(ctx context.Context, s *step, pods []*cluster.Pod) {
 	if s.overdue() {
 		d.endAll(ctx, pods)
 	} else {
-		d.evictAll(ctx, s.node, pods)
+		d.evictAll(ctx, s.node, slices.DeleteFunc(slices.Clone(pods), s.spares))
 	}
 }
 

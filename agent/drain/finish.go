@@ -89,7 +89,7 @@ func (d *Drainer) refresh(ctx context.Context, s *step) error {
 	ready, err := d.Cluster.NodeReady(ctx, s.node.Name)
 	if ready {
 		answers := *s.node
-		answers.SilentSince = time.Time{}
+		answers.SilentSince, answers.UnreadySince = time.Time{}, time.Time{}
 		s.node = &answers
 	}
 	return err

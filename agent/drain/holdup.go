@@ -32,6 +32,8 @@ const (
 	HeldByVolume    Cause = "volume-attached"
 	HeldByMachine   Cause = "machine" // is not terminated yet
 	HeldByNode      Cause = "node"    // cannot be changed, or is held by other programs
+	// HeldByAnnotation is of pods that must not be disrupted.
+	HeldByAnnotation Cause = "do-not-disrupt"
 )
 
 // ReportAfter is how long something may hold up a drain before the agent sends an event about it.

@@ -56,6 +56,9 @@ func (s *step) next() []*cluster.Pod {
 	return ordinary
 }
 
+// spares reports whether the drain waits until a pod ends by itself.
+func (s *step) spares(p *cluster.Pod) bool { return !s.overdue() && s.node.Spares(p, s.now) }
+
 // endsWithMachine reports whether the drain no longer waits for a deleted pod. If the kubelet answers,
 // that is long after the end of the pod's grace period, never before it.
 func (s *step) endsWithMachine(p *cluster.Pod) bool {
@@ -84,14 +87,25 @@ func (s *step) late(p *cluster.Pod) time.Duration { return s.now.Sub(p.StopBy) }
 func (s *step) held() []holdUp {
 	var out []holdUp
 	for _, p := range s.pods {
-		if !WaitsFor(p) || p.State != cluster.PodTerminating {
-			continue
-		}
-		if h := s.heldBy(p); h.cause != "" {
-			out = append(out, h)
+		switch {
+		case !WaitsFor(p):
+		case s.spares(p):
+			out = append(out, s.heldByAnnotation(p))
+		case p.State == cluster.PodTerminating:
+			if h := s.heldBy(p); h.cause != "" {
+				out = append(out, h)
+			}
 		}
 	}
 	return out
+}
+
+func (s *step) heldByAnnotation(p *cluster.Pod) holdUp {
+	text := fmt.Sprintf("pod %s must not be disrupted, and is waited for", p)
+	if s.limit > 0 {
+		text += " until " + clock(s.node.DeletedAt.Add(s.limit)) + " at most"
+	}
+	return holdUp{HeldByAnnotation, text, p.PodKey}
 }
 
 func (s *step) heldBy(p *cluster.Pod) holdUp {

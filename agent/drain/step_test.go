@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
@@ -24,12 +25,19 @@ func TestDrainStep(t *testing.T) {
 	}
 	finalizer := func(p *cluster.Pod) { p.Finalizers = []string{"example.com/hold"} }
 	critical := func(p *cluster.Pod) { p.Template.Critical = true }
+	protected := func(p *cluster.Pod) { p.Running, p.Template.DoNotDisrupt = true, true }
+	came := func(ago time.Duration) func(*cluster.Pod) {
+		return func(p *cluster.Pod) { p.Running, p.Since, p.Template.DoNotDisruptFor = true, now.Add(-ago), time.Hour }
+	}
 	for name, c := range map[string]struct {
 		pods   []*cluster.Pod
 		silent time.Duration // for how long the kubelet has been
 		limit  time.Duration
 		asked  time.Duration // how long ago the deletion was asked for
+		pool   bool          // a NodePool has made the node
+		lost   bool          // the machine is taken back
 		wants  string        // the pods that are waited for
+		spares string        // those of them that are not evicted
 		says   string
 		cause  Cause
 	}{
@@ -52,18 +60,40 @@ func TestDrainStep(t *testing.T) {
 		"the limit is over, in its grace":   {pods: []*cluster.Pod{pod("a", stopBy(time.Hour))}, limit: time.Minute, asked: time.Hour, wants: "a"},
 		"the limit is over, and its grace":  {pods: []*cluster.Pod{pod("a", stopBy(-cluster.ClockSkew))}, limit: time.Minute, asked: time.Hour},
 		"that ends now, by our clock":       {pods: []*cluster.Pod{pod("a", stopBy(0))}, limit: time.Minute, asked: time.Hour, wants: "a"},
+		"it must not be disrupted":          {pods: []*cluster.Pod{pod("a", protected), pod("b")}, wants: "a b"},
+		"nor that of a NodePool":            {pods: []*cluster.Pod{pod("a", protected), pod("b")}, pool: true, wants: "a b", spares: "a", cause: HeldByAnnotation, says: "pod d/a must not be disrupted, and is waited for"},
+		"for a time":                        {pods: []*cluster.Pod{pod("a", came(time.Minute))}, pool: true, wants: "a", spares: "a", cause: HeldByAnnotation},
+		"for a time that is over":           {pods: []*cluster.Pod{pod("a", came(time.Hour))}, pool: true, wants: "a"},
+		"it has not been started":           {pods: []*cluster.Pod{pod("a", protected, func(p *cluster.Pod) { p.Running = false })}, pool: true, wants: "a"},
+		"it must not be, within the limit":  {pods: []*cluster.Pod{pod("a", protected)}, pool: true, limit: time.Hour, asked: time.Minute, wants: "a", spares: "a", cause: HeldByAnnotation, says: "is waited for until 12:59:00 UTC at most"},
+		"nor after the limit":               {pods: []*cluster.Pod{pod("a", protected)}, pool: true, limit: time.Minute, asked: time.Hour, wants: "a"},
+		"its machine is taken back":         {pods: []*cluster.Pod{pod("a", protected)}, pool: true, lost: true, wants: "a"},
+		"its kubelet is silent a while":     {pods: []*cluster.Pod{pod("a", protected)}, pool: true, silent: time.Minute, wants: "a", spares: "a", cause: HeldByAnnotation},
+		"its kubelet is silent long":        {pods: []*cluster.Pod{pod("a", protected)}, pool: true, silent: 5 * time.Minute, wants: "a"},
 		"the limit is not over":             {pods: []*cluster.Pod{pod("a", stopBy(0))}, limit: time.Hour, asked: time.Minute, wants: "a"},
 	} {
 		d := step{node: &cluster.Node{DeletedAt: now.Add(-c.asked)}, pods: c.pods, limit: c.limit, now: now}
 		if c.silent > 0 {
-			d.node.SilentSince = now.Add(-c.silent)
+			d.node.SilentSince, d.node.UnreadySince = now.Add(-c.silent), now.Add(-c.silent)
 		}
-		var names []string
+		if c.pool {
+			d.node.Labels = map[string]string{api.LabelNodePool: "pool"}
+		}
+		if c.lost {
+			d.node.Annotations = map[string]string{api.AnnotationInterrupted: "true"}
+		}
+		var names, spared []string
 		for _, p := range d.next() {
 			names = append(names, p.Name)
+			if d.spares(p) {
+				spared = append(spared, p.Name)
+			}
 		}
 		if got := strings.Join(names, " "); got != c.wants {
 			t.Errorf("%s: it waits for %q, want %q", name, got, c.wants)
+		}
+		if got := strings.Join(spared, " "); got != c.spares {
+			t.Errorf("%s: it spares %q, want %q", name, got, c.spares)
 		}
 		var got holdUp
 		for _, h := range d.held() {

@@ -137,6 +137,9 @@ func ours(n *cluster.Node) bool {
 // interrupt begins to take a node away whose machine will go or has gone. Its pods
 // are planned again at once, and it is drained as far as there is time.
 func (w *Watcher) interrupt(ctx context.Context, n *cluster.Node, notice *offer.Notice) bool {
+	if !w.markInterrupted(ctx, n, notice) {
+		return false
+	}
 	if n.Deleting {
 		return true
 	}
@@ -150,6 +153,15 @@ func (w *Watcher) interrupt(ctx context.Context, n *cluster.Node, notice *offer.
 	w.Events.Warning(event.Node(n.Name), event.Interrupted, why)
 	w.Replan()
 	return true
+}
+
+// markInterrupted lets the drain of a NodePool's node evict all pods where the machine ends within minutes.
+func (w *Watcher) markInterrupted(ctx context.Context, n *cluster.Node, notice *offer.Notice) bool {
+	later := notice.Kind == offer.NoticeRebalance || notice.Kind == offer.NoticeScheduledChange
+	if later || n.Labels[api.LabelNodePool] == "" || n.Annotations[api.AnnotationInterrupted] != "" {
+		return true
+	}
+	return w.Nodes.Patch(ctx, n.Name, cluster.NodeChange{SetAnnotations: map[string]string{api.AnnotationInterrupted: "true"}})
 }
 
 // disruptionByCloud is the reason of a removal that follows a notice.

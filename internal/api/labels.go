@@ -65,6 +65,9 @@ const (
 	// AnnotationGracePeriod on a node repeats the terminationGracePeriod of its Provisioner, for a drain that
 	// goes on when the Provisioner is gone.
 	AnnotationGracePeriod = "packhorse.io/termination-grace-period"
+	// AnnotationInterrupted on a node of a NodePool is "true" once the cloud has said that it takes its machine
+	// back: its drain spares no pod.
+	AnnotationInterrupted = "packhorse.io/interrupted"
 	// AnnotationDisruptedAt is the RFC 3339 time at which a node was chosen to go.
 	AnnotationDisruptedAt = "packhorse.io/disrupted-at"
 	// AnnotationReplacedBy on a node that is being taken away names the nodes that

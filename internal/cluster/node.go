@@ -3,6 +3,7 @@ package cluster
 import (
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -48,6 +49,17 @@ func FromNode(node *corev1.Node, csi *storagev1.CSINode) Node {
 		out.DeletedAt = node.DeletionTimestamp.Time
 	}
 	return out
+}
+
+// contactPatience is how long Kubernetes waits, by default, until it gives up the pods of a node that is not ready.
+const contactPatience = 5 * time.Minute
+
+// Spares reports whether a drain of the node leaves a pod to end by itself, as Karpenter's does where a NodePool has
+// made the node and the pod must not be disrupted. It does not if the machine or its kubelet is lost.
+func (n *Node) Spares(p *Pod, now time.Time) bool {
+	lost := n.Annotations[api.AnnotationInterrupted] != "" || !n.UnreadySince.IsZero() && now.Sub(n.UnreadySince) >= contactPatience
+	protected := p.Template.DoNotDisrupt || now.Sub(p.Since) < p.Template.DoNotDisruptFor
+	return n.Labels[api.LabelNodePool] != "" && !lost && protected && p.State == PodBound && p.Running
 }
 
 // provisionerOf tells whose a node is, also if it has lost the label.

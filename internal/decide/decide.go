@@ -125,7 +125,7 @@ func (t *turn) problem(leaving map[string]bool) *pack.Problem {
 		switch {
 		case pod.State == cluster.PodPending:
 			p.Pods = append(p.Pods, pack.Demand{Pod: pod, Nodes: kept[pod.PodKey], Growing: t.growing[pod.Owner.UID], Refused: refused})
-		case leaving[pod.NodeName] && moves(pod):
+		case leaving[pod.NodeName] && moves(pod) && !t.node(pod.NodeName).Spares(pod, t.in.Now):
 			nodes := kept[pod.PodKey]
 			if to := t.hints[pod.PodKey]; to != "" && len(nodes) == 0 {
 				nodes = []string{to}

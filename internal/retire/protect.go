@@ -22,9 +22,9 @@ type Case struct {
 type protection func(c *Case) string
 
 var (
-	protections = []protection{blocked, notUp, closed, nominated, annotated, doNotDisrupt, ownerless, young, twoBudgets, blockedByBudget, heldBySurge}
-	lasting     = []protection{annotated, doNotDisrupt}
-	passing     = []protection{blocked, blockedByBudget, heldBySurge}
+	protections = []protection{blocked, notUp, closed, nominated, annotated, inTime(doNotDisrupt), ownerless, young, inTime(twoBudgets), inTime(blockedByBudget), heldBySurge}
+	lasting     = []protection{annotated, inTime(doNotDisrupt)}
+	passing     = []protection{blocked, inTime(blockedByBudget), heldBySurge}
 )
 
 // Protected returns what holds a node back from going voluntarily, or an empty
@@ -46,6 +46,19 @@ func (c *Case) first(all []protection) string {
 		}
 	}
 	return ""
+}
+
+// inTime makes a protection that the drain keeps as well hold no node back that a NodePool has made and that has
+// drifted, if the NodePool limits how long the drain waits: so does Karpenter.
+func inTime(p protection) protection {
+	return func(c *Case) string {
+		d := c.Node.Provisioner.Spec.Disruption
+		drifted := c.Reason == Drifted || c.Node.Annotations[api.AnnotationDisruption] == api.ReasonDrift
+		if drifted && c.Node.Labels[api.LabelNodePool] != "" && d != nil && d.TerminationGracePeriod != nil {
+			return ""
+		}
+		return p(c)
+	}
 }
 
 func blocked(c *Case) string {

@@ -84,6 +84,24 @@ func TestProtected(t *testing.T) {
 			change:  func(n *Node) { n.Pods[0].Covered = true },
 			budgets: []cluster.DisruptionBudget{{Namespace: "d", Name: "b", Selector: &metav1.LabelSelector{}}, {Namespace: "d", Name: "c", Selector: &metav1.LabelSelector{}}},
 		},
+		"pod, of a NodePool":                           {change: func(n *Node) { ofNodePool(n, 0); n.Pods[0].Template.DoNotDisrupt = true }, want: "pod d/web must not be disrupted"},
+		"pod, of a NodePool whose drains have a limit": {change: func(n *Node) { ofNodePool(n, time.Hour); n.Pods[0].Template.DoNotDisrupt = true }, want: ""},
+		"pod, of a Provisioner whose drains have a limit": {
+			change: func(n *Node) {
+				ofNodePool(n, time.Hour)
+				delete(n.Labels, api.LabelNodePool)
+				n.Pods[0].Template.DoNotDisrupt = true
+			},
+			want: "pod d/web must not be disrupted",
+		},
+		"budget, of a NodePool whose drains have a limit": {
+			change:  func(n *Node) { ofNodePool(n, time.Hour) },
+			budgets: []cluster.DisruptionBudget{{Namespace: "d", Name: "b", Selector: &metav1.LabelSelector{}}, {Namespace: "d", Name: "c", Selector: &metav1.LabelSelector{}}},
+		},
+		"annotation, of a NodePool whose drains have a limit": {
+			change: func(n *Node) { ofNodePool(n, time.Hour); n.Annotations[api.AnnotationDoNotDisrupt] = "true" },
+			want:   "it has the annotation karpenter.sh/do-not-disrupt",
+		},
 		"surge cannot move it now": {change: func(n *Node) { n.Pods[0].Covered, n.Pods[0].Held = true, "was not moved" }, want: "pod d/web was not moved"},
 		"budget elsewhere":         {budgets: []cluster.DisruptionBudget{{Namespace: "e", Name: "b", Selector: &metav1.LabelSelector{}}}, want: ""},
 	} {
@@ -94,6 +112,30 @@ func TestProtected(t *testing.T) {
 		}
 		if got := (&Case{DueNode: DueNode{Node: n, Reason: Drifted}, Now: noon, Guards: NewGuards(c.budgets), Policy: c.policy}).Protected(); got != c.want {
 			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// ofNodePool makes a node one of a NodePool, whose terminationGracePeriod is the limit.
+func ofNodePool(n *Node, limit time.Duration) {
+	n.Labels[api.LabelNodePool] = "default"
+	if limit > 0 {
+		n.Provisioner.Spec.Disruption = &api.Disruption{TerminationGracePeriod: &metav1.Duration{Duration: limit}}
+	}
+}
+
+// TestDriftWithinTheLimit: a node of a NodePool that was chosen as drifted goes on although its pods must not be
+// disrupted by now; one that was chosen for another reason does not.
+func TestDriftWithinTheLimit(t *testing.T) {
+	guards := NewGuards([]cluster.DisruptionBudget{{Namespace: "d", Name: "b", Selector: &metav1.LabelSelector{}}})
+	for reason, held := range map[string]bool{api.ReasonDrift: false, api.ReasonExpiry: true, api.ReasonConsolidation: true} {
+		n := up("n", provisioner(nil), web())
+		ofNodePool(n, time.Hour)
+		n.Annotations[api.AnnotationDisruption] = reason
+		n.Pods[0].Running, n.Pods[0].Template.DoNotDisrupt = true, true
+		c := &Case{DueNode: DueNode{Node: n}, Now: noon, Guards: guards}
+		if vetoed, delayed := c.Vetoed() != "", c.Delayed() != ""; vetoed != held || delayed != held {
+			t.Errorf("%s: vetoed %t, delayed %t, want %t", reason, vetoed, delayed, held)
 		}
 	}
 }
