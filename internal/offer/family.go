@@ -19,7 +19,8 @@ type family struct {
 	volumes    []volume
 	// uniformDensity: the network plugin does not hand out addresses by ENI.
 	uniformDensity bool
-	// ignoresPodsPerCore and ignoresEvictionSoft: the family's kubelet has no such setting.
+	// ignoresPodsPerCore: the family's kubelet has no such setting. ignoresEvictionSoft: what it defends softly
+	// is not kept from pods, as with Karpenter.
 	ignoresPodsPerCore  bool
 	ignoresEvictionSoft bool
 }

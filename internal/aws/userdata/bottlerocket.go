@@ -51,6 +51,9 @@ func (n *Node) setBottlerocket(kubernetes map[string]any) error {
 	setIf(kubernetes, "system-reserved", resources(k.SystemReserved), len(k.SystemReserved) > 0)
 	setIf(kubernetes, "kube-reserved", resources(k.KubeReserved), len(k.KubeReserved) > 0)
 	setIf(kubernetes, "eviction-hard", k.EvictionHard, len(k.EvictionHard) > 0)
+	setIf(kubernetes, "eviction-soft", k.EvictionSoft, len(k.EvictionSoft) > 0)
+	setIf(kubernetes, "eviction-soft-grace-period", durations(k.EvictionSoftGracePeriod), len(k.EvictionSoftGracePeriod) > 0)
+	setIf(kubernetes, "eviction-max-pod-grace-period", k.EvictionMaxPodGracePeriod, k.EvictionMaxPodGracePeriod != nil)
 	for key, percent := range map[string]*int32{ // Bottlerocket takes them as text
 		"image-gc-high-threshold-percent": k.ImageGCHighThresholdPercent,
 		"image-gc-low-threshold-percent":  k.ImageGCLowThresholdPercent,
