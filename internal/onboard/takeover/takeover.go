@@ -39,6 +39,8 @@ type Preview struct {
 	NodePools   []Pool  `json:"nodePools"`
 	NodeClasses []Class `json:"nodeClasses"`
 	Nodes       []Node  `json:"nodes"`
+	// Options are those of the agent without which pods of the cluster would get no node.
+	Options []Option `json:"options,omitempty"`
 	// Price is that of the nodes that will be taken over, and FreshPrice that of the nodes
 	// that would be bought for their pods now.
 	Price      float64 `json:"price"`
@@ -84,6 +86,17 @@ type Node struct {
 	Why string `json:"why,omitempty"`
 }
 
+// Option is an option of the agent that pods need.
+type Option struct {
+	Name     string `json:"name"`
+	Resource string `json:"resource"`
+	Pods     int    `json:"pods"` // that request the resource
+}
+
+// optional are the resources that all machines have with Karpenter, and here with an option of the agent, by which
+// other things change, too.
+var optional = []Option{{Name: "efa", Resource: "vpc.amazonaws.com/efa"}, {Name: "pod-eni", Resource: "vpc.amazonaws.com/pod-eni"}}
+
 // Of makes a preview. Nothing in it depends on the order of the input.
 func Of(ctx context.Context, in Input) (Preview, error) {
 	out := Preview{Karpenter: in.Karpenter, NodePools: []Pool{}, NodeClasses: []Class{}, Nodes: []Node{}}
@@ -103,6 +116,7 @@ func Of(ctx context.Context, in Input) (Preview, error) {
 		return Preview{}, fmt.Errorf("read the prices: %w", err)
 	}
 	out.nodes(&in, market.Types)
+	out.options(in.Survey.Snapshot.Pods)
 	out.fresh(in.Survey.Snapshot, input)
 	return out, nil
 }
@@ -219,6 +233,20 @@ func (p *Preview) nodes(in *Input, types []offer.InstanceType) {
 		p.Nodes = append(p.Nodes, node)
 	}
 	slices.SortFunc(p.Nodes, func(a, b Node) int { return cmp.Or(cmp.Compare(a.NodePool, b.NodePool), cmp.Compare(a.Name, b.Name)) })
+}
+
+// options names the options that pods need.
+func (p *Preview) options(pods []cluster.Pod) {
+	for _, o := range optional {
+		for i := range pods {
+			if pods[i].Template.Requests[o.Resource] > 0 {
+				o.Pods++
+			}
+		}
+		if o.Pods > 0 {
+			p.Options = append(p.Options, o)
+		}
+	}
 }
 
 // judge says whether a node is taken over, and adds it up.

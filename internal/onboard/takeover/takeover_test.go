@@ -3,6 +3,7 @@ package takeover
 import (
 	"bytes"
 	"flag"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -95,6 +96,33 @@ func TestPreview(t *testing.T) {
 		if o.Served != (why == "") || why != "" && !strings.HasPrefix(o.Why[0], why) || o.Nodes != 15 {
 			t.Errorf("NodePool %s: %+v", o.Name, o)
 		}
+	}
+}
+
+// TestPreviewNamesOptions: pods that request what machines have only with an option of the agent are counted.
+func TestPreviewNamesOptions(t *testing.T) {
+	in := large(t)
+	request := func(resource string, pods ...int) {
+		for _, i := range pods {
+			template := *in.Survey.Snapshot.Pods[i].Template
+			template.Requests = maps.Clone(template.Requests)
+			template.Requests[resource] = 1
+			in.Survey.Snapshot.Pods[i].Template = &template
+		}
+	}
+	request("vpc.amazonaws.com/pod-eni", 3, 4)
+	request("vpc.amazonaws.com/efa", 5)
+	request("vpc.amazonaws.com/PrivateIPv4Address", 6)
+	got, err := Of(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Option{{"efa", "vpc.amazonaws.com/efa", 1}, {"pod-eni", "vpc.amazonaws.com/pod-eni", 2}}
+	if !slices.Equal(got.Options, want) {
+		t.Errorf("options %+v, want %+v", got.Options, want)
+	}
+	if line := "Option pod-eni is needed for 2 pods that request vpc.amazonaws.com/pod-eni"; !strings.Contains(got.Text(), line) {
+		t.Errorf("the text lacks %q", line)
 	}
 }
 

@@ -17,6 +17,9 @@ func (p *Preview) Text() string {
 	p.listPools(&b)
 	p.listClasses(&b)
 	p.listNodes(&b)
+	for _, o := range p.Options {
+		fmt.Fprintf(&b, "Option %s is needed for %s that request %s: without it, the agent buys no nodes for them\n\n", o.Name, explain.Plural(o.Pods, "pod"), o.Resource)
+	}
 	p.sum(&b)
 	return b.String()
 }
