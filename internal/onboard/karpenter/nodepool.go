@@ -184,15 +184,22 @@ func disrupt(o *Object, in *kinds.PoolDisruption, out *provisionerSpec) {
 		out.Disruption.ConsolidateAfter = after
 	}
 	for i, b := range in.Budgets {
-		said := b.Reasons
+		path, said := fmt.Sprintf("spec.disruption.budgets[%d]", i), b.Reasons
 		b.Reasons = nil
 		for _, name := range said {
 			if ours, ok := reasonNames[name]; ok {
 				b.Reasons = append(b.Reasons, ours)
 			} else {
-				o.lose(fmt.Sprintf("spec.disruption.budgets[%d].reasons", i), fmt.Sprintf("the reason %q is not known", name))
+				o.lose(path+".reasons", fmt.Sprintf("the reason %q is not known", name))
 			}
 		}
+		if len(said) > 0 && len(b.Reasons) == 0 {
+			continue // without reasons it would hold for all
+		}
+		o.from.Paths[fmt.Sprintf("spec.disruption.budgets[%d]", len(out.Disruption.Budgets))] = path
 		out.Disruption.Budgets = append(out.Disruption.Budgets, b)
+	}
+	if len(in.Budgets) > 0 && len(out.Disruption.Budgets) == 0 {
+		out.Disruption.Budgets = []kinds.PoolBudget{{Nodes: ptr.To("100%")}} // none would be the default one
 	}
 }

@@ -189,6 +189,26 @@ func TestServeAsWritten(t *testing.T) {
 	}
 }
 
+// A budget for reasons that are not known holds for nothing: neither for all reasons nor, where it is
+// the only one, in the place of the default one.
+func TestServeBudgetsOfUnknownReasons(t *testing.T) {
+	for budgets, want := range map[string][]api.Budget{
+		"[{nodes: '0', reasons: [Unhealthy]}]":                                          {{Nodes: "100%"}},
+		"[{nodes: '0', reasons: [Unhealthy]}, {nodes: 20%}]":                            {{Nodes: "20%"}},
+		"[{nodes: '0', reasons: [Unhealthy, Drifted]}, {nodes: '1', reasons: [Empty]}]": {{Nodes: "0", Reasons: []string{"drift"}}, {Nodes: "1", Reasons: []string{"emptiness"}}},
+	} {
+		t.Run(budgets, func(t *testing.T) {
+			got := serve(t, plainPool+"  disruption: {consolidateAfter: 5m, budgets: "+budgets+"}\n")
+			if diff := cmp.Diff(want, got.Provisioner.Spec.Disruption.Budgets); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			if len(got.Losses) != 1 || got.Losses[0].Path != "spec.disruption.budgets[0].reasons" || len(got.Provisioner.Source.Unsupported) > 0 {
+				t.Errorf("losses %v, unsupported %v", got.Losses, got.Provisioner.Source.Unsupported)
+			}
+		})
+	}
+}
+
 // A pool has the kubelet settings of its class.
 func TestServeKubelet(t *testing.T) {
 	var documents []map[string]any
