@@ -99,6 +99,9 @@ func (c *converter) requirements(o *Object, said []kinds.PoolRequirement) []kind
 		path := fmt.Sprintf("%s.requirements[%d]", nodesPath, i)
 		key := api.NormalizeLabel(ptr.Deref(r.Key, ""))
 		r.Key = &key
+		if operator := ptr.Deref(r.Operator, ""); operator == "Exists" || operator == "DoesNotExist" {
+			r.Values = nil // of no effect
+		}
 		if key == api.LabelCapacityType && !c.serving {
 			r.Values = withoutReserved(o, path+".values", r.Values)
 		}
@@ -185,7 +188,7 @@ func disrupt(o *Object, in *kinds.PoolDisruption, out *provisionerSpec) {
 	}
 	for i, b := range in.Budgets {
 		path, said := fmt.Sprintf("spec.disruption.budgets[%d]", i), b.Reasons
-		b.Reasons = nil
+		b.Nodes, b.Reasons = cmp.Or(b.Nodes, ptr.To(api.DefaultBudget)), nil // as the API server does
 		for _, name := range said {
 			if ours, ok := reasonNames[name]; ok {
 				b.Reasons = append(b.Reasons, ours)
