@@ -73,6 +73,17 @@ func NormalizeLabel(key string) string {
 	return key
 }
 
+// RestrictedLabel reports whether a label or requirement of the Provisioner may not use
+// the key, and why. One that stands for a NodePool may have what Karpenter lets a NodePool
+// have: labels in the domains of Kubernetes.
+func (p *Provisioner) RestrictedLabel(key string) (reason string, restricted bool) {
+	domain, _, _ := strings.Cut(key, "/")
+	if p.Source != nil && key != LabelHostname && !inDomain(domain, ProvisionerGroup) && !inDomain(domain, AWSDomain) {
+		return "", false
+	}
+	return RestrictedLabel(key)
+}
+
 // RestrictedLabel reports whether a label or requirement of a Provisioner or a
 // pod may not use the key, and why. Aliases count as their successors.
 func RestrictedLabel(key string) (reason string, restricted bool) {

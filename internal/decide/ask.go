@@ -26,7 +26,7 @@ func Late(n *cluster.Node, p *api.Provisioner, pods []*cluster.Pod, now time.Tim
 // MayLabel reports whether a pod could ask for the label on a node of the Provisioner,
 // which has its defaults.
 func MayLabel(p *api.Provisioner, key, value string) bool {
-	if _, restricted := api.RestrictedLabel(key); restricted {
+	if _, restricted := p.RestrictedLabel(key); restricted {
 		return false
 	}
 	_, miss := match.Combined(p, match.ForProvisioner(p), match.Labels(map[string]string{key: value}))

@@ -76,7 +76,7 @@ func Combined(p *api.Provisioner, has, pod Requirements) (Requirements, Miss) {
 			// A node without the label satisfies the pod.
 			more = append(more, Requirement{Key: q.Key, Set: q.Set.Intersect(Missing())})
 		default:
-			return nil, undefined(q)
+			return nil, undefined(p, q)
 		}
 	}
 	return out.And(more), Miss{}
@@ -91,9 +91,9 @@ func overridden(p *api.Provisioner, pod Requirements, key string) bool {
 }
 
 // undefined explains a label that no machine of the Provisioner will have.
-func undefined(q Requirement) Miss {
+func undefined(p *api.Provisioner, q Requirement) Miss {
 	m := Miss{Kind: UnknownLabel, Key: q.Key, Want: q.Set.Brief()}
-	if why, restricted := api.RestrictedLabel(q.Key); restricted {
+	if why, restricted := p.RestrictedLabel(q.Key); restricted {
 		m.Kind, m.Have = Restricted, why
 	}
 	return m

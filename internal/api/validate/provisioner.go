@@ -20,7 +20,7 @@ import (
 func ProvisionerErrors(p *api.Provisioner) finding.List {
 	spec := field.NewPath("spec")
 	errs := validateName(p)
-	errs = append(errs, validateLabels(p.Spec.Labels, spec.Child("labels"))...)
+	errs = append(errs, validateLabels(p, spec.Child("labels"))...)
 	errs = append(errs, validateAnnotations(p.Spec.Annotations, spec.Child("annotations"))...)
 	errs = append(errs, validateTaints(&p.Spec, spec)...)
 	errs = append(errs, validateRequirements(p, spec)...)
@@ -68,24 +68,24 @@ func validateAnnotations(annotations map[string]string, path *field.Path) findin
 	return errs
 }
 
-func validateLabels(labels map[string]string, path *field.Path) finding.List {
+func validateLabels(p *api.Provisioner, path *field.Path) finding.List {
 	var errs finding.List
-	for _, key := range slices.Sorted(maps.Keys(labels)) {
+	for _, key := range slices.Sorted(maps.Keys(p.Spec.Labels)) {
 		at := path.Key(key)
 		syntax := checkLabelKey(key, at)
 		errs = append(errs, syntax...)
 		if syntax == nil {
-			errs = append(errs, checkLabelName(key, at)...)
+			errs = append(errs, checkLabelName(p, key, at)...)
 		}
-		errs = append(errs, checkLabelValue(labels[key], at)...)
+		errs = append(errs, checkLabelValue(p.Spec.Labels[key], at)...)
 	}
 	return errs
 }
 
 // checkLabelName refuses keys that users may not set, and misspelt well-known
 // ones, which would be labels of the user's own that no machine has.
-func checkLabelName(key string, path *field.Path) finding.List {
-	if reason, restricted := api.RestrictedLabel(key); restricted {
+func checkLabelName(p *api.Provisioner, key string, path *field.Path) finding.List {
+	if reason, restricted := p.RestrictedLabel(key); restricted {
 		return finding.List{restrictedKey(path, key, reason)}
 	}
 	if meant, ok := suggest.Misspelt(key, api.KnownLabels()); ok {

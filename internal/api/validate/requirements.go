@@ -36,7 +36,7 @@ func validateRequirements(p *api.Provisioner, path *field.Path) finding.List {
 	spec, allowed := &p.Spec, capacityTypesOf(p)
 	var errs finding.List
 	for i := range spec.Requirements {
-		errs = append(errs, validateRequirement(&spec.Requirements[i], allowed, path.Child("requirements").Index(i))...)
+		errs = append(errs, validateRequirement(p, &spec.Requirements[i], path.Child("requirements").Index(i))...)
 	}
 	for i, value := range spec.InstanceTypes {
 		at := path.Child("instanceTypes").Index(i)
@@ -55,9 +55,9 @@ func validateRequirements(p *api.Provisioner, path *field.Path) finding.List {
 	return validateSatisfiable(spec, path)
 }
 
-func validateRequirement(r *api.Requirement, capacityTypes []string, path *field.Path) finding.List {
-	errs := validateRequirementKey(r.Key, path.Child("key"))
-	values := path.Child("values")
+func validateRequirement(p *api.Provisioner, r *api.Requirement, path *field.Path) finding.List {
+	errs := validateRequirementKey(p, r.Key, path.Child("key"))
+	values, capacityTypes := path.Child("values"), capacityTypesOf(p)
 	switch r.Operator {
 	case "":
 		errs = append(errs, finding.Required(path.Child("operator"), finding.Say("one of %q", operators), finding.Say("did you mean %q?", likelyOperator(r.Values))))
@@ -94,14 +94,14 @@ func validateMinValues(r *api.Requirement, path *field.Path) finding.List {
 	return nil
 }
 
-func validateRequirementKey(key string, path *field.Path) finding.List {
+func validateRequirementKey(p *api.Provisioner, key string, path *field.Path) finding.List {
 	if key == "" {
 		return finding.List{finding.Required(path, finding.Say("the key of a label"), finding.Say("set it, such as %s, or remove the requirement", api.LabelCapacityType))}
 	}
 	if errs := checkLabelKey(key, path); errs != nil {
 		return errs
 	}
-	return checkLabelName(key, path)
+	return checkLabelName(p, key, path)
 }
 
 func validateRequirementValues(r *api.Requirement, capacityTypes []string, path *field.Path) finding.List {

@@ -327,6 +327,14 @@ func (o Object) Manifest() map[string]any {
 	}
 }
 
+// source is the Source of what is served, which may have what a Provisioner of the user's own may not.
+func (o *Object) source() *api.Origin {
+	if !o.serving {
+		return nil
+	}
+	return &o.from
+}
+
 // Problems lists what the rules of the API say against the object, by the fields of what it
 // was made from.
 func (o Object) Problems() finding.List {
@@ -338,9 +346,7 @@ func (o Object) Problems() finding.List {
 	if o.Kind == api.ProvisionerKind {
 		p, _, err := api.DecodeProvisioner(raw)
 		if found = finding.Of(err); err == nil {
-			if o.serving {
-				p.Source = &api.Origin{} // it may have what a Provisioner of the user's own may not
-			}
+			p.Source = o.source()
 			found = validate.ProvisionerErrors(p).Errors()
 		}
 	} else {

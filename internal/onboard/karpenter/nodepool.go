@@ -105,7 +105,7 @@ func (c *converter) requirements(o *Object, said []kinds.PoolRequirement) []kind
 		if key == api.LabelCapacityType && !c.serving {
 			r.Values = withoutReserved(o, path+".values", r.Values)
 		}
-		why, restricted := api.RestrictedLabel(key)
+		why, restricted := (&api.Provisioner{Source: o.source()}).RestrictedLabel(key)
 		switch {
 		case key == api.LabelNodePool:
 			o.lose(path+".key", "nodes carry the label "+api.LabelProvisioner+" instead of "+api.LabelNodePool)
