@@ -160,7 +160,7 @@ func change(claim karpenter.Claim, uid string) cluster.NodeChange {
 	version, _ := claim.Object["apiVersion"].(string)
 	return cluster.NodeChange{
 		SetLabels: map[string]string{
-			karpenter.LabelRegistered: "true", kinds.NodeClasses.Group + "/ec2nodeclass": claim.NodeClass,
+			api.LabelRegistered: "true", api.LabelNodeClass: claim.NodeClass,
 		},
 		RemoveLabels: []string{api.LabelProvisioner},
 		RemoveAnnotations: []string{

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -38,11 +39,12 @@ type kubeletStatics struct {
 // matter. See IsHash for its form.
 func (p *Provisioner) Hash() string {
 	s := provisionerStatics{
-		Labels:        p.Spec.Labels,
+		Labels:        maps.Clone(p.Spec.Labels),
 		Annotations:   p.Spec.Annotations,
 		Taints:        sortedTaints(p.Spec.Taints),
 		StartupTaints: sortedTaints(p.Spec.StartupTaints),
 	}
+	maps.DeleteFunc(s.Labels, func(key, _ string) bool { return Implied(key) })
 	if k := p.Spec.KubeletConfiguration; k != nil {
 		s.Kubelet = kubeletStatics{
 			KubeletConfiguration: k,

@@ -57,6 +57,7 @@ func TestProvisionerHash(t *testing.T) {
 		"requirements":           {func(s *ProvisionerSpec) { s.Requirements = nil }, false},
 		"instanceTypes":          {func(s *ProvisionerSpec) { s.InstanceTypes = []string{"m5.large"} }, false},
 		"podOverrides":           {func(s *ProvisionerSpec) { s.PodOverrides = []string{LabelZone} }, false},
+		"labels of a NodePool":   {func(s *ProvisionerSpec) { s.Labels[LabelNodeClass], s.Labels[LabelRegistered] = "a", "true" }, false},
 		"limits":                 {func(s *ProvisionerSpec) { s.Limits = &Limits{} }, false},
 		"consolidation":          {func(s *ProvisionerSpec) { s.Consolidation = &Consolidation{Enabled: ptr.To(true)} }, false},
 		"ttlSecondsAfterEmpty":   {func(s *ProvisionerSpec) { s.TTLSecondsAfterEmpty = ptr.To[int64](30) }, false},

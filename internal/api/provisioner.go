@@ -73,8 +73,19 @@ func (p *Provisioner) Owner() (apiVersion, kind string) {
 	return p.Source.APIVersion, p.Source.Kind
 }
 
-// LabelNodePool names the NodePool that owns a node.
-const LabelNodePool = "karpenter.sh/nodepool"
+// Labels of the nodes of a NodePool.
+const (
+	// LabelNodePool names the NodePool that owns a node.
+	LabelNodePool = "karpenter.sh/nodepool"
+	// LabelNodeClass names the EC2NodeClass of a node.
+	LabelNodeClass = AWSDomain + "/ec2nodeclass"
+	// LabelRegistered is "true" on nodes that Karpenter knows.
+	LabelRegistered = "karpenter.sh/registered"
+)
+
+// Implied reports whether a label follows from what a node of a NodePool belongs to. Provisioner.Hash
+// leaves it out, and a node without it has not drifted: earlier releases did not set it.
+func Implied(key string) bool { return key == LabelNodeClass || key == LabelRegistered }
 
 // NodePoolKind is the kind of Provisioners in later releases of Karpenter.
 const NodePoolKind = "NodePool"

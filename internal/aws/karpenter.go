@@ -99,7 +99,7 @@ func eachChunk(ids []string, request func(chunk []string) error) ([]string, erro
 // eks:eks-cluster-name.
 func (c *Cloud) GiveBack(ctx context.Context, id, nodePool, nodeClass string) error {
 	tags := tagList(map[string]string{
-		tagNodePool: nodePool, api.AWSDomain + "/ec2nodeclass": nodeClass, "eks:eks-cluster-name": c.options.ClusterName,
+		tagNodePool: nodePool, api.LabelNodeClass: nodeClass, "eks:eks-cluster-name": c.options.ClusterName,
 	})
 	if _, err := client.Invoke(ctx, c.writes.CreateTags, &ec2.CreateTagsInput{Resources: []string{id}, Tags: tags}); err != nil {
 		return fmt.Errorf("give %s back to Karpenter: tag it: %w", id, err)

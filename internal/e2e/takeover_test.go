@@ -20,7 +20,6 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/kinds"
 	modelled "github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/ec2"
 )
@@ -217,7 +216,7 @@ func (s *scene) checkKarpenters() {
 		s.t.Fatal(err)
 	}
 	for _, n := range nodes.Items {
-		if len(n.OwnerReferences) != 1 || n.OwnerReferences[0].Kind != kinds.NodeClaimKind || n.Labels[karpenter.LabelRegistered] != "true" || n.Labels[api.LabelProvisioner] != "" {
+		if len(n.OwnerReferences) != 1 || n.OwnerReferences[0].Kind != kinds.NodeClaimKind || n.Labels[api.LabelRegistered] != "true" || n.Labels[api.LabelProvisioner] != "" {
 			s.t.Errorf("node %s: %v %v", n.Name, n.OwnerReferences, n.Labels)
 		}
 	}

@@ -190,7 +190,7 @@ func machine(m *decide.Machine) Machine {
 func ownLabels(labels map[string]string) map[string]string {
 	out := map[string]string{}
 	for key, value := range labels {
-		if key != api.LabelProvisioner && !api.WellKnown(key) {
+		if key != api.LabelProvisioner && !api.Implied(key) && !api.WellKnown(key) {
 			out[key] = value
 		}
 	}

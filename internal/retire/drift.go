@@ -27,11 +27,7 @@ func drifted(n *Node, _ time.Time, _ *Policy) (DueNode, bool) {
 	if built := n.Annotations[api.AnnotationProfileHash]; api.IsHash(built) && n.ProfileHash != "" && built != n.ProfileHash {
 		return DueNode{n, Drifted, "its node profile has changed since it was launched"}, true
 	}
-	described := n.Provisioner
-	if !hashed {
-		described = withoutNewLabels(n)
-	}
-	if miss, ok := match.Node(match.ForProvisioner(described), n.Node); !ok {
+	if miss, ok := match.Node(match.ForProvisioner(withoutNewLabels(n, hashed)), n.Node); !ok {
 		have := miss.Have
 		if have == "" {
 			have = "no value"
@@ -46,13 +42,13 @@ func drifted(n *Node, _ time.Time, _ *Policy) (DueNode, bool) {
 
 // withoutNewLabels returns the node's Provisioner without the labels that the node
 // lacks. Where no hash says what the node was built from, it cannot be distinguished from a
-// missing label that the Provisioner has changed.
-func withoutNewLabels(n *Node) *api.Provisioner {
+// missing label that the Provisioner has changed. A hash says nothing about some.
+func withoutNewLabels(n *Node, hashed bool) *api.Provisioner {
 	out := *n.Provisioner
 	out.Spec.Labels = maps.Clone(out.Spec.Labels)
 	maps.DeleteFunc(out.Spec.Labels, func(key, _ string) bool {
 		_, has := n.Labels[api.NormalizeLabel(key)]
-		return !has
+		return !has && (!hashed || api.Implied(key))
 	})
 	return &out
 }

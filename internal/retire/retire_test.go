@@ -437,6 +437,10 @@ func TestStillHolds(t *testing.T) {
 func TestForeignHashIsNoDrift(t *testing.T) {
 	labelled := func(s *api.ProvisionerSpec) { s.Labels = map[string]string{"team": "a"} }
 	changed := provisioner(labelled).Hash()
+	classed := func(s *api.ProvisionerSpec) {
+		s.Labels = map[string]string{api.LabelNodeClass: "a", api.LabelRegistered: "true"}
+	}
+	ours := provisioner(nil).Hash()
 	zone := func(s *api.ProvisionerSpec) {
 		s.Requirements = []api.Requirement{{Key: api.LabelZone, Operator: api.OpIn, Values: []string{"b"}}}
 	}
@@ -444,8 +448,12 @@ func TestForeignHashIsNoDrift(t *testing.T) {
 		provisioner func(*api.ProvisionerSpec)
 		hash        string
 		profile     string
+		class       string // that the node is labelled with
 		want        string
 	}{
+		"bought before nodes had the label of their class": {provisioner: classed, hash: ours},
+		"of that class":                    {provisioner: classed, hash: ours, class: "a"},
+		"of another class":                 {provisioner: classed, hash: ours, class: "b", want: "provisioner default now requires karpenter.k8s.aws/ec2nodeclass In [a], the node has b"},
 		"Karpenter's hash":                 {hash: "13598472034582093845"},
 		"Karpenter's, with sixteen digits": {hash: "1359847203458209"},
 		"a word":                           {hash: "edited-by-hand"},
@@ -459,6 +467,9 @@ func TestForeignHashIsNoDrift(t *testing.T) {
 		n := up("n", provisioner(c.provisioner))
 		n.Annotations[api.AnnotationProvisionerHash], n.Annotations[api.AnnotationProfileHash] = c.hash, c.profile
 		n.ProfileHash = (&api.NodeProfile{}).Hash()
+		if c.class != "" {
+			n.Labels[api.LabelNodeClass] = c.class
+		}
 		got := ""
 		for _, f := range Voluntary([]*Node{n}, noon) {
 			got = f.Message

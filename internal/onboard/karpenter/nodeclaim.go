@@ -17,9 +17,6 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/kinds"
 )
 
-// LabelRegistered is what Karpenter labels nodes with that it knows.
-const LabelRegistered = "karpenter.sh/registered"
-
 // Claim is a NodeClaim that is made for a machine that exists. The status is to be
 // written before Karpenter sees it: for one that does not say that its machine was
 // launched, Karpenter launches one.
@@ -59,7 +56,7 @@ func ClaimFor(pool map[string]any, i offer.Instance, n *cluster.Node, now time.T
 			spec[field] = value
 		}
 	}
-	labels := map[string]any{api.LabelNodePool: p.Name, kinds.NodeClasses.Group + "/ec2nodeclass": class}
+	labels := map[string]any{api.LabelNodePool: p.Name, api.LabelNodeClass: class}
 	for key, value := range claimLabels(template, i, n) {
 		labels[key] = value
 	}

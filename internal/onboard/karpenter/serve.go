@@ -82,7 +82,11 @@ func (o *Object) served() (Served, error) {
 		if p.Spec.Labels == nil {
 			p.Spec.Labels = map[string]string{}
 		}
-		p.Spec.Labels[api.LabelNodePool] = o.Name // selectors and affinities name the pool by it
+		// Selectors and affinities name the pool and its class by them.
+		p.Spec.Labels[api.LabelNodePool], p.Spec.Labels[api.LabelRegistered] = o.Name, "true"
+		if ref := p.Spec.ProviderRef; ref != nil {
+			p.Spec.Labels[api.LabelNodeClass] = ref.Name
+		}
 		return out, err
 	}
 	t := &api.AWSNodeTemplate{Source: source}

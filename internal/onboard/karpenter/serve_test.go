@@ -11,6 +11,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/validate"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/check"
 )
@@ -191,6 +192,19 @@ func TestServeAsWritten(t *testing.T) {
 	}
 }
 
+// Nodes have the labels by which Karpenter names what they belong to, so that pods and DaemonSets that
+// select nodes by them count.
+func TestServeLabels(t *testing.T) {
+	pool := serve(t, plainPool).Provisioner
+	want := map[string]string{"karpenter.sh/nodepool": "a", "karpenter.k8s.aws/ec2nodeclass": "a", "karpenter.sh/registered": "true"}
+	if diff := cmp.Diff(want, pool.Spec.Labels); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if _, miss := match.Combined(pool, match.ForProvisioner(pool), match.Labels(want)); miss.Missed() {
+		t.Errorf("a pod that selects nodes by them: %s", miss)
+	}
+}
+
 // A budget for reasons that are not known holds for nothing: neither for all reasons nor, where it is
 // the only one, in the place of the default one.
 func TestServeBudgetsOfUnknownReasons(t *testing.T) {
@@ -311,8 +325,7 @@ func TestServeReserved(t *testing.T) {
 		if got := pool.Spec.Requirements[i].Values; len(pool.Source.Unsupported) > 0 || !cmp.Equal(got, want) {
 			t.Errorf("%s: values %v, unsupported %+v", values, got, pool.Source.Unsupported)
 		}
-		pool.Source = nil
-		delete(pool.Spec.Labels, "karpenter.sh/nodepool")
+		pool.Source, pool.Spec.Labels = nil, nil
 		if errs := validate.ProvisionerErrors(pool); len(errs) == 0 {
 			t.Errorf("%s: a Provisioner may have them", values)
 		}
