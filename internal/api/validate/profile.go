@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/suggest"
@@ -57,6 +58,10 @@ var familiesWithInstanceStore = []string{api.FamilyAL2, api.FamilyAL2023, api.Fa
 
 func validateInstanceStore(s *api.NodeProfile, path *field.Path) finding.List {
 	errs := choice(s.InstanceStorePolicy, []string{api.InstanceStoreRAID0}, path.Child("instanceStorePolicy"))
+	// The user data of an EC2NodeClass with images of its own may join the disks.
+	if s.Class != nil && ptr.Deref(s.AMIFamily, "") == api.FamilyCustom {
+		return errs
+	}
 	if s.InstanceStorePolicy != nil && s.AMIFamily != nil && !slices.Contains(familiesWithInstanceStore, *s.AMIFamily) {
 		errs = append(errs, finding.Forbidden(path.Child("instanceStorePolicy"), finding.Say("images of %s %s do not join local disks", finding.In(path, "amiFamily"), *s.AMIFamily), finding.Say("use %s, or remove it", strings.Join(familiesWithInstanceStore, ", "))))
 	}
@@ -119,7 +124,7 @@ func validateLaunchTemplate(s *api.NodeProfile, path *field.Path) finding.List {
 
 func validateImage(s *api.NodeProfile, path *field.Path) finding.List {
 	errs := choice(s.AMIFamily, amiFamilies, path.Child("amiFamily"))
-	if s.AMIFamily != nil && *s.AMIFamily == api.FamilyCustom && len(s.AMISelector) == 0 {
+	if s.AMIFamily != nil && *s.AMIFamily == api.FamilyCustom && len(s.ImageSelectors()) == 0 {
 		errs = append(errs, finding.Required(path.Child("amiSelector"), finding.Say("%s Custom has no images of its own", finding.In(path, "amiFamily")), finding.Say("name yours by tag, aws::name or aws::ids")))
 	}
 	errs = append(errs, validateUserData(s, path)...)

@@ -352,6 +352,9 @@ func (o Object) Problems() finding.List {
 	} else {
 		t, _, err := api.DecodeNodeTemplate(raw)
 		if found = finding.Of(err); err == nil {
+			if o.serving {
+				t.Spec.Class = o.class // by which it may have what an AWSNodeTemplate of the user's own may not
+			}
 			found = validate.NodeTemplate(t).Errors()
 		}
 	}
