@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -45,9 +46,9 @@ func (a *Agent) reportStatus(ctx context.Context, v *view.View) {
 			continue
 		}
 		err := a.cluster.UpdateProvisionerStatus(ctx, p.Raw.Name, a.provisionerStatus(v, p))
-		if err == nil && p.Template != "" && !written[p.Template] && p.Reason != view.ReasonMarket {
+		if p.Template != "" && !written[p.Template] && p.Reason != view.ReasonMarket {
 			written[p.Template] = true
-			err = a.cluster.UpdateNodeTemplateStatus(ctx, p.Template, profileStatus(p))
+			err = errors.Join(err, a.cluster.UpdateNodeTemplateStatus(ctx, p.Template, profileStatus(p)))
 		}
 		if err != nil && ctx.Err() == nil {
 			a.log.Warn("could not write a status", "provisioner", p.Raw.Name, "error", err)

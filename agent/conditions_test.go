@@ -125,6 +125,21 @@ func TestConsolidationRemovesEmptyNodes(t *testing.T) {
 	}
 }
 
+// The status of a node profile is written also while that of its Provisioner cannot be.
+func TestNodeTemplateStatusAlone(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		profile := &api.AWSNodeTemplate{ObjectMeta: metav1.ObjectMeta{Name: "standard"}}
+		profile.Spec.SubnetSelector = map[string]string{"team": "a"}
+		profile.Spec.SecurityGroupSelector = map[string]string{"team": "a"}
+		r.ApplyTemplate(profile)
+		r.Apply(testProvisioner("default", func(s *api.ProvisionerSpec) { s.ProviderRef = &api.ProviderRef{Name: "standard"} }))
+		var refused atomic.Bool
+		refused.Store(true)
+		r.start(Options{}, failing("UpdateProvisionerStatus", &refused, "not today"))
+		r.until("the profile says what it found", func() bool { return len(r.NodeTemplate("standard").Status.Subnets) == len(stock.Zones) })
+	})
+}
+
 func TestNodeTemplateStatus(t *testing.T) { // LAUNCH-007
 	inBubble(t, sim.Options{}, func(r *rig) {
 		profile := &api.AWSNodeTemplate{ObjectMeta: metav1.ObjectMeta{Name: "standard"}}
