@@ -27,6 +27,7 @@ func TestCorpusIsServed(t *testing.T) {
 		"NodePool: replicas": "spec.replicas",
 
 		"EC2NodeClass: an alias with the family Custom": "spec.amiFamily",
+		"EC2NodeClass: Windows with instance store":     "spec.instanceStorePolicy",
 		"EC2NodeClass: a placement group by name":       "spec.placementGroupSelector",
 		"EC2NodeClass: a placement group by id":         "spec.placementGroupSelector",
 		"EC2NodeClass: ipPrefixCount":                   "spec.ipPrefixCount",
