@@ -155,6 +155,30 @@ func TestNodeTemplateStatus(t *testing.T) { // LAUNCH-007
 	})
 }
 
+// Nothing is built from a node profile that is being deleted, such as an EC2NodeClass that Karpenter's finalizer
+// keeps. Nodes that have been built from it stay.
+func TestNodeProfileBeingDeleted(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		profile := &api.AWSNodeTemplate{ObjectMeta: metav1.ObjectMeta{Name: "standard"}}
+		profile.Spec.SubnetSelector = map[string]string{"team": "a"}
+		profile.Spec.SecurityGroupSelector = map[string]string{"team": "a"}
+		r.ApplyTemplate(profile)
+		p := testProvisioner("default", func(s *api.ProvisionerSpec) { s.ProviderRef = &api.ProviderRef{Name: "standard"} })
+		r.served(p, sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("1500m", "1Gi")})
+		leaving := r.NodeTemplate("standard").DeepCopy()
+		leaving.DeletionTimestamp = ptr.To(metav1.Now())
+		r.ApplyTemplate(leaving)
+		r.Scale("web", 3)
+		r.never(10*time.Minute, "its nodes change", func() bool { return len(r.ours()) != 1 })
+		ready := meta.FindStatusCondition(r.Provisioner("default").Status.Conditions, conditionReady)
+		if ready == nil || ready.Status != metav1.ConditionFalse || ready.Reason != view.ReasonProfileGoes {
+			t.Errorf("condition %+v, want reason %s", ready, view.ReasonProfileGoes)
+		}
+		r.ApplyTemplate(profile)
+		r.until("the workload runs", r.allRun("web", 3))
+	})
+}
+
 // A Provisioner that cannot be read buys nothing, and its nodes stay.
 func TestUnreadableProvisioner(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {

@@ -28,6 +28,8 @@ import (
 const (
 	ReasonValidation = "ValidationFailed"
 	ReasonNoProfile  = "NodeProfileNotFound"
+	// ReasonProfileGoes: the node profile is being deleted, and a finalizer keeps it.
+	ReasonProfileGoes = "NodeProfileDeleting"
 	// ReasonKarpenterRuns: a NodePool is left to Karpenter for as long as that runs.
 	ReasonKarpenterRuns = "KarpenterRuns"
 	// ReasonTakingOver: machines that Karpenter has launched for a NodePool are not taken
@@ -173,6 +175,10 @@ func (p *Provisioner) resolve(texts *texts) {
 		}
 		if t == nil {
 			p.Block(ReasonValidation, fmt.Sprintf("node profile %q: %s", ref.Name, read.Errors().Summary()))
+			return
+		}
+		if t.DeletionTimestamp != nil {
+			p.Block(ReasonProfileGoes, fmt.Sprintf("node profile %q is being deleted, and a finalizer keeps it: name another one", ref.Name))
 			return
 		}
 		p.Template, p.TemplateUID = t.Name, t.UID

@@ -52,7 +52,7 @@ func PoolStatus(s api.ProvisionerStatus) map[string]any {
 }
 
 // classReasons are the reasons of Ready that are about the EC2NodeClass.
-var classReasons = []string{"NodeProfileNotFound", "NoSubnets", "NoSecurityGroups", "NoImages", "NoInstanceProfile", "UnsupportedCapacityReservation"}
+var classReasons = []string{"NodeProfileNotFound", "NodeProfileDeleting", "NoSubnets", "NoSecurityGroups", "NoImages", "NoInstanceProfile", "UnsupportedCapacityReservation"}
 
 // ClassStatus is the status of an EC2NodeClass in Karpenter's terms.
 func ClassStatus(s api.AWSNodeTemplateStatus) map[string]any {
