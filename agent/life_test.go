@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -149,6 +151,36 @@ func TestNeverUp(t *testing.T) {
 		second := r.Machines()[0]
 		if second.InstanceType == dud.InstanceType && second.Zone == dud.Zone {
 			t.Errorf("the offering %s in %s was bought again", dud.InstanceType, dud.Zone)
+		}
+	})
+}
+
+// Pods that nobody makes again, and those of Jobs, which count deleted pods as failures, outlive a machine that
+// does not come up.
+func TestNeverUpEndsNoPodForGood(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.Apply(testProvisioner("default"))
+		dud := ""
+		r.NeverBoots(func(i offer.Instance) bool {
+			dud = cmp.Or(dud, i.ID)
+			return i.ID == dud
+		})
+		r.start(Options{}, nil)
+		r.Deploy(sim.Workload{Name: "job", Replicas: 1, Job: 10 * time.Hour, Spec: sim.Requests("700m", "1Gi")})
+		lone := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "lone", Labels: map[string]string{"app": "lone"}}, Spec: sim.Requests("700m", "1Gi")}
+		lone.Status.Phase = corev1.PodPending
+		r.AddPod(&lone)
+		r.until("a machine is ordered", func() bool { return dud != "" })
+		before := map[types.UID]bool{}
+		for _, p := range r.Pods() {
+			before[p.UID] = true
+		}
+		r.until("the dud is gone", func() bool { return len(r.Events(event.NeverRegistered)) == 1 && len(r.ours()) == 1 })
+		r.until("both run", func() bool { return r.count("job", isRunning) == 1 && r.count("lone", isRunning) == 1 })
+		for _, p := range r.Pods() {
+			if !before[p.UID] {
+				t.Errorf("pod %s was deleted and made again", p.Name)
+			}
 		}
 	})
 }

@@ -96,7 +96,18 @@ func (b *Binder) Bind(ctx context.Context, fresh *view.Verifier, node string, po
 // it does not bind the pod itself, and the pod needs no devices. A kubelet rejects pods that need
 // devices until the device plugin has registered, for which the scheduler waits.
 func bindable(p *cluster.Pod) bool {
-	return p.State == cluster.PodPending && !p.PresumedUnschedulable && !p.Template.ResourceClaims && !needsDevices(p)
+	return p.State == cluster.PodPending && !p.PresumedUnschedulable && !p.Template.ResourceClaims && !needsDevices(p) && isReplaced(p)
+}
+
+// isReplaced reports whether the pod's owner makes another one when it is deleted. A binding cannot be taken
+// back, so that the pods of a machine that does not come up have to be deleted. A pod without an owner would
+// be lost, a Job counts each as a failure and has failed after a few, and what other owners do is not known.
+func isReplaced(p *cluster.Pod) bool {
+	switch p.Owner.Kind {
+	case "ReplicaSet", "ReplicationController", "StatefulSet":
+		return true
+	}
+	return false
 }
 
 // mostClaims bounds the claims of pods that the agent binds to a node on which no CSI driver has

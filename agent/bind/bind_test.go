@@ -23,7 +23,10 @@ type answer struct{ err error }
 
 func (a answer) Bind(context.Context, cluster.PodKey, string) error { return a.err }
 
-var web = cluster.PodKey{Namespace: "default", Name: "web", UID: "1"}
+var (
+	web        = cluster.PodKey{Namespace: "default", Name: "web", UID: "1"}
+	replicaSet = cluster.Owner{Kind: "ReplicaSet", Name: "web"}
+)
 
 // scene is a node of ours that is starting, and a pod that the scheduler has refused.
 func scene() (*cluster.Snapshot, *api.Provisioner) {
@@ -31,7 +34,7 @@ func scene() (*cluster.Snapshot, *api.Provisioner) {
 	p.Name, p.UID = "default", "u"
 	return &cluster.Snapshot{
 		Nodes: []cluster.Node{{Name: "a", Provisioner: "default"}},
-		Pods:  []cluster.Pod{{PodKey: web, State: cluster.PodPending, Template: &cluster.Template{Requests: amount.List{"cpu": 1000}}}},
+		Pods:  []cluster.Pod{{PodKey: web, State: cluster.PodPending, Owner: replicaSet, Template: &cluster.Template{Requests: amount.List{"cpu": 1000}}}},
 	}, p
 }
 
@@ -49,6 +52,10 @@ func TestBindsOnlyWhatTheSchedulerDoesNot(t *testing.T) {
 		"the scheduler is to bind":       {func(_ *cluster.Snapshot, p *api.Provisioner) { p.Spec.PodBinding = api.BindScheduler }, 0},
 		"a pod that is only presumed":    {func(s *cluster.Snapshot, _ *api.Provisioner) { s.Pods[0].PresumedUnschedulable = true }, 0},
 		"a pod that needs devices":       {func(s *cluster.Snapshot, _ *api.Provisioner) { s.Pods[0].Template.Requests["nvidia.com/gpu"] = 1 }, 0},
+		"a pod of a StatefulSet":         {func(s *cluster.Snapshot, _ *api.Provisioner) { s.Pods[0].Owner.Kind = "StatefulSet" }, 1},
+		"a pod of a Job":                 {func(s *cluster.Snapshot, _ *api.Provisioner) { s.Pods[0].Owner.Kind = "Job" }, 0},
+		"a pod of an unknown kind":       {func(s *cluster.Snapshot, _ *api.Provisioner) { s.Pods[0].Owner.Kind = "TaskRun" }, 0},
+		"a pod without an owner":         {func(s *cluster.Snapshot, _ *api.Provisioner) { s.Pods[0].Owner = cluster.Owner{} }, 0},
 		"a pod that has resource claims": {func(s *cluster.Snapshot, _ *api.Provisioner) { s.Pods[0].Template.ResourceClaims = true }, 0},
 	} {
 		s, p := scene()
@@ -78,7 +85,7 @@ func TestBindsFewVolumes(t *testing.T) {
 		add := func(n, claims int, node string) (keys []cluster.PodKey) {
 			for range n {
 				key := cluster.PodKey{Namespace: "default", Name: fmt.Sprint("p", len(s.Pods)), UID: fmt.Sprint(len(s.Pods))}
-				pod := cluster.Pod{PodKey: key, State: cluster.PodPending, Template: &cluster.Template{Claims: make([]cluster.ClaimRef, claims)}}
+				pod := cluster.Pod{PodKey: key, State: cluster.PodPending, Owner: replicaSet, Template: &cluster.Template{Claims: make([]cluster.ClaimRef, claims)}}
 				if node != "" {
 					pod.State, pod.NodeName = cluster.PodBound, node
 				}

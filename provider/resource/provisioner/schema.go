@@ -57,7 +57,7 @@ func (Kind) Schema(ctx context.Context) schema.Schema {
 				"api_version": attribute.Text("API version of the node profile. `karpenter.k8s.aws/v1alpha1` by default."),
 			}),
 			"disruption": attribute.Object("How the agent may disrupt nodes voluntarily.", disruptionAttributes()),
-			"pod_binding": attribute.Text("`Immediate`, the default: the agent creates the node and binds the pods immediately. " +
+			"pod_binding": attribute.Text("`Immediate`, the default: the agent creates the node and binds the pods immediately, except those that nobody would create again and those of Jobs. " +
 				"`Scheduler`: kube-scheduler binds the pods."),
 			planPreview:                      previewAttribute(),
 			customresource.ForceConflicts:    attribute.ForceConflicts(),
