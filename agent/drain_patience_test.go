@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -138,16 +139,18 @@ func TestDrainIsNeverSilent(t *testing.T) {
 	}{
 		"a volume that does not detach": {hold: func(r *rig, node string) { r.Attach(node, "kubernetes.io/csi/ebs.csi.aws.com^vol-1") }, says: "still attached", cause: drain.HeldByVolume},
 		"an eviction that is refused":   {fails: "Evict", says: "admission webhook", cause: drain.HeldByRefusal},
+		"a deletion after the machine":  {hold: func(r *rig, _ string) { r.TerminateInstance(r.Machines()[0].ID); time.Sleep(2 * time.Minute) }, fails: "DeletePod", says: "admission webhook", cause: drain.HeldByRefusal},
 		"a machine that does not go":    {fails: "Terminate", says: "has not confirmed", cause: drain.HeldByMachine},
 		"a node that cannot be changed": {fails: "PatchNode", says: "could not be tainted", cause: drain.HeldByNode},
 		"another program's finalizer":   {hold: func(r *rig, node string) { r.AddFinalizer(node, "example.com/other") }, says: "example.com/other", cause: drain.HeldByNode},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, sim.Options{}, func(r *rig) {
-				failing := ""
+				failing, asked := "", atomic.Int64{}
 				r.Apply(testProvisioner("default"))
 				a := r.start(Options{}, func(call string, when sim.When) error {
 					if failing != "" && call == failing && when == sim.Before {
+						asked.Add(1)
 						return errors.New("an admission webhook denied it")
 					}
 					return nil
@@ -155,12 +158,16 @@ func TestDrainIsNeverSilent(t *testing.T) {
 				r.Deploy(sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("300m", "300Mi")})
 				r.until("all nodes are up", func() bool { return r.count("web", isRunning) == 1 && r.allUp() })
 				old := r.ours()[0].Name
+				failing = c.fails
 				if c.hold != nil {
 					c.hold(r, old)
 				}
-				failing = c.fails
 				r.DeleteNode(old)
+				asked.Store(0)
 				time.Sleep(time.Minute)
+				if n := asked.Load(); n > 30 {
+					t.Errorf("it was asked for %d times in a minute", n)
+				}
 				r.reported(c.says, "", "Node")
 				if got := a.leavingOf(old); !got.Blocked || !strings.Contains(got.What, c.says) {
 					t.Errorf("the page says %+v", got)

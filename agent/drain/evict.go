@@ -84,16 +84,23 @@ func (d *Drainer) evict(ctx context.Context, n *cluster.Node, p *cluster.Pod) {
 }
 
 // eachPod deletes pods by the given call, and reports whether all deletions were accepted. A pod that
-// has changed since it was seen is looked at again in the next pass.
+// has changed since it was seen is looked at again in the next pass, and one that the API server refused to
+// delete when it is due again.
 func (d *Drainer) eachPod(ctx context.Context, pods []*cluster.Pod, deletion func(context.Context, *cluster.Pod) error) bool {
 	var failed atomic.Bool
 	parallel.Each(podsAtOnce, pods, func(p *cluster.Pod) {
+		if d.memory.denied(p.UID) {
+			failed.Store(true)
+			return
+		}
 		err := deletion(ctx, p)
 		if err == nil {
+			d.memory.accepted(p.UID)
 			return
 		}
 		failed.Store(true)
 		if ctx.Err() == nil && !errors.Is(err, cluster.ErrStale) {
+			d.memory.refused(p, HeldByRefusal, err)
 			d.Log.Warn("could not delete a pod", "pod", p.PodKey.String(), "error", err)
 		}
 	})

@@ -20,7 +20,7 @@ type memory struct {
 	held    *holdUps
 }
 
-// retry is when an eviction may be tried again.
+// retry is when an eviction or deletion may be tried again.
 type retry struct {
 	at      time.Time
 	refused int
@@ -78,6 +78,14 @@ func (m *memory) due(uid string) bool {
 	return !time.Now().Before(m.retries[uid].at)
 }
 
+// denied reports whether a request was refused a moment ago, other than by a disruption budget.
+func (m *memory) denied(uid string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.retries[uid]
+	return r.last.cause == HeldByRefusal && time.Now().Before(r.at)
+}
+
 func (m *memory) accepted(uid string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -94,7 +102,7 @@ func (m *memory) refused(p *cluster.Pod, by Cause, why error) {
 	m.retries[p.UID] = r
 }
 
-// noteRefusals notes the evictions that were refused the last time they were asked for.
+// noteRefusals notes the evictions and deletions that were refused the last time they were asked for.
 func (m *memory) noteRefusals() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
