@@ -29,7 +29,8 @@ func (c *Inventory) letGo(ctx context.Context, v *view.View, listed map[string]o
 	for i := range v.Snapshot.Nodes {
 		n := &v.Snapshot.Nodes[i]
 		drained := n.Deleting && n.HeldBy(api.Finalizer)
-		ours := n.Provisioner != "" && (drained || n.Annotations[api.AnnotationLaunchID] != "")
+		counted := n.Provisioner != "" && (drained || n.Annotations[api.AnnotationLaunchID] != "")
+		ours := counted || n.Deleting && c.InstanceGone(n.ProviderID) // see Counted
 		switch known, there := listed[n.ProviderID]; {
 		case there && ours && known.State == offer.StateGone:
 			missing[n.ProviderID] = true
