@@ -10,6 +10,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/drain"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
@@ -146,6 +147,38 @@ func TestNodeWithTheNameOfAnother(t *testing.T) {
 		r.until("another machine is bought", func() bool { return len(r.Launches()) == 3 })
 		if cut := r.CutOff(); len(cut) > 0 {
 			t.Errorf("pods were ended without asking: %v", cut)
+		}
+	})
+}
+
+// A new machine has the name of one whose Node object another program holds. Its own Provisioner waits, within its
+// limit, and others go on. It becomes a node when the object goes.
+func TestNameThatAHeldNodeHas(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.Apply(testProvisioner("other"))
+		r.served(testProvisioner("default", limitCPU("4")), sim.Workload{Name: "web", Replicas: 3, Spec: on("default", sim.Requests("900m", "500Mi"))})
+		time.Sleep(2 * time.Minute) // the machine is listed by now
+		name := r.ours()[0].Name
+		r.Named(func(i offer.Instance) string { return map[string]string{"default": name}[i.Provisioner] })
+		r.AddFinalizer(name, "example.com/other")
+		r.TerminateInstance(r.Machines()[0].ID)
+		r.until("another machine is bought", func() bool { return len(r.Launches()) == 2 })
+		r.Deploy(sim.Workload{Name: "late", Replicas: 1, Spec: on("other", sim.Requests("900m", "500Mi"))})
+		if took := r.until("the pod has a node", func() bool { return r.count("late", bound) == 1 }); took > 10*time.Second {
+			t.Errorf("the pod of another Provisioner had a node after %s", took)
+		}
+		r.Scale("web", 10)
+		time.Sleep(2 * time.Minute)
+		if got := r.Events(event.NodeRefused); len(got) != 1 || got[0].Name != "default" || !strings.Contains(got[0].Message, name) {
+			t.Errorf("the Provisioner was told %v", got)
+		}
+		r.EditNode(name, func(n *corev1.Node) { n.Finalizers = nil })
+		if took := r.until("its pods run", func() bool { return r.count("web", isRunning) >= 3 }); took > 3*time.Minute {
+			t.Errorf("the machine was used after %s", took)
+		}
+		time.Sleep(time.Minute)
+		if peak := r.Peak("default")[amount.CPU] / 1000; peak > 4 || len(r.Machines()) != 2 {
+			t.Errorf("%d cores on %d machines, the limit is 4", peak, len(r.Machines()))
 		}
 	})
 }

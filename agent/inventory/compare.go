@@ -237,8 +237,12 @@ func (c *Inventory) adoptAll(ctx context.Context, v *view.View, i instanceNodes)
 	return err
 }
 
-// errUnknown: what the Node object of an instance should contain is not known yet.
-var errUnknown = errors.New("its size or its name is not known yet")
+var (
+	// errUnknown: what the Node object of an instance should contain is not known yet.
+	errUnknown = errors.New("its size or its name is not known yet")
+	// errTaken: an earlier machine had the same name, and its Node object is held.
+	errTaken = errors.New("the Node object of an earlier machine still has its name")
+)
 
 // adopt creates, or takes over, the Node object of an instance.
 func (c *Inventory) adopt(ctx context.Context, v *view.View, i offer.Instance) error {
@@ -250,8 +254,15 @@ func (c *Inventory) adopt(ctx context.Context, v *view.View, i offer.Instance) e
 		return errUnknown
 	}
 	if _, err := c.Nodes.Create(ctx, view.AdoptedNode(p, i)); err != nil {
-		return err
+		n := v.Nodes[i.NodeName]
+		if !errors.Is(err, cluster.ErrStale) || n == nil || n.ProviderID == "" || n.ProviderID == i.ProviderID {
+			return err
+		}
+		i.NodeName = i.ID // no Node object has that name
+		c.Assumed.Lingers(cluster.FromNode(view.AdoptedNode(p, i), nil))
+		return fmt.Errorf("%w: %s is %s", errTaken, n.Name, n.ProviderID)
 	}
+	c.Assumed.Gone(i.ID)
 	c.Log.Info("adopted an instance", "node", i.NodeName, "instance", i.ID, "provisioner", i.Provisioner, "launch_id", i.LaunchID)
 	c.Events.Normal(event.Node(i.NodeName), event.Adopted,
 		fmt.Sprintf("the Node object of instance %s was created", i.ID))

@@ -18,7 +18,7 @@ type ledger struct {
 	at         time.Time            // of the last comparison; zero: none yet
 	open       bool                 // something was bought and may have no Node object
 	failure    string               // why the last comparison failed; empty where it did not
-	nodeless   []string             // instances whose name or size is not known, or whose name another Node object has
+	nodeless   []string             // instances whose name or size is not known, or whose Node object is being deleted
 	refused    map[string]refusal   // by Provisioner: instances whose Node objects it could not create
 	terminated map[string]time.Time // instances that the agent gave back
 	missing    map[string]bool      // by provider id: nodes whose instance is gone; true if the cloud says so

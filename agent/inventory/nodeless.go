@@ -11,9 +11,9 @@ import (
 
 // nodeless are the instances that a comparison leaves without their Node objects. Those whose objects
 // cannot be created are assumed as nodes, with their size and room, so that they only keep their
-// Provisioners from buying more of them. Those of which the size or the name is not known, or whose name
-// another Node object still has, keep all from buying: they count nowhere, and others would be bought for
-// the same pods.
+// Provisioners from buying more of them. Those whose name another machine's Node object still has are assumed
+// without room. Those of which the size or the name is not known, or whose own object is being deleted, keep all
+// from buying: they count nowhere, and others would be bought for the same pods.
 type nodeless struct {
 	mu      sync.Mutex
 	unknown []string           // instances
@@ -28,7 +28,11 @@ type refusal struct {
 }
 
 func (r refusal) words() string {
-	return fmt.Sprintf("%d of its instances have no Node object, such as %s, and nothing is bought until they have. Allow the agent to create Node objects: %s", r.count, r.example, r.err)
+	advice := "Allow the agent to create Node objects"
+	if errors.Is(r.err, errTaken) {
+		advice = "Remove what holds the other Node object"
+	}
+	return fmt.Sprintf("%d of its instances have no Node object, such as %s, and nothing is bought until they have. %s: %s", r.count, r.example, advice, r.err)
 }
 
 // note records how an adoption went.

@@ -93,10 +93,8 @@ func (c *Cluster) Standby() string { return "" }
 // CreateNode creates a Node object or takes one over.
 func (c *Cluster) CreateNode(ctx context.Context, node *corev1.Node) (ready bool, err error) {
 	err = c.do(ctx, "CreateNode", func(w *world) error {
-		if known := w.nodes[node.Name]; known != nil {
-			ready = cluster.FromNode(known, nil).Ready
-			w.takeOver(known, node)
-		} else {
+		switch known := w.nodes[node.Name]; {
+		case known == nil:
 			created := node.DeepCopy()
 			created.UID, created.CreationTimestamp, w.nodes[node.Name] = w.uid(), w.now(), created
 			for _, m := range w.machines {
@@ -104,6 +102,11 @@ func (c *Cluster) CreateNode(ctx context.Context, node *corev1.Node) (ready bool
 					w.kubelets().report(m)
 				}
 			}
+		case known.Spec.ProviderID != "" && known.Spec.ProviderID != node.Spec.ProviderID:
+			return fmt.Errorf("the node exists for %s: %w", known.Spec.ProviderID, cluster.ErrStale)
+		default:
+			ready = cluster.FromNode(known, nil).Ready
+			w.takeOver(known, node)
 		}
 		w.changed()
 		return nil

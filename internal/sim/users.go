@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -129,8 +130,7 @@ func (w Users) DaemonSet(name string, spec corev1.PodSpec) {
 // Protect adds a disruption budget, or replaces the one of that name.
 func (w Users) Protect(b Budget) {
 	w.edit(func() {
-		w.budgets = slices.DeleteFunc(w.budgets, func(o Budget) bool { return o.Name == b.Name })
-		w.budgets = append(w.budgets, b)
+		w.budgets = append(slices.DeleteFunc(w.budgets, func(o Budget) bool { return o.Name == b.Name }), b)
 	})
 }
 
@@ -176,10 +176,7 @@ func (w Users) DeletePods(workload string) {
 func (w Users) AddNode(n *corev1.Node) {
 	w.edit(func() {
 		n = n.DeepCopy()
-		n.UID = w.uid()
-		if n.CreationTimestamp.IsZero() {
-			n.CreationTimestamp = w.now()
-		}
+		n.UID, n.CreationTimestamp = w.uid(), cmp.Or(n.CreationTimestamp, w.now())
 		w.nodes[n.Name] = n
 	})
 }
