@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -44,14 +45,21 @@ func TestChosenNodeIsJudgedAgain(t *testing.T) {
 	}
 }
 
-// While a disruption budget allows no eviction, a marked node waits undrained.
+// While a disruption budget allows no eviction, a marked node waits undrained, but not for ever: its replacement is
+// paid for, and no other node may go.
 func TestChosenNodeWaitsForBudget(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {
 		r.served(testProvisioner("default", expireAfter(600)), sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("700m", "1Gi")})
 		old := r.ours()[0].Name
-		r.until("the node is marked", func() bool { return r.node(old).Annotations[api.AnnotationDisruption] != "" })
+		marked := func() bool { return r.node(old).Annotations[api.AnnotationDisruption] != "" }
+		r.until("the node is marked", marked)
 		r.Protect(sim.Budget{Name: "web", Selector: map[string]string{"app": "web"}, MinAvailable: 2})
-		r.never(10*time.Minute, "the node is deleted", func() bool { return r.node(old).DeletionTimestamp != nil })
+		r.never(10*time.Minute, "the node is deleted or kept", func() bool { return r.node(old).DeletionTimestamp != nil || !marked() })
+		took := r.until("the node is kept", func() bool { return !marked() })
+		if took > 21*time.Minute || !slices.ContainsFunc(r.Events(event.Kept), func(e sim.Event) bool { return strings.Contains(e.Message, "PodDisruptionBudget default/web") }) {
+			t.Errorf("it was kept after %s more, and was told %v", took, r.Events(event.Kept))
+		}
+		r.never(time.Hour, "the node is chosen again", marked)
 		r.Protect(sim.Budget{Name: "web", Selector: map[string]string{"app": "web"}, MinAvailable: 1})
 		r.until("the node is gone", r.gone(old))
 		r.until("the workload runs", r.allRun("web", 2))

@@ -4,9 +4,14 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/retire"
 )
+
+// guardPatience is how long a marked node waits for a PodDisruptionBudget, while its replacement is paid for and
+// other nodes may not go. It is chosen again when the budget allows an eviction.
+const guardPatience = 30 * time.Minute
 
 // chosenEarlier lists the nodes that an earlier plan has marked as going and that are not
 // being deleted yet. Marks without the note of what replaces the node are other
@@ -71,8 +76,13 @@ func (t *turn) stays(n *retire.Node, to *destinations) string {
 	if !retire.StillHolds(n, reason, t.in.Now) {
 		return "the reason for its " + reason + " no longer applies"
 	}
-	if why := t.caseOf(retire.DueNode{Node: n}).Vetoed(); why != "" {
+	c := t.caseOf(retire.DueNode{Node: n})
+	if why := c.Vetoed(); why != "" {
 		return why
+	}
+	chosen, err := time.Parse(time.RFC3339, n.Annotations[api.AnnotationDisruptedAt])
+	if why := c.Guarded(); why != "" && err == nil && t.in.Now.Sub(chosen) >= guardPatience {
+		return fmt.Sprintf("%s, and %s have passed since the node was chosen", why, amount.ShortDuration(guardPatience))
 	}
 	if reason == api.ReasonConsolidation {
 		if why := t.calledOff(n, to); why != "" {

@@ -39,6 +39,9 @@ func (c *Case) Vetoed() string { return c.first(lasting) }
 // while, or an empty string.
 func (c *Case) Delayed() string { return c.first(passing) }
 
+// Guarded names a PodDisruptionBudget that allows no eviction from the node now, or returns an empty string.
+func (c *Case) Guarded() string { return blockedByBudget(c) }
+
 func (c *Case) first(all []protection) string {
 	for _, p := range all {
 		if why := p(c); why != "" {
