@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"maps"
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/batch"
@@ -33,7 +34,7 @@ func newHistory() history {
 
 // prune forgets nodes that are gone, and pods that wait neither for a node nor for their start. For
 // the pods that have started, it returns since when they had waited.
-func (h *history) prune(s *cluster.Snapshot, forget func(uid string)) (started []time.Time) {
+func (h *history) prune(s *cluster.Snapshot, keep func(waiting map[string]bool)) (started []time.Time) {
 	waiting := map[string]bool{}
 	for i := range s.Pods {
 		p := &s.Pods[i]
@@ -45,13 +46,9 @@ func (h *history) prune(s *cluster.Snapshot, forget func(uid string)) (started [
 			started = append(started, since)
 		}
 	}
-	for uid := range h.firstSeen {
-		if !waiting[uid] {
-			delete(h.firstSeen, uid)
-			delete(h.presumed, uid)
-			forget(uid)
-		}
-	}
+	maps.DeleteFunc(h.firstSeen, func(uid string, _ time.Time) bool { return !waiting[uid] })
+	maps.DeleteFunc(h.presumed, func(uid string, _ bool) bool { return !waiting[uid] })
+	keep(waiting)
 	exists := make(map[string]bool, len(s.Nodes))
 	for i := range s.Nodes {
 		exists[s.Nodes[i].Name] = true

@@ -45,7 +45,7 @@ func (a *Agent) turn(ctx context.Context) time.Time {
 	setReady(v, newObstacle(a.inventory.Obstacle()))
 	a.reportStatus(ctx, v)
 	a.buyer.Prune(v.Snapshot)
-	for _, since := range a.history.prune(v.Snapshot, a.reporter.Forget) {
+	for _, since := range a.history.prune(v.Snapshot, a.reporter.Keep) {
 		a.metrics.Waited(a.metrics.UntilRunning, since)
 	}
 	export(a.metrics, v, plan)

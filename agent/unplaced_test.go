@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/report"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
 )
 
@@ -102,4 +104,24 @@ func TestUnplaceableIsToldOncePerOwnerAndReason(t *testing.T) {
 			t.Errorf("%d events in all, want %d", got, want)
 		}
 	})
+}
+
+// told counts events.
+type told struct{ n int }
+
+func (t *told) Event(cluster.ObjectRef, string, string, string) { t.n++ }
+
+// A pod that comes while a turn plans is bound before the next turn sees it waiting. What was said of it is
+// forgotten like that of others.
+func TestPodsThatNoTurnBeginsWithAreForgotten(t *testing.T) {
+	var events told
+	r, h := &report.Reporter{Events: event.NewRecorder(&events), Log: hclog.NewNullLogger()}, newHistory()
+	bound := cluster.Pod{PodKey: cluster.PodKey{Namespace: "default", Name: "web", UID: "1"}, State: cluster.PodBound, NodeName: "a"}
+	for range 2 {
+		r.Nominated(bound.PodKey, "fits node a")
+		h.prune(&cluster.Snapshot{Pods: []cluster.Pod{bound}}, r.Keep)
+	}
+	if events.n != 2 {
+		t.Errorf("%d events, want 2: the reporter remembers a pod that does not wait", events.n)
+	}
 }

@@ -4,6 +4,7 @@ package report
 
 import (
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -59,8 +60,10 @@ func (r *Reporter) isNew(pod cluster.PodKey, text string) bool {
 	return true
 }
 
-// Forget drops a pod that does not wait any more.
-func (r *Reporter) Forget(uid string) { delete(r.pods, uid) }
+// Keep drops the pods that do not wait any more. Some have been bound in the turn that saw them first.
+func (r *Reporter) Keep(waiting map[string]bool) {
+	maps.DeleteFunc(r.pods, func(uid string, _ reported) bool { return !waiting[uid] })
+}
 
 // Kept says to the nodes that have a reason to go why they stay, once for each reason.
 func (r *Reporter) Kept(plan *decide.Plan) {

@@ -60,8 +60,11 @@ func TestEventsAreRepeatedBeforeTheyAreForgotten(t *testing.T) {
 				t.Errorf("step %d: %d events, want %d", i, len(events), c.want)
 			}
 		}
-		if r.Forget(pod.UID); len(r.pods) != 0 {
-			t.Error("a pod that does not wait any more is remembered")
+		for waiting, want := range map[string]int{pod.UID: 1, "another": 0} {
+			r.Nominated(pod, "fits node a")
+			if r.Keep(map[string]bool{waiting: true}); len(r.pods) != want {
+				t.Errorf("%d pods are remembered while pod %s waits, want %d", len(r.pods), waiting, want)
+			}
 		}
 	})
 }
