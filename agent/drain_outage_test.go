@@ -41,3 +41,34 @@ func TestDrainWhileATerminationHangs(t *testing.T) {
 		r.until("both nodes are gone", func() bool { return r.node(other) == nil && len(r.ours()) == 1 && len(r.Machines()) == 1 })
 	})
 }
+
+// An admission webhook hangs when a pod is evicted. The pods of other nodes are evicted meanwhile.
+func TestDrainWhileAnEvictionHangs(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		var hangs atomic.Bool
+		r.Apply(testProvisioner("a"))
+		r.Apply(testProvisioner("b"))
+		r.start(Options{}, func(call string, when sim.When) error {
+			if call == "Evict" && when == sim.Before && hangs.Load() {
+				time.Sleep(time.Minute)
+			}
+			return nil
+		})
+		r.Deploy(sim.Workload{Name: "first", Replicas: 1, Spec: on("a", sim.Requests("700m", "1Gi"))})
+		r.Deploy(sim.Workload{Name: "other", Replicas: 1, Spec: on("b", sim.Requests("700m", "1Gi"))})
+		r.until("both run", func() bool { return r.allRun("first", 1)() && r.allRun("other", 1)() && r.allUp() })
+		first, other := r.ours()[0].Name, r.ours()[1].Name
+		if r.onNode("first", first) == 0 {
+			first, other = other, first
+		}
+		hangs.Store(true)
+		r.DeleteNode(first)
+		time.Sleep(10 * time.Second) // the eviction hangs
+		hangs.Store(false)
+		r.DeleteNode(other)
+		if took := r.until("the pod is evicted", func() bool { return r.onNode("other", other) == 0 }); took > 10*time.Second {
+			t.Errorf("it took %s", took)
+		}
+		r.until("both nodes are gone", func() bool { return r.node(first) == nil && r.node(other) == nil })
+	})
+}

@@ -26,6 +26,8 @@ const (
 	pollEvery = time.Second
 	// leastPause is the least time between two passes, so that one pass handles several changes.
 	leastPause = 100 * time.Millisecond
+	// stepPatience is how long a pass waits for its steps. An eviction takes long if a webhook hangs.
+	stepPatience = time.Second
 	// ExcludeFromBalancers keeps load balancers from sending new connections.
 	ExcludeFromBalancers = "node.kubernetes.io/exclude-from-external-load-balancers"
 
@@ -101,6 +103,7 @@ type Drainer struct {
 	terminations *pace.Retries // failed terminations, by instance id
 	patches      *pace.Retries // failed changes, by node
 	concluding   sync.Mutex    // held while machines of drained nodes are terminated
+	steps        sync.Map      // names of the nodes of which a step runs
 	background   sync.WaitGroup
 }
 
@@ -144,7 +147,6 @@ func (d *Drainer) pass(ctx context.Context) int {
 	seen := d.Cluster.Snapshot()
 	s := d.Inventory.Known(seen)
 	var leaving []*cluster.Node
-	var drained []*step
 	for i := range s.Nodes {
 		switch n := &s.Nodes[i]; {
 		case !n.Deleting || n.Provisioner == "":
@@ -162,25 +164,57 @@ func (d *Drainer) pass(ctx context.Context) int {
 	}
 	pods, shut := s.PodsByNode(), closedNodes(seen)
 	limits := d.drainLimits()
-	var mu sync.Mutex
-	parallel.Each(nodesAtOnce, leaving, func(n *cluster.Node) {
+	drained := d.takeSteps(leaving, func(n *cluster.Node) (*step, bool) {
 		s := step{node: n, pods: pods[n.Name], limit: limitOf(n, limits), now: time.Now()}
-		if d.drain(ctx, &s, shut[n.Name]) {
-			mu.Lock()
-			defer mu.Unlock()
-			drained = append(drained, &s)
-		}
+		return &s, d.drain(ctx, &s, shut[n.Name])
 	})
 	d.conclude(ctx, s, drained)
 	d.reportHeldUp(s)
 	return len(leaving)
 }
 
+// takeSteps takes a step with each node, and returns the steps after which a node is drained. A step that
+// takes long goes on beside the next passes, which leave its node out, so that it does not hold up other nodes.
+func (d *Drainer) takeSteps(leaving []*cluster.Node, take func(*cluster.Node) (s *step, drained bool)) []*step {
+	var mu sync.Mutex
+	var drained []*step
+	done := make(chan struct{})
+	d.background.Go(func() {
+		defer close(done)
+		parallel.Each(nodesAtOnce, leaving, func(n *cluster.Node) {
+			if _, runs := d.steps.LoadOrStore(n.Name, true); runs {
+				return
+			}
+			defer d.steps.Delete(n.Name)
+			if s, isDrained := take(n); isDrained {
+				mu.Lock()
+				defer mu.Unlock()
+				drained = append(drained, s)
+			}
+		})
+	})
+	timer := time.NewTimer(stepPatience)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	return slices.Clone(drained)
+}
+
+// runs reports whether a step of the node runs.
+func (d *Drainer) runs(node string) bool {
+	_, runs := d.steps.Load(node)
+	return runs
+}
+
 // reportHeldUp sends events to nodes and pods about drains that take longer than they should. An
 // eviction that a disruption budget forbids has its own event.
 func (d *Drainer) reportHeldUp(s *cluster.Snapshot) {
 	d.memory.noteRefusals()
-	for _, h := range d.memory.held.endPass(time.Now()) {
+	for _, h := range d.memory.held.endPass(time.Now(), d.runs) {
 		if h.cause == HeldByBudget {
 			continue
 		}

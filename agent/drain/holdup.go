@@ -67,10 +67,16 @@ func (h *holdUps) note(node string, one holdUp) {
 }
 
 // endPass ends a pass. It forgets what no longer holds up a drain, and returns what is to be reported
-// now. What lasts is reported again before the API server forgets its event.
-func (h *holdUps) endPass(now time.Time) []standing {
+// now. What lasts is reported again before the API server forgets its event. What was known of a node of which
+// a step still runs is kept.
+func (h *holdUps) endPass(now time.Time, runs func(node string) bool) []standing {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	for _, s := range h.known {
+		if runs(s.node) {
+			h.found = append(h.found, &standing{holdUp: s.holdUp, node: s.node})
+		}
+	}
 	slices.SortStableFunc(h.found, (*standing).compare)
 	found := slices.CompactFunc(h.found, func(a, b *standing) bool { return a.compare(b) == 0 })
 	var report []standing
