@@ -146,10 +146,10 @@ func TestDrainIsNeverSilent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, sim.Options{}, func(r *rig) {
-				failing, asked := "", atomic.Int64{}
+				failing, asked := atomic.Bool{}, atomic.Int64{}
 				r.Apply(testProvisioner("default"))
 				a := r.start(Options{}, func(call string, when sim.When) error {
-					if failing != "" && call == failing && when == sim.Before {
+					if call == c.fails && when == sim.Before && failing.Load() {
 						asked.Add(1)
 						return errors.New("an admission webhook denied it")
 					}
@@ -158,7 +158,7 @@ func TestDrainIsNeverSilent(t *testing.T) {
 				r.Deploy(sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("300m", "300Mi")})
 				r.until("all nodes are up", func() bool { return r.count("web", isRunning) == 1 && r.allUp() })
 				old := r.ours()[0].Name
-				failing = c.fails
+				failing.Store(true)
 				if c.hold != nil {
 					c.hold(r, old)
 				}
