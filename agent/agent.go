@@ -27,7 +27,6 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
 // Options configure an agent. The zero value of each means its default.
@@ -36,22 +35,9 @@ type Options struct {
 	BatchIdle time.Duration
 	// BatchMax is the longest time that a batch waits while new pods keep arriving: 10 s.
 	BatchMax time.Duration
-	// StartupTimeout is how long a machine may take to become a ready node: 15 min.
-	StartupTimeout time.Duration
-	// UnhealthyAfter is how long an initialized node may be unready before it is replaced: 10 min.
-	// Negative means that unready nodes are kept.
-	UnhealthyAfter time.Duration
-	// MinLifetime is the least age of a node in use at which drift replaces it: 5 min. Negative
-	// means none.
-	MinLifetime time.Duration
-	// EvictOwnerless allows the voluntary disruption of nodes with pods that no controller would
-	// replace.
-	EvictOwnerless bool
-	// NotGuided: new pods are not kept off nodes that should become empty.
-	NotGuided bool
-	// NotSteered: pods on nodes that should become empty get no deletion cost, by which their
-	// owners would remove them first when they scale down.
-	NotSteered bool
+	// Settings are those of decisions. Times that are zero are those of decide.DefaultSettings. A negative
+	// UnhealthyAfter means that unready nodes are kept, and a negative MinLifetime that there is none.
+	decide.Settings
 	// Notices are the notices of the cloud about machines, such as interruptions. Nil: none.
 	Notices notice.Notices
 	// Karpenter has the machines and NodeClaims of Karpenter, which the agent takes over with the
@@ -60,10 +46,6 @@ type Options struct {
 	// Interval is the longest time between two turns, and between two comparisons
 	// of the nodes with the cloud's instances: 1 min.
 	Interval time.Duration
-	// NodeCost is the cost of having one more machine, beyond its price; see decide.Settings.
-	NodeCost offer.Price
-	// PackingBudget bounds the effort spent on improving a plan.
-	PackingBudget time.Duration
 	// Metrics is where the agent counts what it does: metrics.New().
 	Metrics *metrics.Metrics
 	// Decide makes the plans: decide.Decide. Tests wrap it to see decisions or to change them.

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
 )
 
@@ -76,7 +77,7 @@ func TestGuidingCanBeTurnedOff(t *testing.T) {
 		a := r.spreadOut(Options{}, "a", "b", "c")
 		r.until("soft taints are there", func() bool { return r.softly() > 0 })
 		a.end()
-		r.start(Options{NotGuided: true}, nil)
+		r.start(Options{Settings: decide.Settings{NotGuided: true}}, nil)
 		r.until("the soft taints are gone", func() bool { return r.softly() == 0 })
 		r.never(10*time.Minute, "soft taints come back", func() bool { return r.softly() > 0 })
 	})

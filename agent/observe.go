@@ -87,20 +87,7 @@ func (a *Agent) input(v *view.View) decide.Input {
 		Disturbed:       a.consolidation.Disturbed(),
 		Moved:           a.consolidation.Moved(),
 		NotConsolidated: !a.consolidation.Due(v.Cached, v.Now) || a.disrupter.Postponed(),
-		Settings:        a.options.settings(),
+		Settings:        a.options.Settings,
 		Provisioners:    v.Markets(),
-	}
-}
-
-func (o *Options) settings() decide.Settings {
-	return decide.Settings{
-		NodeCost:       o.NodeCost,
-		StartupTimeout: o.StartupTimeout,
-		UnhealthyAfter: o.UnhealthyAfter,
-		MinLifetime:    o.MinLifetime,
-		EvictOwnerless: o.EvictOwnerless,
-		NotGuided:      o.NotGuided,
-		NotSteered:     o.NotSteered,
-		PackingBudget:  o.PackingBudget,
 	}
 }

@@ -17,7 +17,7 @@ func (g *statusSnapshot) bound(plan func(decide.Input) decide.Plan, last *status
 	if last != nil && g.at.Sub(last.At) < boundAge {
 		return last
 	}
-	in := decide.Input{Now: g.view.Now, Snapshot: withoutNodes(g.view.Snapshot), Provisioners: g.view.Markets(), Settings: g.options.settings(), Prove: true}
+	in := decide.Input{Now: g.view.Now, Snapshot: withoutNodes(g.view.Snapshot), Provisioners: g.view.Markets(), Settings: g.options.Settings, Prove: true}
 	again := plan(in)
 	out := &status.Bound{
 		HourlyPrice: again.LowerBound.Dollars(), Rebought: again.HourlyPrice.Dollars(),

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
 )
 
@@ -48,7 +49,7 @@ func TestSteeringCanBeTurnedOff(t *testing.T) {
 		r.Deploy(sim.Workload{Name: "own", Replicas: 3, Spec: sim.Requests("100m", "128Mi"), Annotations: map[string]string{corev1.PodDeletionCost: "5"}})
 		r.until("pods are marked", func() bool { return len(r.steered()) > 0 && r.allRun("own", 3)() })
 		a.end()
-		r.start(Options{NotSteered: true}, nil)
+		r.start(Options{Settings: decide.Settings{NotSteered: true}}, nil)
 		r.until("the marks are gone", func() bool { return len(r.steered()) == 0 })
 		r.never(10*time.Minute, "marks come back", func() bool { return len(r.steered()) > 0 })
 		for _, p := range r.Pods() {
