@@ -53,35 +53,28 @@ func (m Message) String() string { return m.Spell(Field.String) }
 
 // Spell returns the message with each field as the function spells it.
 func (m Message) Spell(spelling func(Field) string) string {
-	args := make([]any, len(m.args))
-	for i, arg := range m.args {
-		switch arg := arg.(type) {
-		case Field:
-			args[i] = spelling(arg)
-		case Message:
-			args[i] = arg.Spell(spelling)
-		default:
-			args[i] = arg
-		}
-	}
-	return fmt.Sprintf(m.format, args...)
+	return fmt.Sprintf(m.format, m.with(func(f Field) any { return spelling(f) }, func(inner Message) any { return inner.Spell(spelling) })...)
 }
 
 // moved returns the message with the paths of its fields as the function gives them.
 func (m Message) moved(to func(path string) string) Message {
+	return Message{m.format, m.with(func(f Field) any { return Field{to(f.Path), f.Name} }, func(inner Message) any { return inner.moved(to) })}
+}
+
+// with returns the arguments, with the fields and messages among them as the functions make them.
+func (m Message) with(field func(Field) any, message func(Message) any) []any {
 	args := make([]any, len(m.args))
 	for i, arg := range m.args {
 		switch arg := arg.(type) {
 		case Field:
-			arg.Path = to(arg.Path)
-			args[i] = arg
+			args[i] = field(arg)
 		case Message:
-			args[i] = arg.moved(to)
+			args[i] = message(arg)
 		default:
 			args[i] = arg
 		}
 	}
-	return Message{m.format, args}
+	return args
 }
 
 // Sentence writes an advice as a sentence of its own: with a capital letter and a full
