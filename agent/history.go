@@ -48,16 +48,8 @@ func (h *history) prune(s *cluster.Snapshot, keep func(waiting map[string]bool))
 	}
 	maps.DeleteFunc(h.firstSeen, func(uid string, _ time.Time) bool { return !waiting[uid] })
 	maps.DeleteFunc(h.presumed, func(uid string, _ bool) bool { return !waiting[uid] })
+	maps.DeleteFunc(h.learnt, func(node string, _ bool) bool { return s.Node(node) == nil })
 	keep(waiting)
-	exists := make(map[string]bool, len(s.Nodes))
-	for i := range s.Nodes {
-		exists[s.Nodes[i].Name] = true
-	}
-	for name := range h.learnt {
-		if !exists[name] {
-			delete(h.learnt, name)
-		}
-	}
 	return started
 }
 

@@ -76,11 +76,7 @@ func (m *Memory) Observe(s *cluster.Snapshot, now time.Time) {
 	}
 	m.follow(s, places, now)
 	m.places = places
-	exists := make(map[string]bool, len(s.Nodes))
-	for i := range s.Nodes {
-		exists[s.Nodes[i].Name] = true
-	}
-	maps.DeleteFunc(m.disturbed, func(node string, _ time.Time) bool { return !exists[node] })
+	maps.DeleteFunc(m.disturbed, func(node string, _ time.Time) bool { return s.Node(node) == nil })
 }
 
 // Disturbed is when a pod was last seen to come to a node or to leave it.

@@ -106,12 +106,7 @@ func (c *Cloud) types(catalogue *offer.Catalogue, r *resolved, kubelet *api.Kube
 // marketKey identifies everything but the catalogue that a market depends on.
 func (c *Cloud) marketKey(p *api.Provisioner, r *resolved) string {
 	room := lookup.Roomiest(r.subnets)
-	var full []string
-	for _, zone := range r.zones() {
-		if _, ok := room[zone]; !ok {
-			full = append(full, zone)
-		}
-	}
+	full := slices.DeleteFunc(r.zones(), func(zone string) bool { _, ok := room[zone]; return ok })
 	var images []string
 	for _, im := range r.images {
 		images = append(images, im.ID)

@@ -123,7 +123,7 @@ func (s *sizer) instanceType(h *Hardware, hardwareLabels map[string][]string) In
 func (s *Settings) offerings(h *Hardware, region *Region, sale Sale, licence Price) []Offering {
 	zones := sale.Zones
 	if s.Zones != nil {
-		zones = common(zones, s.Zones)
+		zones = slices.DeleteFunc(slices.Clone(zones), func(zone string) bool { return !slices.Contains(s.Zones, zone) })
 	}
 	out := make([]Offering, 0, 2*len(zones))
 	add := func(zone, capacityType string, price Price) {
@@ -139,16 +139,6 @@ func (s *Settings) offerings(h *Hardware, region *Region, sale Sale, licence Pri
 	for _, zone := range zones {
 		add(zone, api.CapacityOnDemand, sale.OnDemand)
 		add(zone, api.CapacitySpot, sale.Spot[zone])
-	}
-	return out
-}
-
-func common(sorted, wanted []string) []string {
-	var out []string
-	for _, zone := range sorted {
-		if slices.Contains(wanted, zone) {
-			out = append(out, zone)
-		}
 	}
 	return out
 }

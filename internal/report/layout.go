@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -94,13 +95,7 @@ func (l *layout) caption(k *fleetKind) []string {
 		}
 		name += k.stateText()
 	}
-	var lines []string
-	for _, line := range []string{name, where, shares} {
-		if line != "" {
-			lines = append(lines, line)
-		}
-	}
-	return lines
+	return slices.DeleteFunc([]string{name, where, shares}, func(line string) bool { return line == "" })
 }
 
 // shares says how full a box is: "CPU 97%, memory 54%".

@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -63,12 +64,10 @@ func Claim(ctx context.Context, s *session.Session, n Naming, req resource.Modif
 
 // recorded reports whether private state says that something was declared.
 func recorded(ctx context.Context, private PrivateState) bool {
-	for _, key := range []string{clusterKey, DeclaredKey, IssuerKey} {
-		if raw, _ := private.GetKey(ctx, key); len(raw) > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{clusterKey, DeclaredKey, IssuerKey}, func(key string) bool {
+		raw, _ := private.GetKey(ctx, key)
+		return len(raw) > 0
+	})
 }
 
 // getAttribute reads an attribute of a configuration, a plan or a state.

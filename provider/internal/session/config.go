@@ -5,6 +5,8 @@ package session
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 )
@@ -143,18 +145,9 @@ func (c Config) secrets() []string {
 	if c.Kubernetes == nil {
 		return nil
 	}
-	var out []string
-	for _, s := range []string{c.Kubernetes.Token, c.Kubernetes.ClientKey} {
-		if s != "" {
-			out = append(out, s)
-		}
-	}
+	out := []string{c.Kubernetes.Token, c.Kubernetes.ClientKey}
 	if c.Kubernetes.Exec != nil {
-		for _, value := range c.Kubernetes.Exec.Env {
-			if value != "" {
-				out = append(out, value)
-			}
-		}
+		out = slices.AppendSeq(out, maps.Values(c.Kubernetes.Exec.Env))
 	}
-	return out
+	return slices.DeleteFunc(out, func(s string) bool { return s == "" })
 }

@@ -60,12 +60,7 @@ func (d *Document) Attribute(c Codec, typ tftypes.Object, jsonPath string) (out 
 // the path is at, above or below such a value.
 func (d *Document) Undecided(jsonPath string) bool {
 	at := d.originalPath(jsonPath)
-	for _, unknown := range d.Unknown {
-		if under(at, unknown) || under(unknown, at) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(d.Unknown, func(unknown string) bool { return under(at, unknown) || under(unknown, at) })
 }
 
 func under(path, ancestor string) bool {
