@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -50,7 +51,7 @@ func compare(path string, want, have any, tell func(path string, want, have any)
 			tell(path, want, have)
 			return
 		}
-		for _, key := range sortedKeys(want) {
+		for _, key := range slices.Sorted(maps.Keys(want)) {
 			compare(path+"."+key, want[key], fields[key], tell)
 		}
 	case []any:

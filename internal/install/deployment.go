@@ -2,6 +2,7 @@ package install
 
 import (
 	"maps"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -132,7 +133,7 @@ func (s *Settings) args() []string {
 	}
 	options := map[string]string{"log-format": "json"}
 	maps.Copy(options, s.Options)
-	for _, name := range sortedKeys(options) {
+	for _, name := range slices.Sorted(maps.Keys(options)) {
 		args = append(args, "--"+name+"="+options[name])
 	}
 	return args
@@ -147,7 +148,7 @@ func (s *Settings) environment() []corev1.EnvVar {
 		vars = append(vars, corev1.EnvVar{Name: "AWS_ROLE_ARN", Value: s.RoleARN}, corev1.EnvVar{Name: "AWS_WEB_IDENTITY_TOKEN_FILE", Value: tokenFolder + "/token"})
 	}
 	vars = append(vars, s.endpointVariables()...)
-	for _, name := range sortedKeys(s.Environment) {
+	for _, name := range slices.Sorted(maps.Keys(s.Environment)) {
 		vars = append(vars, corev1.EnvVar{Name: name, Value: s.Environment[name]})
 	}
 	return vars

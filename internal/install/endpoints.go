@@ -38,7 +38,7 @@ func endpointService(variable string) string {
 // endpointVariables are the variables of the endpoints that the environment does not
 // replace.
 func (s *Settings) endpointVariables() (vars []corev1.EnvVar) {
-	for _, service := range sortedKeys(s.Endpoints) {
+	for _, service := range slices.Sorted(maps.Keys(s.Endpoints)) {
 		variable := EndpointVariable(service)
 		if _, replaced := s.Environment[variable]; !replaced {
 			vars = append(vars, corev1.EnvVar{Name: variable, Value: s.Endpoints[service]})
@@ -74,7 +74,7 @@ func set(to map[string]string, key string, from map[string]string, name string) 
 }
 
 func checkEndpoints(at *field.Path, endpoints map[string]string) (errs field.ErrorList) {
-	for _, service := range sortedKeys(endpoints) {
+	for _, service := range slices.Sorted(maps.Keys(endpoints)) {
 		if !slices.Contains(endpointServices, service) {
 			message := "is no AWS service that the agent calls; these are " + strings.Join(endpointServices, ", ")
 			if meant, ok := api.Suggest(service, endpointServices); ok {

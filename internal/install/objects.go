@@ -3,8 +3,6 @@ package install
 import (
 	"bytes"
 	"fmt"
-	"maps"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -92,5 +90,3 @@ func (s *Settings) meta() metav1.ObjectMeta {
 func (s *Settings) clusterMeta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: name, Labels: s.labels()}
 }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

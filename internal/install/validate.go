@@ -2,6 +2,7 @@ package install
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -76,14 +77,14 @@ func (s *Settings) checkPod() (errs field.ErrorList) {
 				fmt.Sprintf("must be a quantity from %s to %s, such as %s", quantity.least, quantity.most, quantity.usual)))
 		}
 	}
-	for _, name := range sortedKeys(s.Environment) {
+	for _, name := range slices.Sorted(maps.Keys(s.Environment)) {
 		if !variableName.MatchString(name) {
 			errs = append(errs, field.Invalid(field.NewPath("environment"), name, "must be the name of a variable: letters, digits and _"))
 		} else if owner := ownVariable(name); owner != "" {
 			errs = append(errs, field.Invalid(field.NewPath("environment"), name, "is set by the installation: "+owner))
 		}
 	}
-	for _, key := range sortedKeys(s.NodeSelector) {
+	for _, key := range slices.Sorted(maps.Keys(s.NodeSelector)) {
 		problems := append(validation.IsQualifiedName(key), validation.IsValidLabelValue(s.NodeSelector[key])...)
 		for _, problem := range problems {
 			errs = append(errs, field.Invalid(field.NewPath("node_selector").Key(key), s.NodeSelector[key], problem))

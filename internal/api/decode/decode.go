@@ -109,7 +109,7 @@ func (w *walk) cleanStruct(value any, t reflect.Type, path *field.Path) any {
 	}
 	fields := jsonFields(t)
 	out := make(map[string]any, len(object))
-	for _, name := range sortedKeys(object) {
+	for _, name := range slices.Sorted(maps.Keys(object)) {
 		ft, known := fields[name]
 		switch {
 		case !known:
@@ -134,7 +134,7 @@ func (w *walk) warnEmpty(t reflect.Type, path *field.Path) {
 	if w.Foreign || !strings.HasPrefix(at, "spec.") || strings.HasSuffix(at, "]") || slices.Contains(w.Quiet, t) {
 		return
 	}
-	w.warnings = append(w.warnings, finding.Doubtful(path, finding.Say("is empty, which has no effect"), finding.Say("set %s, or remove it", oneOf(path, sortedKeys(jsonFields(t))))))
+	w.warnings = append(w.warnings, finding.Doubtful(path, finding.Say("is empty, which has no effect"), finding.Say("set %s, or remove it", oneOf(path, slices.Sorted(maps.Keys(jsonFields(t)))))))
 }
 
 // oneOf names the only field, or says that there are several.
@@ -152,7 +152,7 @@ func (w *walk) cleanMap(value any, t reflect.Type, path *field.Path) any {
 		return nil
 	}
 	out := make(map[string]any, len(object))
-	for _, key := range sortedKeys(object) {
+	for _, key := range slices.Sorted(maps.Keys(object)) {
 		if object[key] != nil {
 			out[key] = w.clean(object[key], t.Elem(), path.Key(key))
 		}
@@ -229,7 +229,7 @@ func (w *walk) checkFields(value any, t reflect.Type, path *field.Path) (ok bool
 		return true
 	}
 	before, fields := len(w.errs), jsonFields(t)
-	for _, name := range sortedKeys(fields) {
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		inner := fields[name]
 		if inner.Kind() == reflect.Pointer {
 			inner = inner.Elem()
@@ -319,10 +319,6 @@ func Show(value any) string {
 		return string(asJSON[:longest]) + "…"
 	}
 	return string(asJSON)
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	return slices.Sorted(maps.Keys(m))
 }
 
 // knownFields is what jsonFields has found, by the type of the struct.

@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 	"sync"
@@ -31,7 +32,7 @@ func (w *walk) adviseField(name string, t reflect.Type, path *field.Path) findin
 	if found := finding.Template(name); found != "" {
 		return finding.Plain(finding.RenderFirst)
 	}
-	if near, ok := suggest.Name(name, sortedKeys(jsonFields(t))); ok {
+	if near, ok := suggest.Name(name, slices.Sorted(maps.Keys(jsonFields(t)))); ok {
 		return finding.Say("did you mean %s?", finding.In(path, near))
 	}
 	if w.Foreign {
@@ -83,7 +84,7 @@ func placesIn(t reflect.Type) map[string]string {
 		at := next[0]
 		next = next[1:]
 		fields := jsonFields(at.typ)
-		for _, name := range sortedKeys(fields) {
+		for _, name := range slices.Sorted(maps.Keys(fields)) {
 			inner, path := fields[name], at.path.Child(name)
 			if _, taken := out[name]; !taken && !slices.Contains(ambiguous, name) {
 				out[name] = path.String()

@@ -3,8 +3,10 @@ package decode
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -58,7 +60,7 @@ func checkTree(value any, t reflect.Type, path string) error {
 			}
 		}
 	case map[string]any:
-		for _, key := range sortedKeys(v) {
+		for _, key := range slices.Sorted(maps.Keys(v)) {
 			of, at := memberOf(t, key, path)
 			if of == nil {
 				continue
