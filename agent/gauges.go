@@ -24,7 +24,7 @@ func export(m *metrics.Metrics, v *view.View, plan *decide.Plan) {
 	}
 	for i := range v.Snapshot.Nodes {
 		n := &v.Snapshot.Nodes[i]
-		if n.Provisioner == "" {
+		if n.Provisioner == "" || n.Doubtful {
 			continue
 		}
 		m.Nodes.WithLabelValues(n.Provisioner, nodeState(n)).Inc()

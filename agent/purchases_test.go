@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -36,10 +37,10 @@ func (s *shop) Launch(ctx context.Context, o offer.Order) (offer.Delivery, error
 }
 
 // with runs an agent on the shop until the test ends.
-func (s *shop) with(r *rig) {
+func (s *shop) with(r *rig) *running {
 	process := r.Connect(nil)
 	s.Cloud = process.Cloud
-	r.startOn(process.Cluster, s, Options{})
+	return r.startOn(process.Cluster, s, Options{})
 }
 
 func on(provisioner string, spec corev1.PodSpec) corev1.PodSpec {
@@ -146,6 +147,31 @@ func TestAFailedPurchaseCountsUntilItIsKnown(t *testing.T) {
 		r.until("the pods run", r.allRun("web", 2))
 		if peak := r.Peak("default")[amount.CPU] / 1000; peak > 2 {
 			t.Errorf("%d cores, the limit is 2", peak)
+		}
+	})
+}
+
+// TestFailedPurchasesAreNoNodes has every order fail: nobody is told of nodes or of a price, but of what may have been
+// bought, which the limit counts.
+func TestFailedPurchasesAreNoNodes(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.Apply(testProvisioner("default", limitCPU("2")))
+		shop := &shop{provisioner: "default", sell: func(offer.Order) error { return errors.New("internal error") }}
+		a := shop.with(r)
+		r.Deploy(sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("500m", "1Gi")})
+		r.until("a purchase is in doubt", func() bool {
+			s := a.Status()
+			return len(s.Provisioners) > 0 && s.Provisioners[0].Doubtful > 0
+		})
+		s := a.Status()
+		if p := s.Provisioners[0]; p.Nodes != 0 || p.HourlyPrice != 0 || p.Limits[0].Used == "0" || len(s.Nodes) != 0 || s.HourlyPrice != 0 || len(s.Leaving) != 0 {
+			t.Errorf("with no machine: %+v", s)
+		}
+		if !strings.Contains(s.Text(), "may have bought 1 machine nevertheless") {
+			t.Error(s.Text())
+		}
+		if n := gauge(t, a.metrics, "nodes", "default"); n != -1 {
+			t.Errorf("%v nodes in the metrics", n)
 		}
 	})
 }

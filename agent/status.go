@@ -79,6 +79,9 @@ func (g *statusSnapshot) status() *status.Status {
 	}
 	for _, c := range explain.Contents(g.view.Snapshot) {
 		n := g.view.Nodes[c.Node]
+		if n.Doubtful {
+			continue
+		}
 		c.HourlyPrice, c.State = offer.PriceOf(n.Annotations).Dollars(), nodeState(n)
 		out.HourlyPrice += c.HourlyPrice
 		out.Nodes = append(out.Nodes, status.Node{Content: c, Created: n.Created, Why: n.Annotations[api.AnnotationLaunchReason]})
@@ -96,9 +99,13 @@ func (g *statusSnapshot) provisioner(p *view.Provisioner) status.Provisioner {
 	out := status.Provisioner{Name: p.Raw.Name}
 	used := amount.List{}
 	for _, n := range g.view.NodesOf(p.Raw.Name) {
+		used = used.Plus(n.Capacity.OfNode())
+		if n.Doubtful {
+			out.Doubtful++
+			continue
+		}
 		out.Nodes++
 		out.HourlyPrice += offer.PriceOf(n.Annotations).Dollars()
-		used = used.Plus(n.Capacity.OfNode())
 	}
 	out.Ready, out.Reason, out.Message = p.Ready.Status == metav1.ConditionTrue, p.Ready.Reason, p.Ready.Message
 	if p.Spec.Spec.Limits == nil {

@@ -25,7 +25,7 @@ func (g *statusSnapshot) leaving(held map[string]string) []status.Leaving {
 	out := []status.Leaving{}
 	for i := range g.view.Snapshot.Nodes {
 		n := &g.view.Snapshot.Nodes[i]
-		if n.Provisioner == "" && held[n.Name] == "" { // a node whose machine is gone counts as nobody's, and may be held all the same
+		if n.Doubtful || n.Provisioner == "" && held[n.Name] == "" { // a node whose machine is gone counts as nobody's, and may be held all the same
 			continue
 		}
 		l, ok := words[n.Name]

@@ -81,7 +81,7 @@ func (ps *purchases) doubted(p *purchase) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	for i := range p.nodes {
-		p.nodes[i].Deleting = true
+		p.nodes[i].Doubtful, p.nodes[i].Deleting = true, true
 	}
 	ps.doubt = append(ps.doubt, p)
 }

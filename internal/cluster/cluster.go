@@ -177,6 +177,9 @@ type Node struct {
 	Awaited       []string
 	Unschedulable bool
 	Deleting      bool
+	// Doubtful: its purchase failed, and may have bought it nevertheless. It counts towards
+	// limits, and counts as being deleted, so that nothing is placed there.
+	Doubtful bool
 	// DeletedAt is when its deletion was asked for; zero while it is not.
 	DeletedAt  time.Time
 	Created    time.Time

@@ -5,6 +5,7 @@
 package status
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
@@ -61,7 +62,18 @@ type Provisioner struct {
 	Message     string  `json:"message"`
 	Nodes       int     `json:"nodes"`
 	HourlyPrice float64 `json:"hourlyPrice"`
-	Limits      []Limit `json:"limits,omitempty"`
+	// Doubtful is how many machines purchases that failed may have bought nevertheless. They
+	// count for limits alone.
+	Doubtful int     `json:"doubtful,omitempty"`
+	Limits   []Limit `json:"limits,omitempty"`
+}
+
+// Doubt says what the failed purchases of the last minute mean; empty where there are none.
+func (p *Provisioner) Doubt() string {
+	if p.Doubtful == 0 {
+		return ""
+	}
+	return fmt.Sprintf("Failed purchases may have bought %s nevertheless, which limits count until the cloud would list them", explain.Plural(p.Doubtful, "machine"))
 }
 
 // Limit is how much of a resource the nodes of a Provisioner have and may have, as

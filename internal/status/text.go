@@ -75,6 +75,9 @@ func (w *writer) provisioners(s *Status) {
 		if !p.Ready {
 			text += ". " + p.Reason + ": " + p.Message
 		}
+		if doubt := p.Doubt(); doubt != "" {
+			text += ". " + doubt
+		}
 		return text
 	})
 }
