@@ -99,7 +99,7 @@ type Unplaced struct {
 }
 
 // Of builds the report of a plan that was made from a snapshot, and took the
-// given time to decide.
+// given time to decide; 0 where that is not reported.
 func Of(plan decide.Plan, snapshot *cluster.Snapshot, took time.Duration) Report {
 	r := Report{
 		Seconds:     took.Seconds(),

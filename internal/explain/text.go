@@ -62,7 +62,10 @@ func (r *Report) headline() string {
 			text += fmt.Sprintf(", at most %.2f %% above the best possible ($%.4f)", r.GapPercent, r.LowerBound)
 		}
 	}
-	return text + fmt.Sprintf("; decided in %s.", Duration(r.Seconds))
+	if r.Seconds > 0 { // it was measured
+		text += "; decided in " + Duration(r.Seconds)
+	}
+	return text + "."
 }
 
 // Title is the heading of pictures and pages.

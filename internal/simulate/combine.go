@@ -69,16 +69,17 @@ func elsewhere(s *cluster.Snapshot) []*cluster.Pod {
 }
 
 // Combine adds what files describe to a live cluster. An object of the files
-// takes the place of a live one of the same name; pods of workloads are added to
-// those that run.
+// takes the place of a live one of the same name. Of the pods that its workloads would create,
+// those are added that a live workload of the same name lacks.
 func Combine(live *cluster.Survey, set *manifest.Set) *cluster.Survey {
 	a, b := live.Snapshot, set.Snapshot
+	declared, bound := split(b.Claims, func(c cluster.Claim) bool { return c.VolumeName != "" })
 	snapshot := &cluster.Snapshot{
-		Pods:              overlay(a.Pods, b.Pods, func(p cluster.Pod) string { return p.String() }),
+		Pods:              overlay(a.Pods, lacking(a.Pods, b.Pods), podName),
 		Nodes:             overlay(a.Nodes, b.Nodes, func(n cluster.Node) string { return n.Name }),
 		DaemonSets:        overlay(a.DaemonSets, b.DaemonSets, func(d cluster.DaemonSet) string { return d.Namespace + "/" + d.Name }),
 		Namespaces:        overlay(b.Namespaces, a.Namespaces, func(n cluster.Namespace) string { return n.Name }),
-		Claims:            overlay(a.Claims, b.Claims, func(c cluster.Claim) string { return c.Namespace + "/" + c.Name }),
+		Claims:            overlay(overlay(declared, a.Claims, claimName), bound, claimName), // where a volume is remains known
 		Volumes:           overlay(a.Volumes, b.Volumes, func(v cluster.Volume) string { return v.Name }),
 		StorageClasses:    overlay(a.StorageClasses, b.StorageClasses, func(c cluster.StorageClass) string { return c.Name }),
 		DisruptionBudgets: overlay(a.DisruptionBudgets, b.DisruptionBudgets, func(d cluster.DisruptionBudget) string { return d.Namespace + "/" + d.Name }),
@@ -94,6 +95,55 @@ func Combine(live *cluster.Survey, set *manifest.Set) *cluster.Survey {
 	slices.SortFunc(out.Provisioners, func(a, b *api.Provisioner) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortFunc(out.NodeTemplates, func(a, b *api.AWSNodeTemplate) int { return cmp.Compare(a.Name, b.Name) })
 	return out
+}
+
+func podName(p cluster.Pod) string { return p.String() }
+
+func claimName(c cluster.Claim) string { return c.Namespace + "/" + c.Name }
+
+// lacking returns the pods of files without those of workloads that live pods count for, as they would for
+// the controller. Pods that files hold as they are stay, and have been counted for their workloads already.
+func lacking(live, files []cluster.Pod) []cluster.Pod {
+	created, given := split(files, func(p cluster.Pod) bool { return p.Owner.Kind == "" || p.UID != "" })
+	names, counts := map[string]bool{}, map[string]int{}
+	for i := range given {
+		names[given[i].String()] = true
+	}
+	for i := range live {
+		if p := &live[i]; !names[p.String()] {
+			names[p.String()] = true
+			if p.State != cluster.PodTerminating {
+				counts[workload(p)]++
+			}
+		}
+	}
+	return append(given, slices.DeleteFunc(created, func(p cluster.Pod) bool {
+		if p.Owner.Kind == "StatefulSet" { // its pods keep their names
+			return names[p.String()]
+		}
+		counts[workload(&p)]--
+		return counts[workload(&p)] >= 0
+	})...)
+}
+
+// workload names what the pod is a replica of. A Deployment names its ReplicaSets.
+func workload(p *cluster.Pod) string {
+	if d := p.Deployment(); d != "" {
+		return p.Namespace + "/Deployment/" + d
+	}
+	return p.Namespace + "/" + p.Owner.Kind + "/" + p.Owner.Name
+}
+
+// split returns those that are not so, and those that are.
+func split[T any](all []T, so func(T) bool) (not, are []T) {
+	for _, object := range all {
+		if so(object) {
+			are = append(are, object)
+		} else {
+			not = append(not, object)
+		}
+	}
+	return not, are
 }
 
 // overlay returns both, without those below that have a namesake above.

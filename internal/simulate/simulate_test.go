@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/manifest"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
@@ -123,5 +124,77 @@ func TestAssumptions(t *testing.T) {
 func TestUnknownRegion(t *testing.T) {
 	if _, _, err := input(t, "moon-1", bigDisk); err == nil || !strings.Contains(err.Error(), "moon-1") {
 		t.Errorf("got %v, want an error that names the region", err)
+	}
+}
+
+// A workload of files and the same one in the cluster are one: its live pods count for it, and its claims
+// stay where their volumes are.
+func TestCombineCountsLivePods(t *testing.T) {
+	const files = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec: {replicas: 5, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: c, image: c}]}}}
+---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db}
+spec:
+  replicas: 3
+  selector: {matchLabels: {app: db}}
+  template: {metadata: {labels: {app: db}}, spec: {containers: [{name: c, image: c}]}}
+  volumeClaimTemplates: [{metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}]
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: alone}
+spec: {containers: [{name: c, image: c}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: web-5d-a, uid: exported, labels: {app: web, pod-template-hash: 5d}, ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: web-5d, uid: w, controller: true}]}
+spec: {nodeName: node, containers: [{name: c, image: c}]}
+status: {phase: Running}
+`
+	set, err := manifest.Parse("cluster.yaml", []byte(files))
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := func(name, kind, owner string, state cluster.PodState) cluster.Pod {
+		labels := map[string]string{"app": "web", "pod-template-hash": "5d"}
+		return cluster.Pod{
+			PodKey: cluster.PodKey{Namespace: "default", Name: name, UID: "live"}, Owner: cluster.Owner{Kind: kind, Name: owner},
+			State: state, NodeName: "n", Template: &cluster.Template{Labels: labels},
+		}
+	}
+	live := &cluster.Survey{Snapshot: &cluster.Snapshot{
+		Pods: []cluster.Pod{
+			of("web-5d-a", "ReplicaSet", "web-5d", cluster.PodBound), of("web-5d-b", "ReplicaSet", "web-5d", cluster.PodBound),
+			of("web-5d-c", "ReplicaSet", "web-5d", cluster.PodBound), of("web-5d-gone", "ReplicaSet", "web-5d", cluster.PodTerminating),
+			of("db-1", "StatefulSet", "db", cluster.PodBound), of("alone", "", "", cluster.PodBound),
+		},
+		Claims: []cluster.Claim{{Namespace: "default", Name: "data-db-1", UID: "live", VolumeName: "pv"}},
+	}}
+	both := Combine(live, set).Snapshot
+	waiting, uids := map[string]int{}, map[string]string{}
+	for i := range both.Pods {
+		p := &both.Pods[i]
+		uids[p.Name] = p.UID
+		if p.State == cluster.PodPending {
+			waiting[workload(p)]++
+		}
+	}
+	if diff := cmp.Diff(map[string]int{"default/Deployment/web": 2, "default/StatefulSet/db": 2, "default//": 1}, waiting); diff != "" {
+		t.Errorf("pods that are to be created: -want +got\n%s", diff)
+	}
+	if uids["web-5d-a"] != "exported" || uids["web-5d-b"] != "live" || uids["db-1"] != "live" {
+		t.Errorf("pods: %v", uids)
+	}
+	bound := map[string]string{}
+	for _, c := range both.Claims {
+		bound[c.Name] = c.VolumeName
+	}
+	if diff := cmp.Diff(map[string]string{"data-db-0": "", "data-db-1": "pv", "data-db-2": ""}, bound); diff != "" {
+		t.Errorf("claims: -want +got\n%s", diff)
 	}
 }

@@ -350,6 +350,9 @@ func TestSimulationOfManifestsNeedsNoCluster(t *testing.T) {
 	want(t, a, machine.AtName("hourly_price"), price)
 	want(t, a, path.Root("monthly_price"), price*730)
 	want(t, a, path.Root("catalogue").AtName("source"), "embedded")
+	if summary := get[string](t, a, path.Root("summary")); strings.Contains(summary, "decided in") {
+		t.Errorf("the summary tells a time that was not taken: %s", summary)
+	}
 	if bound := get[float64](t, a, path.Root("lower_bound")); bound <= 0 || bound > price {
 		t.Errorf("lower bound = %v, price = %v", bound, price)
 	}
