@@ -6,16 +6,77 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-// Estimates are the warnings about a plan's prices: which of them were not
-// published for the region, so that the total is as good as the estimate.
-func Estimates(plan *decide.Plan, region *offer.Region) []string {
+// Estimates are the warnings about what a plan cannot know: prices that were not published for
+// the region, so that the total is as good as the estimate, and how many volumes its machines can attach.
+func Estimates(plan *decide.Plan, snapshot *cluster.Snapshot, region *offer.Region) []string {
 	if region == nil {
 		return nil // nothing is sold there
 	}
+	return append(prices(plan, region), volumes(plan, snapshot)...)
+}
+
+// ebs is the CSI driver of volumes that EC2 attaches, and mostVolumes how many of them an instance can attach
+// that has 28 attachments, as many have, besides its root volume and a network interface.
+const (
+	ebs         = "ebs.csi.aws.com"
+	mostVolumes = 26
+)
+
+// volumes says which machine gets the most volumes, where many instance types could not attach them.
+func volumes(plan *decide.Plan, snapshot *cluster.Snapshot) []string {
+	templates := map[string]*cluster.Template{}
+	for i := range snapshot.Pods {
+		if p := &snapshot.Pods[i]; len(p.Template.Claims) > 0 {
+			templates[p.String()] = p.Template
+		}
+	}
+	if len(templates) == 0 {
+		return nil
+	}
+	all, beyond, most, worst := match.NewVolumes(snapshot), 0, 0, (*decide.Machine)(nil)
+	for i := range plan.Machines {
+		n, shared := 0, map[string]bool{}
+		count := func(pod cluster.PodKey) {
+			if t := templates[pod.String()]; t != nil {
+				needs := all.Attached(t)
+				n += int(needs.Attach[ebs])
+				for _, v := range needs.Shared {
+					if v.Driver == ebs && !shared[v.Volume] {
+						shared[v.Volume] = true
+						n++
+					}
+				}
+			}
+		}
+		for _, pod := range plan.Machines[i].Pods {
+			count(pod)
+		}
+		for j := range plan.Machines[i].Moving {
+			count(plan.Machines[i].Moving[j].Pod)
+		}
+		if n > mostVolumes {
+			beyond++
+		}
+		if n > most {
+			most, worst = n, &plan.Machines[i]
+		}
+	}
+	if beyond == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s may get more volumes than can be attached, such as %s (%s) with %d: many instance types attach about %d of %s. "+
+		"How many is known once a node is up; pods that do not fit get another machine then, which is not in the price",
+		explain.Plural(beyond, "machine"), worst.Name, worst.Chosen().InstanceType, most, mostVolumes, ebs)}
+}
+
+func prices(plan *decide.Plan, region *offer.Region) []string {
 	estimated := map[string]bool{}
 	for i := range plan.Machines {
 		if name := plan.Machines[i].Chosen().InstanceType; region.Sales[name].Estimate {

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -124,6 +125,45 @@ func TestAssumptions(t *testing.T) {
 func TestUnknownRegion(t *testing.T) {
 	if _, _, err := input(t, "moon-1", bigDisk); err == nil || !strings.Contains(err.Error(), "moon-1") {
 		t.Errorf("got %v, want an error that names the region", err)
+	}
+}
+
+// How many volumes a new machine can attach is not known, and a plan says so where it matters.
+func TestEstimatesOfVolumes(t *testing.T) {
+	for replicas, want := range map[int]int{20: 0, 60: 1} {
+		in, _, err := input(t, "us-east-1", `
+apiVersion: karpenter.sh/v1alpha5
+kind: Provisioner
+metadata: {name: default}
+spec:
+  requirements: [{key: node.kubernetes.io/instance-type, operator: In, values: [m5.xlarge]}]
+`, `
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: gp3}
+provisioner: ebs.csi.aws.com
+volumeBindingMode: WaitForFirstConsumer
+`, fmt.Sprintf(`
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db}
+spec:
+  replicas: %d
+  selector: {matchLabels: {app: db}}
+  template: {metadata: {labels: {app: db}}, spec: {containers: [{name: c, image: c, resources: {requests: {cpu: 10m}}}]}}
+  volumeClaimTemplates: [{metadata: {name: data}, spec: {storageClassName: gp3, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}]
+`, replicas))
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan := decide.Decide(in)
+		warnings := Estimates(&plan, in.Snapshot, offer.Embedded().Regions["us-east-1"])
+		if len(plan.Machines) == 0 || len(warnings) != want {
+			t.Fatalf("%d pods on %d machines: %q", replicas, len(plan.Machines), warnings)
+		}
+		if want > 0 && (!strings.Contains(warnings[0], "(m5.xlarge) with ") || !strings.Contains(warnings[0], "about 26 of ebs.csi.aws.com")) {
+			t.Errorf("warning: %s", warnings[0])
+		}
 	}
 }
 
