@@ -41,8 +41,8 @@ type Network struct {
 
 // Subnet is a subnet in which machines can start.
 type Subnet struct {
-	ID, Zone, ZoneID string
-	Free             int64 // number of free IPv4 addresses
+	ID, Zone string
+	Free     int64 // number of free IPv4 addresses
 }
 
 // promise is a number of addresses that a starting machine will take, and which EC2 may not
@@ -95,10 +95,9 @@ func (n *Network) describeSubnets(ctx context.Context, selector map[string]strin
 	err := client.EachPage(ctx, ec2.NewDescribeSubnetsPaginator(n.ec2, in), func(page *ec2.DescribeSubnetsOutput) {
 		for _, s := range page.Subnets {
 			out = append(out, Subnet{
-				ID:     awssdk.ToString(s.SubnetId),
-				Zone:   awssdk.ToString(s.AvailabilityZone),
-				ZoneID: awssdk.ToString(s.AvailabilityZoneId),
-				Free:   int64(awssdk.ToInt32(s.AvailableIpAddressCount)),
+				ID:   awssdk.ToString(s.SubnetId),
+				Zone: awssdk.ToString(s.AvailabilityZone),
+				Free: int64(awssdk.ToInt32(s.AvailableIpAddressCount)),
 			})
 		}
 	})
