@@ -159,6 +159,38 @@ spec:
 	}
 }
 
+const simpleNode = `
+apiVersion: v1
+kind: Node
+metadata:
+  name: old
+  creationTimestamp: "2024-01-01T00:00:00Z"
+  labels:
+    karpenter.sh/provisioner-name: default
+    node.kubernetes.io/instance-type: m5.xlarge
+    topology.kubernetes.io/region: us-east-1
+    topology.kubernetes.io/zone: us-east-1a
+spec: {providerID: "aws:///us-east-1a/i-1"}
+status:
+  capacity: {cpu: "4", memory: 16Gi, pods: "58"}
+`
+
+// A node that does not come up is given up after the time after which the agent does.
+func TestSimulateHasTheAgentsTimeouts(t *testing.T) {
+	lost := simpleNode + `  conditions: [{type: Ready, status: "False", lastTransitionTime: "2024-01-01T00:00:00Z"}]
+`
+	out, err := execute(t, simulateCommand(), "--region", "us-east-1", "-f", file(t, "provisioner.yaml", simpleProvisioner),
+		"-f", file(t, "node.yaml", lost), "-f", file(t, "web.yaml", simpleDeployment))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"1 machine to buy", "Nodes to remove:"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the output lacks %q:\n%s", want, out)
+		}
+	}
+}
+
 func TestSimulateRefuses(t *testing.T) {
 	folder := t.TempDir()
 	good, bare := file(t, "provisioner.yaml", simpleProvisioner), file(t, "bare.csv", "\n")

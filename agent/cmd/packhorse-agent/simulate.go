@@ -80,10 +80,9 @@ func (s *simulation) run(out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	source := simulate.Source{
-		Set: set, Catalogue: catalogue, Region: s.region, Now: time.Now(),
-		Settings: decide.Settings{PackingBudget: s.budget},
-	}
+	settings := decide.DefaultSettings()
+	settings.PackingBudget = s.budget
+	source := simulate.Source{Set: set, Catalogue: catalogue, Region: s.region, Now: time.Now(), Settings: settings}
 	in, warnings, err := source.Input()
 	if err != nil {
 		return err
