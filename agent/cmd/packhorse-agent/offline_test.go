@@ -191,6 +191,33 @@ func TestSimulateHasTheAgentsTimeouts(t *testing.T) {
 	}
 }
 
+// Nodes say which region is meant where nothing else does.
+func TestSimulateTakesTheRegionOfTheNodes(t *testing.T) {
+	t.Setenv("AWS_REGION", "")
+	const note = "region eu-west-1 has nodes (1), but types and prices are those of us-east-1; choose another region with --region"
+	provisioner := file(t, "provisioner.yaml", simpleProvisioner)
+	node := file(t, "node.yaml", strings.ReplaceAll(simpleNode, "us-east-1", "eu-west-1"))
+	for name, c := range map[string]struct {
+		args []string
+		zone string
+		note bool
+	}{
+		"nothing is named": {nil, "eu-west-1", false},
+		"the region":       {[]string{"--region", "eu-west-1"}, "eu-west-1", false},
+		"another region":   {[]string{"--region", "us-east-1"}, "us-east-1", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, err := execute(t, simulateCommand(), append(c.args, "-f", provisioner, node, "--pods-csv", file(t, "pods.csv", "cpu_milli,mem_mib,count\n900,512,9\n"))...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(out, " in "+c.zone) || strings.Contains(out, note) != c.note {
+				t.Errorf("want a machine in %s, note %v:\n%s", c.zone, c.note, out)
+			}
+		})
+	}
+}
+
 func TestSimulateRefuses(t *testing.T) {
 	folder := t.TempDir()
 	good, bare := file(t, "provisioner.yaml", simpleProvisioner), file(t, "bare.csv", "\n")

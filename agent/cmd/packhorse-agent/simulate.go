@@ -6,12 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
@@ -58,7 +61,7 @@ standard input.`,
 	flags.StringArrayVarP(&s.files, "filename", "f", nil, "`FILE` with manifests in YAML or JSON; may be repeated")
 	flags.StringArrayVar(&s.tables, "pods-csv", nil, "`FILE` with pods as rows: cpu_milli, mem_mib, count, and optionally gpu, gpu_name, node_selector")
 	flags.StringVar(&s.catalogue, "catalogue", "", "`FILE` with instance types and prices, CSV or saved JSON (default: the built-in one)")
-	flags.StringVar(&s.region, "region", cmp.Or(os.Getenv("AWS_REGION"), "us-east-1"), "AWS `REGION` whose types and prices are used")
+	flags.StringVar(&s.region, "region", os.Getenv("AWS_REGION"), "AWS `REGION` whose types and prices are used (default: $AWS_REGION, or that of the nodes, or us-east-1)")
 	flags.StringVarP(&s.output, "output", "o", "text", "text, json, markdown or html")
 	flags.DurationVar(&s.budget, "budget", 0, "search time for a cheaper plan (default: the agent's)")
 	return cmd
@@ -80,6 +83,7 @@ func (s *simulation) run(out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	mismatch := s.settleRegion(set.Snapshot, catalogue)
 	settings := decide.DefaultSettings()
 	settings.PackingBudget = s.budget
 	source := simulate.Source{Set: set, Catalogue: catalogue, Region: s.region, Now: time.Now(), Settings: settings}
@@ -87,6 +91,7 @@ func (s *simulation) run(out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	warnings = append(warnings, mismatch...)
 	for _, p := range set.Provisioners {
 		for _, f := range slices.Concat(plancheck.ForeignZones(p, s.region, "with --region"), plancheck.Strangers(p, catalogue, s.region)) {
 			f = f.Moved(p.Source.PathOf)
@@ -115,6 +120,29 @@ func (s *simulation) read() (*manifest.Set, error) {
 		err = errors.Join(err, f.Nothing(known, "nodes, pods, workloads, Provisioners, AWSNodeTemplates, NodePools or EC2NodeClasses"))
 	}
 	return set, err
+}
+
+// settleRegion chooses the region of the nodes where none is named, and says which nodes are elsewhere.
+func (s *simulation) settleRegion(of *cluster.Snapshot, catalogue *offer.Catalogue) (mismatch []string) {
+	count := map[string]int{}
+	for i := range of.Nodes {
+		if region := of.Nodes[i].Labels[corev1.LabelTopologyRegion]; region != "" {
+			count[region]++
+		}
+	}
+	most := func(a, b string) int { return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a, b)) }
+	regions := slices.SortedFunc(maps.Keys(count), most)
+	sold := func(region string) bool { return catalogue.Regions[region] != nil }
+	if i := slices.IndexFunc(regions, sold); s.region == "" && i >= 0 {
+		s.region = regions[i]
+	}
+	s.region = cmp.Or(s.region, "us-east-1")
+	for _, region := range regions {
+		if region != s.region {
+			mismatch = append(mismatch, fmt.Sprintf("region %s has nodes (%d), but types and prices are those of %s; choose another region with --region", region, count[region], s.region))
+		}
+	}
+	return mismatch
 }
 
 func (s *simulation) readCatalogue() (*offer.Catalogue, error) {
