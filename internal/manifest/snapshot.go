@@ -73,7 +73,7 @@ func (b *Builder) snapshot() *cluster.Snapshot {
 	}
 	s.DaemonSets = cluster.FromDaemonSets(b.objects.daemonSets, s.Pods)
 	for _, budget := range b.objects.budgets {
-		s.DisruptionBudgets = append(s.DisruptionBudgets, cluster.FromDisruptionBudget(budget))
+		s.DisruptionBudgets = append(s.DisruptionBudgets, disruptionBudget(budget, s.Pods))
 	}
 	s.Sort()
 	return s
