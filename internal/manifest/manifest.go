@@ -30,11 +30,8 @@ func (s *Set) Warnings() []string {
 			out = append(out, d.At(w).Error())
 		}
 	}
-	known := func(d *Document) bool { return d.Known }
 	for _, f := range s.Files {
-		if f.Holds(known) {
-			out = append(out, f.Others(known)...)
-		}
+		out = append(out, f.Others(func(d *Document) bool { return d.Known })...)
 	}
 	return out
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/manifest"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/kinds"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/plancheck"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/report"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/simulate"
@@ -116,7 +117,12 @@ func (s *simulation) read() (*manifest.Set, error) {
 	}
 	set, err := b.Build()
 	known := func(d *manifest.Document) bool { return d.Known }
+	enough := len(s.tables) > 0 || slices.ContainsFunc(set.Files, func(f *manifest.File) bool { return f.Holds(known) })
 	for _, f := range set.Files {
+		buyer := func(d *manifest.Document) bool { return d.Kind == kinds.NodePoolKind } // of another controller
+		if enough && len(f.Documents) > 0 && !f.Holds(buyer) {
+			continue // what is not looked at is noted
+		}
 		err = errors.Join(err, f.Nothing(known, "nodes, pods, workloads, Provisioners, AWSNodeTemplates, NodePools or EC2NodeClasses"))
 	}
 	return set, err
