@@ -57,6 +57,9 @@ func (g *topOptions) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if !s.Leading {
+		return fmt.Errorf("%s is a replica that stands by: another replica of the agent leads and knows the status; top finds it where no --url is given", base)
+	}
 	_, err = io.WriteString(out, s.Text())
 	return err
 }
@@ -100,6 +103,9 @@ func askAt(ctx context.Context, base string) (*status.Status, error) {
 	s := &status.Status{}
 	if err := json.NewDecoder(answer.Body).Decode(s); err != nil {
 		return nil, fmt.Errorf("read the answer of %s, which is no agent's status: %w", page, err)
+	}
+	if s.Version == "" && s.Cluster == "" {
+		return nil, fmt.Errorf("the answer of %s is no agent's status: it names neither a version nor a cluster", page)
 	}
 	return s, nil
 }
