@@ -152,6 +152,7 @@ type ClaimRef struct {
 	// exist yet; it will be of StorageClass, where nil is the default class.
 	Ephemeral    bool
 	StorageClass *string
+	Planned      bool // no API server has the pod of an ephemeral volume yet
 }
 
 // Node is a node of the cluster, registered or being started.
@@ -218,6 +219,8 @@ type Claim struct {
 	VolumeName   string // empty: not bound
 	StorageClass *string
 	AccessModes  []corev1.PersistentVolumeAccessMode
+	// Planned: no API server has it yet, so that its volume is still to be made, for whichever node.
+	Planned bool
 	// Lost: the volume that it was bound to is gone.
 	Lost bool
 	// What a volume that exists must have to be bound to it.

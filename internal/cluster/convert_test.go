@@ -212,14 +212,14 @@ func TestFromClaim(t *testing.T) {
 		want  Claim
 	}{
 		"bound": {`
-metadata: {namespace: shop, name: data}
+metadata: {namespace: shop, name: data, uid: u1}
 spec: {storageClassName: fast, volumeName: pv-1, accessModes: [ReadWriteOncePod]}`,
-			Claim{Namespace: "shop", Name: "data", VolumeName: "pv-1", StorageClass: &fast, AccessModes: []corev1.PersistentVolumeAccessMode{"ReadWriteOncePod"}}},
-		"of the default class": {`metadata: {name: data}`, Claim{Name: "data"}},
+			Claim{Namespace: "shop", Name: "data", UID: "u1", VolumeName: "pv-1", StorageClass: &fast, AccessModes: []corev1.PersistentVolumeAccessMode{"ReadWriteOncePod"}}},
+		"of the default class, in a file": {`metadata: {name: data}`, Claim{Name: "data", Planned: true}},
 		"with the class as an annotation": {`
-metadata: {name: data, annotations: {volume.beta.kubernetes.io/storage-class: old}}
+metadata: {name: data, uid: u1, annotations: {volume.beta.kubernetes.io/storage-class: old}}
 spec: {storageClassName: fast}`,
-			Claim{Name: "data", StorageClass: &old}},
+			Claim{Name: "data", UID: "u1", StorageClass: &old}},
 	} {
 		if diff := cmp.Diff(c.want, FromClaim(read[corev1.PersistentVolumeClaim](t, c.claim))); diff != "" {
 			t.Errorf("%s: -want +got\n%s", name, diff)

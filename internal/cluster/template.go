@@ -120,7 +120,7 @@ func claims(pod *corev1.Pod) []ClaimRef {
 		case v.PersistentVolumeClaim != nil:
 			ref = ClaimRef{Name: v.PersistentVolumeClaim.ClaimName}
 		case v.Ephemeral != nil:
-			ref = ClaimRef{Name: pod.Name + "-" + v.Name, Ephemeral: true}
+			ref = ClaimRef{Name: pod.Name + "-" + v.Name, Ephemeral: true, Planned: pod.UID == ""}
 			if v.Ephemeral.VolumeClaimTemplate != nil {
 				ref.StorageClass = v.Ephemeral.VolumeClaimTemplate.Spec.StorageClassName
 			}

@@ -32,6 +32,7 @@ func FromClaim(c *corev1.PersistentVolumeClaim) Claim {
 		StorageClass: class,
 		AccessModes:  c.Spec.AccessModes,
 		UID:          string(c.UID),
+		Planned:      c.UID == "",
 		Lost:         c.Status.Phase == corev1.ClaimLost,
 		Request:      c.Spec.Resources.Requests.Storage().Value(),
 		Block:        block(c.Spec.VolumeMode),

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 )
 
 func parse(t *testing.T, text string) *Set {
@@ -171,7 +172,7 @@ metadata: {name: usual}
 spec: {containers: []}
 `)
 	s := set.Snapshot
-	if diff := cmp.Diff([]cluster.Claim{{Namespace: "shop", Name: "data", VolumeName: "pv"}}, s.Claims); diff != "" {
+	if diff := cmp.Diff([]cluster.Claim{{Namespace: "shop", Name: "data", VolumeName: "pv", Planned: true}}, s.Claims); diff != "" {
 		t.Errorf("claims: -want +got\n%s", diff)
 	}
 	if diff := cmp.Diff([]cluster.Volume{{Name: "pv", Driver: "ebs.csi.aws.com"}}, s.Volumes); diff != "" {
@@ -297,6 +298,7 @@ spec: {storageClassName: slow, volumeName: pv}
 apiVersion: storage.k8s.io/v1
 kind: StorageClass
 metadata: {name: fast}
+volumeBindingMode: WaitForFirstConsumer
 `)
 	want := []string{
 		"in.yaml:9: document 1: StatefulSet default/db: spec.volumeClaimTemplates[0].spec.storageClassName: no file has the StorageClass slow, so that pods with claims of it are not placed (2 objects in all); add the file that declares it",
@@ -304,6 +306,45 @@ metadata: {name: fast}
 	}
 	if diff := cmp.Diff(want, set.Warnings()); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+// TestStorageClassesThatDoNotWait: pods whose volumes are made first have a place, and that is said. It is not if
+// their claims are of a cluster already.
+func TestStorageClassesThatDoNotWait(t *testing.T) {
+	set := parse(t, `apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db}
+spec:
+  replicas: 2
+  template: {spec: {volumes: [{name: tmp, ephemeral: {volumeClaimTemplate: {spec: {storageClassName: fast}}}}], containers: []}}
+  volumeClaimTemplates:
+  - metadata: {name: data}
+    spec: {}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: other, uid: u1}
+---
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: fast, annotations: {storageclass.kubernetes.io/is-default-class: "true"}}
+`)
+	want := []string{
+		"in.yaml:6: document 1: StatefulSet default/db: spec.template.spec.volumes[0].ephemeral.volumeClaimTemplate.spec: the StorageClass fast makes volumes before pods have nodes, in zones that are not known yet: its pods are planned as if it waited (2 objects in all); set volumeBindingMode: WaitForFirstConsumer",
+	}
+	if diff := cmp.Diff(want, set.Warnings()); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	volumes := match.NewVolumes(set.Snapshot)
+	for i := range set.Snapshot.Pods {
+		if _, miss := volumes.Needs(set.Snapshot.Pods[i].Template, false); miss.Missed() {
+			t.Errorf("%s: %s", set.Snapshot.Pods[i].Name, miss)
+		}
+	}
+	_, miss := volumes.Needs(&cluster.Template{Namespace: "default", Claims: []cluster.ClaimRef{{Name: "other"}}}, false)
+	if want := "does not wait for a node"; !strings.Contains(miss.String(), want) {
+		t.Errorf("a claim of a cluster: %q, want %q", miss, want)
 	}
 }
 

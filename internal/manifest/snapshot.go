@@ -18,7 +18,7 @@ func (b *Builder) snapshot() *cluster.Snapshot {
 	for _, pod := range b.objects.pods {
 		object := "Pod " + pod.Namespace + "/" + pod.Name
 		classes.set(&pod.Spec, object, "spec", said)
-		storage.checkPod(&pod.Spec, object, "spec", said)
+		storage.checkPod(&pod.Spec, pod.UID == "", object, "spec", said)
 		if untouched(pod) {
 			b.admit(&pod.Spec, object, "spec", said)
 			said.addDoubts(&pod.Spec, object, "spec")
@@ -42,11 +42,11 @@ func (b *Builder) snapshot() *cluster.Snapshot {
 			continue
 		}
 		classes.set(&w.template.Spec, w.object, w.spec, said)
-		storage.checkPod(&w.template.Spec, w.object, w.spec, said)
+		storage.checkPod(&w.template.Spec, true, w.object, w.spec, said)
 		b.admit(&w.template.Spec, w.object, w.spec, said)
 		said.addDoubts(&w.template.Spec, w.object, w.spec)
 		for i := range w.claims {
-			storage.check(&w.claims[i].Spec, w.object, fmt.Sprintf("spec.volumeClaimTemplates[%d].spec", i), said)
+			storage.check(&w.claims[i].Spec, true, w.object, fmt.Sprintf("spec.volumeClaimTemplates[%d].spec", i), said)
 		}
 		pods := w.pods(b.templates)
 		said.addWaiting(&pods[0], &w.template.Spec, w.object, w.spec)
@@ -56,7 +56,7 @@ func (b *Builder) snapshot() *cluster.Snapshot {
 	s.Pods = append(s.Pods, b.rows...)
 	b.objects.addNodes(s)
 	for _, c := range b.objects.claims {
-		storage.check(&c.Spec, "PersistentVolumeClaim "+c.Namespace+"/"+c.Name, "spec", said)
+		storage.check(&c.Spec, c.UID == "", "PersistentVolumeClaim "+c.Namespace+"/"+c.Name, "spec", said)
 	}
 	b.objects.addStorage(s)
 	b.objects.addNamespaces(s)

@@ -133,7 +133,7 @@ func (v *Volumes) claim(namespace string, ref cluster.ClaimRef, moving bool) ([]
 	case ok:
 		return v.unbound(&claims[i])
 	case ref.Ephemeral:
-		return v.unbound(&cluster.Claim{Namespace: namespace, Name: ref.Name, StorageClass: ref.StorageClass})
+		return v.unbound(&cluster.Claim{Namespace: namespace, Name: ref.Name, StorageClass: ref.StorageClass, Planned: ref.Planned})
 	}
 	return nil, "", volumeMiss("persistent volume claim %s/%s does not exist", namespace, ref.Name)
 }
@@ -188,7 +188,7 @@ func (v *Volumes) unbound(c *cluster.Claim) ([]Requirements, string, Miss) {
 	switch {
 	case miss.Missed():
 		return nil, "", miss
-	case !class.WaitForFirstConsumer:
+	case !class.WaitForFirstConsumer && !c.Planned:
 		return nil, "", volumeMiss("persistent volume claim %s is not bound yet, and its storage class %s does not wait for a node", c.Name, class.Name)
 	case class.Static:
 		return v.existing(c, class)
