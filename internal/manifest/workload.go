@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -52,6 +53,7 @@ func (w *workload) stop(path, why string) {
 // a controller owns count for it, and a controller whose own children are among
 // the objects leaves the creation to them. Those that are idle are listed too.
 func (o *objects) workloads() []workload {
+	o.scale()
 	owned, delegated := o.ownedPods(), o.delegated()
 	var out []workload
 	add := func(w workload) {
@@ -228,6 +230,27 @@ func (o *objects) delegated() map[string]bool {
 		note(j)
 	}
 	return out
+}
+
+// scale does what its controller does to a Deployment whose number of pods has changed: the ReplicaSet gets that
+// number. Where several have pods, the controller is about to replace them, and moves both numbers as it likes.
+func (o *objects) scale() {
+	sets := map[string][]*appsv1.ReplicaSet{}
+	for _, r := range o.replicaSets {
+		if owner := metav1.GetControllerOfNoCopy(r); owner != nil && owner.Kind == "Deployment" {
+			sets[r.Namespace+"/"+owner.Name] = append(sets[r.Namespace+"/"+owner.Name], r)
+		}
+	}
+	wanted := func(r *appsv1.ReplicaSet) int32 { return ptr.Deref(r.Spec.Replicas, 1) }
+	for _, d := range o.deployments {
+		of := sets[d.Namespace+"/"+d.Name]
+		slices.SortStableFunc(of, func(a, b *appsv1.ReplicaSet) int {
+			return cmp.Or(cmp.Compare(min(1, wanted(b)), min(1, wanted(a))), b.CreationTimestamp.Compare(a.CreationTimestamp.Time))
+		})
+		if len(of) == 1 || len(of) > 1 && wanted(of[1]) == 0 {
+			of[0].Spec.Replicas = d.Spec.Replicas
+		}
+	}
 }
 
 // pods converts the pods to create. They share one template unless something in

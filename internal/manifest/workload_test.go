@@ -61,8 +61,7 @@ status: {phase: Failed}
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: web}
-spec:
-  replicas: 5` + podTemplate + `
+spec:` + podTemplate + `
 ---
 apiVersion: apps/v1
 kind: ReplicaSet
