@@ -96,7 +96,7 @@ func expired(n *Node, now time.Time, _ *Policy) (DueNode, bool) {
 		return DueNode{}, false
 	}
 	limit := time.Duration(*ttl) * time.Second
-	return DueNode{n, Expired, fmt.Sprintf("older than %s", amount.ShortDuration(limit))}, now.Sub(n.Created) >= limit
+	return DueNode{n, Expired, fmt.Sprintf("older than %s", amount.ShortDuration(limit))}, !n.Created.IsZero() && now.Sub(n.Created) >= limit
 }
 
 // empty: nobody has used it for as long as its Provisioner says.

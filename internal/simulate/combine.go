@@ -3,6 +3,7 @@ package simulate
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,6 +20,7 @@ import (
 // reservations that files cannot hold.
 func FromManifests(set *manifest.Set) (*cluster.Survey, []string) {
 	out := &cluster.Survey{Snapshot: set.Snapshot, Provisioners: set.Provisioners, NodeTemplates: slices.Clone(set.NodeTemplates)}
+	adopt(set.Snapshot.Nodes, set.Provisioners)
 	warnings := set.Warnings()
 	if len(out.Provisioners) == 0 {
 		out.Provisioners = []*api.Provisioner{{ObjectMeta: metav1.ObjectMeta{Name: "default"}}}
@@ -51,6 +53,18 @@ func FromManifests(set *manifest.Set) (*cluster.Survey, []string) {
 		warnings = append(warnings, fmt.Sprintf("%s uses %s %s, which is not among the files: the defaults of a node profile are assumed", p.Title(), class, ref.Name))
 	}
 	return out, warnings
+}
+
+// adopt gives NodePools their nodes, also those that Karpenter has made, as a takeover does.
+func adopt(nodes []cluster.Node, provisioners []*api.Provisioner) {
+	for i := range nodes {
+		n := &nodes[i]
+		pool := n.Labels[api.LabelNodePool]
+		if n.Provisioner == "" && slices.ContainsFunc(provisioners, func(p *api.Provisioner) bool { return p.Source != nil && p.Name == pool }) {
+			n.Provisioner, n.Labels = pool, maps.Clone(n.Labels)
+			n.Labels[api.LabelProvisioner] = pool
+		}
+	}
 }
 
 // elsewhere lists the pods that run on nodes which are not in the snapshot.

@@ -10,10 +10,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/manifest"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/retire"
 )
 
 func input(t *testing.T, region string, files ...string) (decide.Input, []string, error) {
@@ -119,6 +121,43 @@ func TestAssumptions(t *testing.T) {
 				t.Errorf("blocked: %q", in.Provisioners[0].Blocked)
 			}
 		})
+	}
+}
+
+const poolOfOne = `
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: general}
+spec:
+  template:
+    spec:
+      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: reserving}
+      requirements: [{key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}]
+`
+
+// The nodes that Karpenter has made count for their NodePool, and for no Provisioner of its name.
+func TestNodesOfNodePools(t *testing.T) {
+	node := func(label string) string {
+		return "apiVersion: v1\nkind: Node\nmetadata: {name: " + label + ", labels: {karpenter.sh/nodepool: " + label + ", karpenter.sh/initialized: \"true\"}}\nstatus: {capacity: {cpu: 4, memory: 8Gi, pods: 9}}\n"
+	}
+	in, _, err := input(t, "us-east-1", poolOfOne, reserving, refers, bigDisk, node("general"), node("refers"), node("unknown"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, due := range decide.Decide(in).Removals {
+		if due.Reason == retire.Expired {
+			t.Errorf("%+v: a node whose age is not known has not expired", due)
+		}
+	}
+	got := map[string]string{}
+	for _, n := range in.Snapshot.Nodes {
+		got[n.Name] = n.Provisioner
+		if n.Labels[api.LabelProvisioner] != n.Provisioner { // as after a takeover; it would drift otherwise
+			t.Errorf("%s has the labels %v", n.Name, n.Labels)
+		}
+	}
+	if diff := cmp.Diff(map[string]string{"general": "general", "refers": "", "unknown": ""}, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
 	}
 }
 
