@@ -71,6 +71,9 @@ func (b *Builder) snapshot() *cluster.Snapshot {
 	if len(s.Pods) == 0 {
 		b.remark(idle)
 	}
+	for _, d := range b.objects.deployments {
+		s.Deployments = append(s.Deployments, deployment(d))
+	}
 	s.DaemonSets = cluster.FromDaemonSets(b.objects.daemonSets, s.Pods)
 	for _, budget := range b.objects.budgets {
 		s.DisruptionBudgets = append(s.DisruptionBudgets, disruptionBudget(budget, s.Pods))

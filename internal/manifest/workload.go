@@ -253,6 +253,15 @@ func (o *objects) scale() {
 	}
 }
 
+// deployment converts a Deployment. One that is written by hand, without a status, is taken to have all its pods.
+func deployment(d *appsv1.Deployment) cluster.Deployment {
+	if d.Status.ObservedGeneration == 0 && d.Status.Replicas == 0 && len(d.Status.Conditions) == 0 {
+		n := ptr.Deref(d.Spec.Replicas, 1)
+		d.Status = appsv1.DeploymentStatus{ObservedGeneration: d.Generation, Replicas: n, UpdatedReplicas: n, AvailableReplicas: n}
+	}
+	return cluster.FromDeployment(d, "")
+}
+
 // pods converts the pods to create. They share one template unless something in
 // it is a pod's own.
 func (w *workload) pods(templates *cluster.Templates) []cluster.Pod {

@@ -234,6 +234,54 @@ func TestSimulateNotesFilesWithNothing(t *testing.T) {
 	}
 }
 
+// Pods that surge moves are not kept by a PodDisruptionBudget, with and without the status of their Deployment.
+func TestSimulateSurges(t *testing.T) {
+	const deployment = `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, annotations: {packhorse.io/surge: "SURGE"}}
+spec: {replicas: 2, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: []}}}
+`
+	const budget = `
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: web}
+spec: {minAvailable: "100%", selector: {matchLabels: {app: web}}}
+`
+	const ready = `
+  conditions: [{type: Ready, status: "True", lastTransitionTime: "2024-01-01T00:00:00Z"}]
+---
+apiVersion: v1
+kind: Pod
+metadata:
+  name: web-old
+  creationTimestamp: "2024-01-01T00:00:00Z"
+  labels: {app: web, pod-template-hash: abc}
+  ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: web-abc, uid: u1, controller: true}]
+spec: {nodeName: old, containers: [{name: c, resources: {requests: {cpu: 500m}}}]}
+status: {phase: Running, conditions: [{type: Ready, status: "True"}]}
+`
+	const labels = "  labels:\n"
+	one := strings.Replace(simpleNode, labels, labels+`    karpenter.sh/capacity-type: on-demand
+    karpenter.sh/initialized: "true"
+    kubernetes.io/arch: amd64
+    kubernetes.io/os: linux
+`, 1) + ready
+	nodes := file(t, "nodes.yaml", one+"---"+strings.ReplaceAll(one, "old", "older"))
+	provisioner := file(t, "provisioner.yaml", simpleProvisioner+"  consolidation: {enabled: true}\n")
+	for text, moves := range map[string]bool{
+		strings.Replace(deployment, "SURGE", "true", 1): true,
+		strings.Replace(deployment, "SURGE", "true", 1) + "status: {observedGeneration: 1, replicas: 2, updatedReplicas: 2, availableReplicas: 2}\n": true,
+		strings.Replace(deployment, "SURGE", "true", 1) + "status: {observedGeneration: 1, replicas: 3, updatedReplicas: 2, availableReplicas: 2}\n": false,
+		strings.Replace(deployment, "SURGE", "false", 1): false,
+	} {
+		out, err := execute(t, simulateCommand(), "--region", "us-east-1", "-f", provisioner, nodes, file(t, "web.yaml", text+budget))
+		if err != nil || strings.Contains(out, "Nodes to remove:") != moves {
+			t.Errorf("%s: %v, want a node to be removed: %v\n%s", text, err, moves, out)
+		}
+	}
+}
+
 func TestSimulateRefuses(t *testing.T) {
 	folder := t.TempDir()
 	good, bare := file(t, "provisioner.yaml", simpleProvisioner), file(t, "bare.csv", "\n")

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/surge"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
@@ -99,6 +100,7 @@ func (s *simulation) run(out io.Writer) error {
 			warnings = append(warnings, fmt.Sprintf("%s: %s: %s. %s", p.Title(), f.Path, f.Text, finding.Sentence(f.Advice.String())))
 		}
 	}
+	in.Snapshot = surge.New(surge.Ports{}).Cover(in.Snapshot, set.Provisioners)
 	in.Prove = true
 	started := time.Now()
 	plan := decide.Decide(in)
