@@ -119,6 +119,14 @@ func (s *Market) GroupFor(c *Class, level Level, o *model.Options) (*PodGroup, b
 	return l, !l.Mask.Empty()
 }
 
+// Widened returns the pod group of single pods as one that may also be on special types.
+func (s *Market) Widened(l *PodGroup) *PodGroup {
+	out := *l
+	out.Mask = s.Fitting(l.Need, l.Host, true, l.Opt)
+	s.State.MindDaemons(out.Mask, l.Parts[0].Class.Rules)
+	return &out
+}
+
 // Loosen lets a pool have as many items on a machine as its members can have together.
 // Those that ask for the most of their company come first.
 func (l *PodGroup) Loosen(index int) {

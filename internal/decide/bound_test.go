@@ -9,6 +9,20 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
+// TestBoundKnowsRoomOnGPUMachines: pods without GPUs use room on a machine that is bought for a
+// pod with GPUs, and no bound is above the price of such a plan.
+func TestBoundKnowsRoomOnGPUMachines(t *testing.T) {
+	w := newWorld(t, realTypes(t))
+	w.provisioner("default", "requirements: [{key: $capacity, operator: In, values: [on-demand]}, {key: $type, operator: In, values: [g4dn.12xlarge, m5.2xlarge, m5.8xlarge]}]")
+	w.pods(1, "train", "{requests: {cpu: 1}, limits: {nvidia.com/gpu: 4}}")
+	w.pods(28, "web", "requests: {cpu: 1, memory: 500Mi}")
+	plan := w.decide()
+	verify(t, &w.in, &plan)
+	if len(plan.Unplaced) > 0 || len(plan.Machines) != 1 || plan.LowerBound != plan.HourlyPrice {
+		t.Errorf("%d machines for $%.4f, the bound is $%.4f, %d pods unplaced", len(plan.Machines), float64(plan.HourlyPrice)/1e6, float64(plan.LowerBound)/1e6, len(plan.Unplaced))
+	}
+}
+
 // TestBoundKnowsConstraints: the bound knows the constraints that make plans expensive,
 // so that the plans for a few pods come within a few percent of it.
 func TestBoundKnowsConstraints(t *testing.T) {

@@ -24,6 +24,7 @@ type bounding struct {
 	choices   map[string]int                  // by the offerings
 	groupIDs  []int                           // of Groups
 	zones     map[int]zoneSet                 // by class, where it must be
+	special   model.Bitset                    // special offerings that are bought for some class
 }
 
 const (
@@ -46,6 +47,7 @@ func (s Prover) newBounding(placed []placedClass, only *zoneOf) *bounding {
 			b.followers = append(b.followers, p.class)
 		}
 	}
+	b.addSpecial()
 	b.addShares()
 	for k := range s.Offerings {
 		o := &s.Offerings[k]
@@ -100,11 +102,43 @@ func (b *bounding) allowed(p *placedClass) model.Bitset {
 	set := p.opt.Any.Clone() // whatever must be offered with others
 	set.Join(p.mask)
 	b.s.KeepAble(set, p.class.PerNode, p.opt)
-	if !p.mask.Meets(b.s.Special) {
-		set.Remove(b.s.Special)
+	if p.mask.Meets(b.s.Special) {
+		set.Keep(b.weighed(p))
+		return set
 	}
+	spare := set.Clone()
+	spare.Keep(b.special)
+	set.Remove(b.s.Special)
 	set.Keep(b.weighed(p))
+	set.Join(spare)
 	return set
+}
+
+// addSpecial finds the special offerings that may be bought for some class. Others may use the
+// room that is left there, whatever the weight of the Provisioner is.
+func (b *bounding) addSpecial() {
+	b.special = model.NewBitset(len(b.s.Offerings))
+	join := func(p *placedClass) {
+		if p.mask.Meets(b.s.Special) {
+			b.special.Join(p.opt.Any)
+			b.special.Join(p.mask)
+		}
+	}
+	for i := range b.placed {
+		join(&b.placed[i])
+		for j := range b.placed[i].others {
+			join(&b.placed[i].others[j])
+		}
+	}
+	for _, m := range b.s.Machines() {
+		b.special.Add(m.Offering)
+	}
+	b.special.Keep(b.s.Special)
+}
+
+// sharesSpecial reports whether a class may use room that is left on special machines.
+func (b *bounding) sharesSpecial(p *placedClass) bool {
+	return !p.mask.Meets(b.s.Special) && p.opt.Any.Meets(b.special)
 }
 
 // matches reports whether a node is one that a class may be on.
@@ -202,7 +236,7 @@ func (b *bounding) leastOf(p *model.Pool, resource int, most int64) int64 {
 	}
 	for i := range b.placed {
 		of := &b.placed[i]
-		if len(of.class.Keys) > 0 || len(of.others) > 0 || b.tied(of) || s.FirstOf(of.mask) != p {
+		if len(of.class.Keys) > 0 || len(of.others) > 0 || b.tied(of) || b.sharesSpecial(of) || s.FirstOf(of.mask) != p {
 			continue
 		}
 		smallest := int64(math.MaxInt64)

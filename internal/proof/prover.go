@@ -97,7 +97,7 @@ func (s Prover) placedClasses() []placedClass {
 		for _, it := range m.Placed {
 			p := add(classAt{it.Class, it.Level}, it.N, it.Group)
 			p.least = min(p.least, m.Pool.Weight)
-			if !p.mask.Has(m.Offering) {
+			if !p.mask.Has(m.Offering) && !s.Offerings[m.Offering].Special {
 				// It took room that was left on a machine of a type that is not bought for it.
 				p.mask = s.Fitting(it.Class.Need, it.Class.PerNode, true, p.opt)
 				p.mask.Add(m.Offering)
@@ -132,7 +132,7 @@ func (s Prover) byTerm(of classAt, l *assign.PodGroup) placedClass {
 	requires, honour := c.RequiresAt(of.level)
 	out := placedClass{classAt: of, least: math.MaxInt32, lump: 1}
 	out.opt = s.OptionsFor(requires, c.Template.Tolerations, c.Tolerates, honour)
-	if l != nil && len(l.Parts) == 1 && l.Opt == out.opt {
+	if l != nil && len(l.Parts) == 1 && l.Opt == out.opt && (c.AllowDevices || !l.Mask.Meets(s.Special)) {
 		out.mask = l.Mask
 	} else {
 		out.mask = s.Fitting(c.Need, c.PerNode, c.AllowDevices, out.opt)

@@ -186,6 +186,7 @@ func (s *Purchaser) BuyAll(groups []*assign.PodGroup) {
 	for _, l := range groups {
 		s.topUp(l)
 	}
+	s.buySpecial(groups)
 	for _, tier := range s.Tiers() {
 		s.buy(groups, tier)
 	}
