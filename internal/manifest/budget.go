@@ -11,7 +11,7 @@ import (
 // seen, it does what the controller does. It takes the pods that the budget selects for all that are wanted.
 func disruptionBudget(b *policyv1.PodDisruptionBudget, pods []cluster.Pod) cluster.DisruptionBudget {
 	out := cluster.FromDisruptionBudget(b)
-	if status := &b.Status; status.ObservedGeneration != 0 || status.ExpectedPods != 0 || len(status.Conditions) > 0 {
+	if status := &b.Status; status.ObservedGeneration != 0 || status.ExpectedPods != 0 || status.DisruptionsAllowed != 0 || len(status.Conditions) > 0 {
 		return out
 	}
 	wanted, healthy := 0, 0
@@ -32,7 +32,7 @@ func disruptionBudget(b *policyv1.PodDisruptionBudget, pods []cluster.Pod) clust
 	} else if b.Spec.MinAvailable != nil {
 		least, err = intstr.GetScaledValueFromIntOrPercent(b.Spec.MinAvailable, wanted, true)
 	}
-	if err != nil { // the API server refuses it
+	if err != nil || b.Spec.MaxUnavailable == nil && b.Spec.MinAvailable == nil {
 		return out
 	}
 	out.DisruptionsAllowed = int32(max(0, healthy-least))
