@@ -300,7 +300,7 @@ type AMIStatus struct {
 	// +kubebuilder:validation:MaxItems=50
 	// +listType=atomic
 	Requirements []Requirement `json:"requirements,omitempty"`
-	// Deprecated: it should not be used any more. Only the status of an EC2NodeClass says so.
+	// Deprecated says that AWS marks the image as one that should not be used any more. Only the status of an EC2NodeClass has it.
 	Deprecated bool `json:"-"`
 }
 
