@@ -39,8 +39,9 @@ func (c *Case) Vetoed() string { return c.first(lasting) }
 // while, or an empty string.
 func (c *Case) Delayed() string { return c.first(passing) }
 
-// Guarded names a PodDisruptionBudget that allows no eviction from the node now, or returns an empty string.
-func (c *Case) Guarded() string { return blockedByBudget(c) }
+// Guarded names a PodDisruptionBudget that keeps the node because it allows no eviction now. It returns an
+// empty string if there is none.
+func (c *Case) Guarded() string { return inTime(blockedByBudget)(c) }
 
 func (c *Case) first(all []protection) string {
 	for _, p := range all {
@@ -51,8 +52,8 @@ func (c *Case) first(all []protection) string {
 	return ""
 }
 
-// inTime makes a protection that the drain keeps as well hold no node back that a NodePool has made and that has
-// drifted, if the NodePool limits how long the drain waits: so does Karpenter.
+// inTime returns the protection without its effect on some nodes, as Karpenter does: a drifted node of a
+// NodePool with a terminationGracePeriod goes all the same. Its drain waits for the pods until that has passed.
 func inTime(p protection) protection {
 	return func(c *Case) string {
 		d := c.Node.Provisioner.Spec.Disruption
