@@ -102,15 +102,18 @@ func (c *Cluster) replaceStatus(ctx context.Context, m *mirror, cached *unstruct
 	if last := m.written(name); last.version == m.version(name) && equality.Semantic.DeepEqual(last.status, want) {
 		return nil
 	}
-	status, _ := cached.Object["status"].(map[string]any)
-	if status = maps.Clone(status); status == nil {
-		status = map[string]any{}
-	}
-	maps.Copy(status, want)
 	return retry(ctx, func(ctx context.Context) error {
+		seen, ok := get[*unstructured.Unstructured](m, "", name)
+		if !ok {
+			return nil
+		}
+		status := map[string]any{}
+		before, _ := seen.Object["status"].(map[string]any)
+		maps.Copy(status, before)
+		maps.Copy(status, want)
 		patch, err := json.Marshal([]map[string]any{
 			// The request is a conflict if the object has changed since the cache saw it.
-			{"op": "add", "path": "/metadata/resourceVersion", "value": m.version(name)},
+			{"op": "add", "path": "/metadata/resourceVersion", "value": seen.GetResourceVersion()},
 			{"op": "add", "path": "/status", "value": status},
 		})
 		if err != nil {
