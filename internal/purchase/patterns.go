@@ -104,6 +104,7 @@ func (p *program) inTurns(b *bought, least float64, d duals) *bought {
 		p.searches += rest - p.making
 		p.Learn(b.patterns())
 		b = p.improve(b)
+		p.searches, p.making = p.searches+p.making, 0
 	}
 	return b
 }
