@@ -51,8 +51,8 @@ func (f *failures) pause(resource string) time.Duration {
 
 type offering struct{ instanceType, zone, capacityType string }
 
-// avoidable is an offering for a Provisioner: machines may fail because of that, as with bad user data. No Provisioner
-// stands for all of them: the cloud takes machines back whoever has bought them.
+// avoidable is an offering that one Provisioner avoids. Machines of that Provisioner may fail because of its own
+// settings, such as bad user data. An empty name means all Provisioners: the cloud takes machines back from all.
 type avoidable struct {
 	provisioner string
 	offering

@@ -25,7 +25,7 @@ type Cause string
 // The causes.
 const (
 	HeldByBudget    Cause = "disruption-budget" // forbids an eviction
-	HeldByRefusal   Cause = "eviction-refused"  // for another reason
+	HeldByRefusal   Cause = "eviction-refused"  // or a deletion, for another reason
 	HeldByFinalizer Cause = "pod-finalizer"
 	HeldByPod       Cause = "pod-not-stopping"
 	HeldByKubelet   Cause = "kubelet-silent"

@@ -85,8 +85,8 @@ func (a *Assumptions) deleted(node string) {
 // earlier.
 const lingering = 3 * time.Minute
 
-// Lingers assumes that a machine without a Node object, which could not be terminated, runs on. It counts
-// against limits and takes no pods.
+// Lingers assumes that a machine without a Node object runs on: it could not be terminated, or the Node object
+// of an earlier machine still has its name. It counts against limits and takes no pods.
 func (a *Assumptions) Lingers(node cluster.Node) {
 	node.Deleting, node.Finalizers = true, nil // there is no object that could be held
 	a.mu.Lock()

@@ -77,7 +77,7 @@ func (s *Surger) undo(ctx context.Context, r *Record, d *cluster.Deployment) err
 	return nil
 }
 
-// Deployments are those of the cluster, where no agent looks after what was begun.
+// Deployments reads and scales Deployments while no agent runs that would finish what surge began.
 type Deployments interface {
 	// Deployment returns a Deployment as it is now; nil if it is gone.
 	Deployment(ctx context.Context, namespace, name string) (*cluster.Deployment, error)

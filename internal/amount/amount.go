@@ -142,7 +142,7 @@ func (l List) Times(n float64) List {
 // Max returns the larger amount of each resource.
 func (l List) Max(o List) List { return l.with(o, func(a, b int64) int64 { return max(a, b) }) }
 
-// with returns l with the amounts of o's resources as the function makes them of both.
+// with returns a copy of l in which each amount of o is combined with that of l by the function.
 func (l List) with(o List, of func(a, b int64) int64) List {
 	out := maps.Clone(l)
 	if out == nil {

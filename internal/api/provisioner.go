@@ -209,7 +209,7 @@ type PodBinding string
 
 // The values of PodBinding. The empty value means BindImmediate.
 const (
-	// BindImmediate: the agent creates the Node object and binds the pods at once.
+	// BindImmediate: the agent creates the Node object and at once binds the pods that their owners replace.
 	BindImmediate PodBinding = "Immediate"
 	// BindScheduler: the agent creates the Node object and leaves the pods to kube-scheduler.
 	BindScheduler PodBinding = "Scheduler"

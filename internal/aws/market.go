@@ -124,8 +124,9 @@ func (c *Cloud) marketKey(p *api.Provisioner, r *resolved) string {
 	return string(key)
 }
 
-// of returns the market of a Provisioner. If the key or the catalogue has changed, it is that of
-// another Provisioner with both, or is computed, while others wait who may need the same.
+// of returns the market of a Provisioner. If the key or the catalogue has changed, it returns the
+// market of another Provisioner with the same key and catalogue, or computes one. The lock is held
+// meanwhile, so that Provisioners with the same key do not compute it twice.
 func (m *markets) of(provisioner, key string, catalogue *offer.Catalogue, compute func() []offer.InstanceType) knownMarket {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -14,8 +14,8 @@ const codeNoInstance = "InvalidInstanceID.NotFound"
 // need.
 const codeNoSpotRole = "AuthFailure.ServiceLinkedRoleCreationNotPermitted"
 
-// codeThrottled is EC2's error code for too many requests. Besides a call, it may have the launch of
-// one offering of a fleet, and says nothing about the offering then.
+// codeThrottled is EC2's error code for too many requests. EC2 returns it for a call, or for one offering
+// of a fleet. In the second case it does not mean that the offering is unavailable.
 const codeThrottled = "RequestLimitExceeded"
 
 // refusalReasons groups EC2's error codes, as call.Code returns them, by what to do about them.

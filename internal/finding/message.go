@@ -61,7 +61,7 @@ func (m Message) moved(to func(path string) string) Message {
 	return Message{m.format, m.with(func(f Field) any { return Field{to(f.Path), f.Name} }, func(inner Message) any { return inner.moved(to) })}
 }
 
-// with returns the arguments, with the fields and messages among them as the functions make them.
+// with returns the arguments. The functions convert the fields and the messages among them.
 func (m Message) with(field func(Field) any, message func(Message) any) []any {
 	args := make([]any, len(m.args))
 	for i, arg := range m.args {

@@ -19,8 +19,8 @@ type family struct {
 	volumes    []volume
 	// uniformDensity: the network plugin does not hand out addresses by ENI.
 	uniformDensity bool
-	// ignoresPodsPerCore: the family's kubelet has no such setting. ignoresEvictionSoft: what it defends softly
-	// is not kept from pods, as with Karpenter.
+	// ignoresPodsPerCore: the family's kubelet has no such setting. ignoresEvictionSoft: the thresholds of soft
+	// evictions are not subtracted from what pods may use, as with Karpenter.
 	ignoresPodsPerCore  bool
 	ignoresEvictionSoft bool
 }

@@ -148,7 +148,7 @@ func workload(p *cluster.Pod) string {
 	return p.Namespace + "/" + p.Owner.Kind + "/" + p.Owner.Name
 }
 
-// split returns those that are not so, and those that are.
+// split divides a list into the elements for which so is false and those for which it is true.
 func split[T any](all []T, so func(T) bool) (not, are []T) {
 	for _, object := range all {
 		if so(object) {

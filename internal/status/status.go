@@ -62,18 +62,18 @@ type Provisioner struct {
 	Message     string  `json:"message"`
 	Nodes       int     `json:"nodes"`
 	HourlyPrice float64 `json:"hourlyPrice"`
-	// Doubtful is how many machines purchases that failed may have bought nevertheless. They
-	// count for limits alone.
+	// Doubtful is how many machines purchases that failed may have bought. They count for
+	// limits alone.
 	Doubtful int     `json:"doubtful,omitempty"`
 	Limits   []Limit `json:"limits,omitempty"`
 }
 
-// Doubt says what the failed purchases of the last minute mean; empty where there are none.
+// Doubt describes what failed purchases may have bought. It is empty if there is no doubt.
 func (p *Provisioner) Doubt() string {
 	if p.Doubtful == 0 {
 		return ""
 	}
-	return fmt.Sprintf("Failed purchases may have bought %s nevertheless, which limits count until the cloud would list them", explain.Plural(p.Doubtful, "machine"))
+	return fmt.Sprintf("Purchases that failed may have bought %s. Limits count them until AWS has had time to list them", explain.Plural(p.Doubtful, "machine"))
 }
 
 // Limit is how much of a resource the nodes of a Provisioner have and may have, as

@@ -93,8 +93,8 @@ type Option struct {
 	Pods     int    `json:"pods"` // that request the resource
 }
 
-// optional are the resources that all machines have with Karpenter, and here with an option of the agent, by which
-// other things change, too.
+// optional are the resources that Karpenter always provides. The agent provides each of them only with an
+// option, which also changes other things.
 var optional = []Option{{Name: "efa", Resource: "vpc.amazonaws.com/efa"}, {Name: "pod-eni", Resource: "vpc.amazonaws.com/pod-eni"}}
 
 // Of makes a preview. Nothing in it depends on the order of the input.

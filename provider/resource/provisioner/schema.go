@@ -57,8 +57,8 @@ func (Kind) Schema(ctx context.Context) schema.Schema {
 				"api_version": attribute.Text("API version of the node profile. `karpenter.k8s.aws/v1alpha1` by default."),
 			}),
 			"disruption": attribute.Object("How the agent may disrupt nodes voluntarily.", disruptionAttributes()),
-			"pod_binding": attribute.Text("`Immediate`, the default: the agent creates the node and binds the pods immediately, except those that nobody would create again and those of Jobs. " +
-				"`Scheduler`: kube-scheduler binds the pods."),
+			"pod_binding": attribute.Text("`Immediate`, the default: the agent creates the node and immediately binds the pods of ReplicaSets, ReplicationControllers " +
+				"and StatefulSets to it. kube-scheduler binds all other pods when the node is ready. `Scheduler`: kube-scheduler binds all pods."),
 			planPreview:                      previewAttribute(),
 			customresource.ForceConflicts:    attribute.ForceConflicts(),
 			customresource.DeletionTimestamp: customresource.DeletionAttribute(),
