@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/nodes"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/parallel"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
@@ -146,7 +146,7 @@ func attachable(fresh *view.Verifier, node string, pods []cluster.PodKey) []clus
 
 func needsDevices(p *cluster.Pod) bool {
 	for name, v := range p.Template.Requests {
-		if v > 0 && strings.Contains(name, "/") {
+		if v > 0 && amount.Extended(name) {
 			return true
 		}
 	}

@@ -71,7 +71,7 @@ func (s *Surger) undo(ctx context.Context, r *Record, d *cluster.Deployment) err
 	if err := s.steer(ctx, r, 0); err != nil {
 		return err
 	}
-	if d.Scaled && d.Replicas == r.more() {
+	if r.grown(d) {
 		return s.Cluster.ScaleDeployment(ctx, d, r.Replicas)
 	}
 	return nil
@@ -93,7 +93,7 @@ func Undo(ctx context.Context, c Deployments, n *cluster.Node) error {
 		if err != nil {
 			return err
 		}
-		if d == nil || !r.of(d) || !d.Scaled || d.Replicas != r.more() {
+		if d == nil || !r.of(d) || !r.grown(d) {
 			continue
 		}
 		if err := c.ScaleDeployment(ctx, d, r.Replicas); err != nil {

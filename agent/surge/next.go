@@ -52,7 +52,7 @@ func next(s *state) step {
 	if d == nil {
 		return step{do: forget}
 	}
-	ours := d.Scaled && d.Replicas == r.more()
+	ours := r.grown(d)
 	switch {
 	case !ours && d.Replicas != r.Replicas:
 		return step{do: undo, failed: fmt.Sprintf("was scaled to %d by somebody else meanwhile", d.Replicas)}

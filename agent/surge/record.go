@@ -34,6 +34,9 @@ type Pod struct {
 // more is how many replicas there are while both the pods that leave and those in their places run.
 func (r *Record) more() int { return r.Replicas + len(r.Pods) }
 
+// grown reports whether the Deployment still has the replicas that surge gave it.
+func (r *Record) grown(d *cluster.Deployment) bool { return d.Scaled && d.Replicas == r.more() }
+
 func (r *Record) of(d *cluster.Deployment) bool {
 	return r.Namespace == d.Namespace && r.Deployment == d.Name && r.UID == d.UID
 }

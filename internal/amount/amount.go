@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -33,6 +34,9 @@ const (
 // Nodes is what limits call the number of nodes: each node counts as one of it, whatever
 // capacity it reports.
 const Nodes = "nodes"
+
+// Extended reports whether a resource is one that a node has only once somebody announces it.
+func Extended(name string) bool { return strings.Contains(name, "/") }
 
 // List maps a resource's name to an amount: thousandths of a core for CPU,
 // bytes for memory, ephemeral storage and huge pages, a count for everything

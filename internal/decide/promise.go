@@ -65,7 +65,7 @@ func devicesInUse(s *cluster.Snapshot) map[string]map[string]bool {
 			continue
 		}
 		for name, v := range p.Template.Requests {
-			if v <= 0 || !extended(name) {
+			if v <= 0 || !amount.Extended(name) {
 				continue
 			}
 			if out[p.NodeName] == nil {
@@ -76,9 +76,6 @@ func devicesInUse(s *cluster.Snapshot) map[string]map[string]bool {
 	}
 	return out
 }
-
-// extended reports whether a resource is one that a node has only once somebody announces it.
-func extended(name string) bool { return strings.Contains(name, "/") }
 
 // typeOf finds the type of a node's machine, as its Provisioner knows it or else another.
 func typeOf(n *cluster.Node, provisioners []Provisioner) *offer.InstanceType {
@@ -97,7 +94,7 @@ func typeOf(n *cluster.Node, provisioners []Provisioner) *offer.InstanceType {
 func missing(n *cluster.Node, t *offer.InstanceType) []string {
 	var out []string
 	for name, v := range t.Capacity {
-		if v > 0 && extended(name) && (n.Allocatable[name] == 0 || n.Capacity[name] == 0) {
+		if v > 0 && amount.Extended(name) && (n.Allocatable[name] == 0 || n.Capacity[name] == 0) {
 			out = append(out, name)
 		}
 	}
