@@ -167,7 +167,7 @@ func TestFailedPurchasesAreNoNodes(t *testing.T) {
 		if p := s.Provisioners[0]; p.Nodes != 0 || p.HourlyPrice != 0 || p.Limits[0].Used == "0" || len(s.Nodes) != 0 || s.HourlyPrice != 0 || len(s.Leaving) != 0 {
 			t.Errorf("with no machine: %+v", s)
 		}
-		if !strings.Contains(s.Text(), "may have bought 1 machine nevertheless") {
+		if !strings.Contains(s.Text(), "may have bought 1 machine. Limits") {
 			t.Error(s.Text())
 		}
 		if n := gauge(t, a.metrics, "nodes", "default"); n != -1 {

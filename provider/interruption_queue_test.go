@@ -179,7 +179,7 @@ func TestInterruptionQueueTakesNoRuleOver(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	const refusal = "EventBridge rule crowded-spot already exists and does not belong to this queue: set another `rule_prefix`, or delete the rule"
+	const refusal = "EventBridge rule crowded-spot exists already and does not belong to this queue: set another `rule_prefix`, or delete the rule"
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: factories(),
 		CheckDestroy:             resource.ComposeTestCheckFunc(noQueue(name), noQueue("roomy"), untouched),
