@@ -58,8 +58,13 @@ const contactPatience = 5 * time.Minute
 // made the node and the pod must not be disrupted. It does not if the machine or its kubelet is lost.
 func (n *Node) Spares(p *Pod, now time.Time) bool {
 	lost := n.Annotations[api.AnnotationInterrupted] != "" || !n.UnreadySince.IsZero() && now.Sub(n.UnreadySince) >= contactPatience
-	protected := p.Template.DoNotDisrupt || now.Sub(p.Since) < p.Template.DoNotDisruptFor
-	return n.Labels[api.LabelNodePool] != "" && !lost && protected && p.State == PodBound && p.Running
+	return n.Labels[api.LabelNodePool] != "" && !lost && p.NotDisrupted(now) && p.State == PodBound && p.Running
+}
+
+// NotDisrupted reports whether the pod must not be disrupted now.
+func (p *Pod) NotDisrupted(now time.Time) bool {
+	t := p.Template
+	return t.DoNotDisrupt || t.DoNotDisruptFor > 0 && now.Before(p.Since.Add(t.DoNotDisruptFor))
 }
 
 // provisionerOf tells whose a node is, also if it has lost the label.

@@ -100,11 +100,11 @@ func annotated(c *Case) string {
 
 func doNotDisrupt(c *Case) string {
 	for _, p := range c.Node.Pods {
-		switch until := p.Since.Add(p.Template.DoNotDisruptFor); {
-		case !workload(p):
+		switch {
+		case !workload(p) || !p.NotDisrupted(c.Now):
 		case p.Template.DoNotDisrupt:
 			return fmt.Sprintf("pod %s must not be disrupted", p)
-		case c.Now.Before(until) && p.Template.DoNotDisruptFor > 0:
+		default:
 			return fmt.Sprintf("pod %s must not be disrupted for %s after it came", p, amount.ShortDuration(p.Template.DoNotDisruptFor))
 		}
 	}
