@@ -125,13 +125,19 @@ func TestConsolidationRemovesEmptyNodes(t *testing.T) {
 	}
 }
 
+// applyProfile applies the node profile "standard", which finds the subnets and security groups of a team.
+func (r *rig) applyProfile() *api.AWSNodeTemplate {
+	profile := &api.AWSNodeTemplate{ObjectMeta: metav1.ObjectMeta{Name: "standard"}}
+	profile.Spec.SubnetSelector = map[string]string{"team": "a"}
+	profile.Spec.SecurityGroupSelector = map[string]string{"team": "a"}
+	r.ApplyTemplate(profile)
+	return profile
+}
+
 // The status of a node profile is written also while that of its Provisioner cannot be.
 func TestNodeTemplateStatusAlone(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {
-		profile := &api.AWSNodeTemplate{ObjectMeta: metav1.ObjectMeta{Name: "standard"}}
-		profile.Spec.SubnetSelector = map[string]string{"team": "a"}
-		profile.Spec.SecurityGroupSelector = map[string]string{"team": "a"}
-		r.ApplyTemplate(profile)
+		r.applyProfile()
 		r.Apply(testProvisioner("default", func(s *api.ProvisionerSpec) { s.ProviderRef = &api.ProviderRef{Name: "standard"} }))
 		var refused atomic.Bool
 		refused.Store(true)
@@ -142,10 +148,7 @@ func TestNodeTemplateStatusAlone(t *testing.T) {
 
 func TestNodeTemplateStatus(t *testing.T) { // LAUNCH-007
 	inBubble(t, sim.Options{}, func(r *rig) {
-		profile := &api.AWSNodeTemplate{ObjectMeta: metav1.ObjectMeta{Name: "standard"}}
-		profile.Spec.SubnetSelector = map[string]string{"team": "a"}
-		profile.Spec.SecurityGroupSelector = map[string]string{"team": "a"}
-		r.ApplyTemplate(profile)
+		r.applyProfile()
 		r.Apply(testProvisioner("default", func(s *api.ProvisionerSpec) { s.ProviderRef = &api.ProviderRef{Name: "standard"} }))
 		r.start(Options{}, nil)
 		r.until("the profile says what it found", func() bool { return len(r.NodeTemplate("standard").Status.Subnets) == len(stock.Zones) })
@@ -159,10 +162,7 @@ func TestNodeTemplateStatus(t *testing.T) { // LAUNCH-007
 // keeps. Nodes that have been built from it stay.
 func TestNodeProfileBeingDeleted(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {
-		profile := &api.AWSNodeTemplate{ObjectMeta: metav1.ObjectMeta{Name: "standard"}}
-		profile.Spec.SubnetSelector = map[string]string{"team": "a"}
-		profile.Spec.SecurityGroupSelector = map[string]string{"team": "a"}
-		r.ApplyTemplate(profile)
+		profile := r.applyProfile()
 		p := testProvisioner("default", func(s *api.ProvisionerSpec) { s.ProviderRef = &api.ProviderRef{Name: "standard"} })
 		r.served(p, sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("1500m", "1Gi")})
 		leaving := r.NodeTemplate("standard").DeepCopy()
@@ -198,10 +198,7 @@ func TestUnreadableProvisioner(t *testing.T) {
 // What a spec says in vain is told by a condition and by one event, until it is gone.
 func TestSpecWarnings(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {
-		profile := &api.AWSNodeTemplate{ObjectMeta: metav1.ObjectMeta{Name: "standard"}}
-		profile.Spec.SubnetSelector = map[string]string{"team": "a"}
-		profile.Spec.SecurityGroupSelector = map[string]string{"team": "a"}
-		r.ApplyTemplate(profile)
+		r.applyProfile()
 		refer := func(s *api.ProvisionerSpec) { s.ProviderRef = &api.ProviderRef{Name: "standard"} }
 		r.Apply(testProvisioner("default", refer, func(s *api.ProvisionerSpec) { s.Limits = &api.Limits{} }))
 		r.Remark("default", finding.List{{Path: "spec.limits.cpu", Text: finding.Plain("unknown field, ignored"), Advice: finding.Plain("move it into spec.limits.resources")}})

@@ -8,6 +8,16 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
 )
 
+// hanging makes a call take a minute, while that is so.
+func hanging(call string, while *atomic.Bool) sim.Intercept {
+	return func(made string, when sim.When) error {
+		if made == call && when == sim.Before && while.Load() {
+			time.Sleep(time.Minute)
+		}
+		return nil
+	}
+}
+
 // The cloud does not answer for a minute when a machine is to be terminated. The pods of other nodes are
 // evicted meanwhile: a spot machine may have two minutes left.
 func TestDrainWhileATerminationHangs(t *testing.T) {
@@ -15,12 +25,7 @@ func TestDrainWhileATerminationHangs(t *testing.T) {
 		var hangs atomic.Bool
 		r.Apply(testProvisioner("a", emptyAfter(0)))
 		r.Apply(testProvisioner("b"))
-		r.start(Options{}, func(call string, when sim.When) error {
-			if call == "Terminate" && when == sim.Before && hangs.Load() {
-				time.Sleep(time.Minute)
-			}
-			return nil
-		})
+		r.start(Options{}, hanging("Terminate", &hangs))
 		r.Deploy(sim.Workload{Name: "first", Replicas: 1, Spec: on("a", sim.Requests("700m", "1Gi"))})
 		r.Deploy(sim.Workload{Name: "other", Replicas: 1, Spec: on("b", sim.Requests("700m", "1Gi"))})
 		r.until("both run", func() bool { return r.allRun("first", 1)() && r.allRun("other", 1)() && r.allUp() })
@@ -48,12 +53,7 @@ func TestDrainWhileAnEvictionHangs(t *testing.T) {
 		var hangs atomic.Bool
 		r.Apply(testProvisioner("a"))
 		r.Apply(testProvisioner("b"))
-		r.start(Options{}, func(call string, when sim.When) error {
-			if call == "Evict" && when == sim.Before && hangs.Load() {
-				time.Sleep(time.Minute)
-			}
-			return nil
-		})
+		r.start(Options{}, hanging("Evict", &hangs))
 		r.Deploy(sim.Workload{Name: "first", Replicas: 1, Spec: on("a", sim.Requests("700m", "1Gi"))})
 		r.Deploy(sim.Workload{Name: "other", Replicas: 1, Spec: on("b", sim.Requests("700m", "1Gi"))})
 		r.until("both run", func() bool { return r.allRun("first", 1)() && r.allRun("other", 1)() && r.allUp() })
