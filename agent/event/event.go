@@ -17,6 +17,7 @@ import (
 const (
 	Unplaceable     = "Unplaceable"     // pod and its owner: no node can be bought for it
 	Nominated       = "Nominated"       // pod: the node it will run on
+	NotScheduled    = "NotScheduled"    // pod: the node that it fits, where kube-scheduler does not place it
 	Launched        = "Launched"        // node: what was bought, and at what price
 	Adopted         = "Adopted"         // node: its object was made from the instance
 	TakenOver       = "TakenOver"       // node: Karpenter has launched it, and the agent manages it now

@@ -21,6 +21,7 @@ type Reporter struct {
 	Log    hclog.Logger
 
 	pods     map[string]reported // by UID: the last event about a pod
+	fitting  map[string]fitting  // by UID: since when a pod has fitted a node
 	unplaced map[cause]times     // why pods of an owner have no place
 	kept     map[string]string   // by node: why it stays although it has a reason to go
 	inUse    map[string]string   // by node: why it stays while it is in use
@@ -32,10 +33,38 @@ type reported struct {
 	at   time.Time
 }
 
+type fitting struct {
+	node  string
+	since time.Time
+}
+
+// schedulerPatience is how long kube-scheduler may take to place a pod on a node that has room for it. It
+// tries each pod that it has found no node for again after five minutes, or earlier if something has changed.
+const schedulerPatience = 10 * time.Minute
+
 // Nominated says where a pod will run.
 func (r *Reporter) Nominated(pod cluster.PodKey, message string) {
 	if r.isNew(pod, event.Nominated+message) {
 		r.Events.Normal(event.Pod(pod), event.Nominated, message)
+	}
+}
+
+// Fits says which node a pod fits. If kube-scheduler has not placed the pod there for long although the node
+// is up, it says that instead: the two disagree, and the pod waits until somebody has found out why.
+func (r *Reporter) Fits(pod cluster.PodKey, node string, up bool) {
+	if f := r.fitting[pod.UID]; !up || f.node != node {
+		if r.fitting == nil {
+			r.fitting = map[string]fitting{}
+		}
+		r.fitting[pod.UID] = fitting{node, time.Now()}
+	}
+	if time.Since(r.fitting[pod.UID].since) < schedulerPatience {
+		r.Nominated(pod, "fits node "+node)
+		return
+	}
+	message := fmt.Sprintf("fits node %s, but kube-scheduler has not placed it there for %v: its condition PodScheduled says why", node, schedulerPatience)
+	if r.isNew(pod, event.NotScheduled+message) {
+		r.Events.Warning(event.Pod(pod), event.NotScheduled, message)
 	}
 }
 
@@ -63,6 +92,7 @@ func (r *Reporter) isNew(pod cluster.PodKey, text string) bool {
 // Keep drops the pods that do not wait any more. Some have been bound in the turn that saw them first.
 func (r *Reporter) Keep(waiting map[string]bool) {
 	maps.DeleteFunc(r.pods, func(uid string, _ reported) bool { return !waiting[uid] })
+	maps.DeleteFunc(r.fitting, func(uid string, _ fitting) bool { return !waiting[uid] })
 }
 
 // Kept says to the nodes that have a reason to go why they stay, once for each reason.

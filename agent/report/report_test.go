@@ -107,3 +107,37 @@ func TestNodesInUseSayWhyTheyStay(t *testing.T) {
 		t.Errorf("the status page, which lists these nodes, repeats %v", recent)
 	}
 }
+
+// A pod that kube-scheduler refuses on a node that is up and has room says so, and says it once.
+func TestPodsThatKubeSchedulerDoesNotPlaceSaySo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var events sink
+		r := &Reporter{Events: event.NewRecorder(&events), Log: hclog.NewNullLogger()}
+		pod := cluster.PodKey{Namespace: "default", Name: "web", UID: "1"}
+		for i, c := range []struct {
+			after time.Duration
+			node  string
+			up    bool
+			want  string // the last event, once it has been sent
+			sent  int
+		}{
+			{0, "a", false, "Nominated: fits node a", 1},
+			{20 * time.Minute, "a", false, "Nominated: fits node a", 1}, // its machine takes long to come up
+			{0, "a", true, "Nominated: fits node a", 1},
+			{schedulerPatience - time.Second, "a", true, "Nominated: fits node a", 1},
+			{time.Second, "a", true, "NotScheduled: fits node a, but kube-scheduler", 2},
+			{time.Minute, "a", true, "NotScheduled: fits node a, but kube-scheduler", 2},
+			{time.Minute, "b", true, "Nominated: fits node b", 3},
+			{schedulerPatience, "b", true, "NotScheduled: fits node b, but kube-scheduler", 4},
+		} {
+			time.Sleep(c.after)
+			r.Fits(pod, c.node, c.up)
+			if len(events) != c.sent || !strings.Contains(events[len(events)-1], c.want) {
+				t.Errorf("step %d: %d events, the last %q; want %d, %q", i, len(events), events[len(events)-1], c.sent, c.want)
+			}
+		}
+		if r.Keep(nil); len(r.fitting) != 0 {
+			t.Error("a pod that does not wait any more is remembered")
+		}
+	})
+}
