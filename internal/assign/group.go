@@ -20,6 +20,9 @@ type PodGroup struct {
 	Lent   []int                      // groups counted by domain of which a DaemonSet puts a pod on all of them
 	Index  int                        // within the purchase that is being made
 	Choice int                        // how many offerings its requirements allow
+	// Guest is the pod group of the same items on plain types alone, if this one may also be on special
+	// types beside items that need them.
+	Guest *PodGroup
 	// members are the pod groups that this one pools; none where it is one itself.
 	Members []*PodGroup
 
@@ -119,11 +122,16 @@ func (s *Market) GroupFor(c *Class, level Level, o *model.Options) (*PodGroup, b
 	return l, !l.Mask.Empty()
 }
 
-// Widened returns the pod group of single pods as one that may also be on special types.
-func (s *Market) Widened(l *PodGroup) *PodGroup {
+// AsGuest returns the pod group of single pods as one that may also be on some special types, or nil
+// where it fits none of them.
+func (s *Market) AsGuest(l *PodGroup, special model.Bitset) *PodGroup {
 	out := *l
-	out.Mask = s.Fitting(l.Need, l.Host, true, l.Opt)
+	out.Guest, out.Mask = l, s.Fitting(l.Need, l.Host, true, l.Opt)
 	s.State.MindDaemons(out.Mask, l.Parts[0].Class.Rules)
+	if out.Mask.Keep(special); out.Mask.Empty() {
+		return nil
+	}
+	out.Mask.Join(l.Mask)
 	return &out
 }
 

@@ -110,8 +110,18 @@ func (m *Machine) Clone() *Machine {
 // it is called again.
 func (s *Market) RoomFor(m *Machine) model.Bitset {
 	s.Roomy = append(s.Roomy[:0], m.Mask...)
+	if m.onlyGuests() {
+		s.Roomy.Remove(s.Special)
+	}
 	s.KeepRoomy(s.Roomy, m.Used)
 	return s.Roomy
+}
+
+// OnlyGuests reports whether a machine is of a special type that nobody on it needs.
+func (s *Market) OnlyGuests(m *Machine) bool { return s.Special.Has(m.Offering) && m.onlyGuests() }
+
+func (m *Machine) onlyGuests() bool {
+	return !slices.ContainsFunc(m.Items, func(it Items) bool { return it.Group.Guest == nil })
 }
 
 // Shrink moves the machine to its cheapest offering. Offerings that would break the

@@ -37,7 +37,9 @@ func (s *Purchaser) buy(groups []*assign.PodGroup, tier []*model.Pool) {
 	for _, c := range s.purchases(groups, tier) {
 		s.resettle(c)
 		for _, m := range c.machines {
-			s.Buy(m)
+			if !s.OnlyGuests(m) {
+				s.Buy(m)
+			}
 		}
 	}
 }

@@ -70,7 +70,7 @@ func newRequest(s *buyer, groups []*assign.PodGroup, pools []*model.Pool, limits
 	var options []*model.Options
 	fit := model.NewBitset(len(s.Offerings)) // holds an item of some pod group
 	for _, l := range groups {
-		if l.N > 0 && slices.ContainsFunc(pools, func(p *model.Pool) bool { return model.AnyIn(l.Mask, p.Offerings) }) {
+		if l.N > 0 && sell(pools, l) {
 			l.Index = len(r.asked)
 			r.asked, options = append(r.asked, l), append(options, l.Opt)
 			fit.Join(l.Mask)

@@ -59,7 +59,7 @@ func (s *Purchaser) buyRoughly(pools, groups []*assign.PodGroup, tier []*model.P
 	}
 	for _, c := range s.purchases(pools, tier) {
 		for _, m := range c.machines {
-			if m = s.unpool(m); len(m.Items) > 0 {
+			if m = s.unpool(m); len(m.Items) > 0 && !s.OnlyGuests(m) {
 				s.Buy(m)
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 )
 
 // topUp uses what is left of machines that are planned already.
@@ -21,29 +22,66 @@ func (s *Purchaser) topUp(l *assign.PodGroup) {
 	}
 }
 
-// buySpecial buys for the pod groups that only special types hold, and uses the room that is
-// left there for others. Then it is known what is bought anyway: no special type is bought for
-// pods that do not need it, and none of them takes the room of one that does.
+// buySpecial buys for the pod groups that only special types hold, and lets others be their guests:
+// these use the room that is left, or have larger machines bought where that costs less than machines
+// of their own. No special type is bought for pods that do not need it.
 func (s *Purchaser) buySpecial(groups []*assign.PodGroup) {
-	var special, plain []*assign.PodGroup
+	special, guests := s.guests(groups)
+	if len(guests) == 0 {
+		return
+	}
+	if first := s.Tiers()[0]; s.sellsAll(first, special) {
+		s.buy(invited(groups, guests, first), first)
+	} else {
+		for _, tier := range s.Tiers() {
+			s.buy(special, tier)
+		}
+	}
+	for _, l := range guests {
+		s.topUp(l)
+		l.Guest.N = l.N
+	}
+}
+
+// guests returns the pod groups that only special types hold, and those that may be beside them.
+func (s *Purchaser) guests(groups []*assign.PodGroup) (special, guests []*assign.PodGroup) {
+	bought := model.NewBitset(len(s.Offerings))
 	for _, l := range groups {
 		mask := l.Mask.Clone()
 		if mask.Remove(s.Special); mask.Empty() {
 			special = append(special, l)
-		} else if !l.Mask.Meets(s.Special) && len(l.Parts) == 1 {
-			plain = append(plain, l)
+			bought.Join(l.Mask)
 		}
 	}
-	if len(special) == 0 || len(plain) == 0 {
-		return
-	}
-	for _, tier := range s.Tiers() {
-		s.buy(special, tier)
-	}
-	for _, l := range plain {
-		if wide := s.Widened(l); slices.ContainsFunc(s.Machines(), func(m *assign.Machine) bool { return wide.Mask.Has(m.Offering) }) {
-			s.topUp(wide)
-			l.N = wide.N
+	for _, l := range groups {
+		if !l.Mask.Meets(s.Special) && len(l.Parts) == 1 {
+			if guest := s.AsGuest(l, bought); guest != nil {
+				guests = append(guests, guest)
+			}
 		}
 	}
+	return special, guests
+}
+
+// sellsAll reports whether pools have offerings for each of the pod groups, and no limit binds.
+func (s *Purchaser) sellsAll(pools []*model.Pool, groups []*assign.PodGroup) bool {
+	left := s.Remaining()
+	return !slices.ContainsFunc(pools, func(p *model.Pool) bool { return left[p.Number] != nil }) &&
+		!slices.ContainsFunc(groups, func(l *assign.PodGroup) bool { return !sell(pools, l) })
+}
+
+// sell reports whether pools have an offering for the pod group.
+func sell(pools []*model.Pool, l *assign.PodGroup) bool {
+	return slices.ContainsFunc(pools, func(p *model.Pool) bool { return model.AnyIn(l.Mask, p.Offerings) })
+}
+
+// invited returns the pod groups, those as guests that pools have plain offerings for as well.
+func invited(groups, guests []*assign.PodGroup, pools []*model.Pool) []*assign.PodGroup {
+	out := slices.Clone(groups)
+	for _, l := range guests {
+		if sell(pools, l.Guest) {
+			out[slices.Index(out, l.Guest)] = l
+		}
+	}
+	return out
 }
