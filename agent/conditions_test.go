@@ -36,7 +36,7 @@ func TestReadyCondition(t *testing.T) {
 			edit: func(s *api.ProvisionerSpec) { s.ProviderRef = &api.ProviderRef{Name: "absent"} },
 			want: metav1.ConditionFalse, reason: view.ReasonNoProfile, message: `"absent"`,
 		},
-		"frozen": {edit: limitCPU("0"), want: metav1.ConditionFalse, reason: view.ReasonLimitReached, message: "0 of 0 cpu"},
+		"frozen": {edit: limitCPU("0"), want: metav1.ConditionFalse, reason: view.ReasonLimitReached, message: "0 of its limit of 0 cpu"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -73,7 +73,7 @@ func TestHealthOfAPlanThatDoesNotEnd(t *testing.T) {
 		hanging.Store(true)
 		r.Deploy(sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("700m", "1Gi")})
 		time.Sleep(planMost + 15*time.Second)
-		if code, body := get(a.HealthHandler(), "/healthz"); code != http.StatusServiceUnavailable || !strings.Contains(body, "a plan is being made") {
+		if code, body := get(a.HealthHandler(), "/healthz"); code != http.StatusServiceUnavailable || !strings.Contains(body, "planning has been running") {
 			t.Errorf("an agent that plans for ever is said to be well: %d %s", code, body)
 		}
 		close(hang)

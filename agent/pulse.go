@@ -36,7 +36,7 @@ func (p *pulse) plans() (done func()) {
 func (p *pulse) check(interval time.Duration) error {
 	if began := p.planning.Load(); began != 0 {
 		if took := time.Since(time.Unix(0, began)); took > planMost {
-			return fmt.Errorf("a plan is being made since %s", took.Round(time.Second))
+			return fmt.Errorf("planning has been running for %s", took.Round(time.Second))
 		}
 	}
 	if since := time.Since(time.Unix(0, p.turn.Load())); since > interval+turnMost {

@@ -115,7 +115,7 @@ func limitReached(p *view.Provisioner, used amount.List, types []offer.InstanceT
 		return fmt.Sprintf("it has %d nodes, and its limit is %d", used[name], limits[name])
 	}
 	has, may, more := amount.Quantity(name, used[name]), amount.Quantity(name, limits[name]), amount.Quantity(name, least.Capacity.OfNode()[name])
-	return fmt.Sprintf("its nodes have %s of %s %s, and the smallest that it may buy, %s, has %s", has.String(), may.String(), name, least.Name, more.String())
+	return fmt.Sprintf("its nodes use %s of its limit of %s %s; the smallest type allowed, %s, needs %s more", has.String(), may.String(), name, least.Name, more.String())
 }
 
 // exceeds names a resource of which a node of the type would be too much; empty for none.

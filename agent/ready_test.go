@@ -67,7 +67,7 @@ func TestReadyIsWhatAPurchaseWouldMeet(t *testing.T) {
 			require(api.LabelInstanceFamily, "m5")(s)
 			require(api.LabelArch, "arm64")(s)
 		}},
-		"limits below the smallest type": {reason: view.ReasonLimitReached, says: "0 of 1 cpu", edit: limitCPU("1")},
+		"limits below the smallest type": {reason: view.ReasonLimitReached, says: "0 of its limit of 1 cpu", edit: limitCPU("1")},
 		"an unreadable market":           {reason: view.ReasonMarket, says: "access denied", call: "Market"},
 		"instances that are not listed":  {reason: view.ReasonInstances, says: "access denied", call: "Instances"},
 		"launches that fail":             {reason: view.ReasonLaunch, says: "access denied", call: "Launch"},
@@ -138,7 +138,7 @@ func TestLimitOnDevicesLeavesOtherTypes(t *testing.T) {
 	if full := limitReached(p, nil, []offer.InstanceType{with, without}); full != "" {
 		t.Errorf("%q although a type without the device can be bought", full)
 	}
-	if full := limitReached(p, nil, []offer.InstanceType{with}); !strings.Contains(full, "0 of 0 nvidia.com/gpu") {
+	if full := limitReached(p, nil, []offer.InstanceType{with}); !strings.Contains(full, "0 of its limit of 0 nvidia.com/gpu") {
 		t.Errorf("%q, want the limit", full)
 	}
 }

@@ -34,7 +34,7 @@ func answer(w http.ResponseWriter, err error, standby string) {
 	}
 	fmt.Fprintln(w, "ok")
 	if standby != "" {
-		fmt.Fprintf(w, "serves no NodePool for now: %s\n", standby)
+		fmt.Fprintf(w, "not serving NodePools: %s\n", standby)
 	}
 }
 
@@ -50,7 +50,7 @@ func (a *Agent) Healthy() error {
 // kept up to date, because its kind is not installed or may not be read.
 func (a *Agent) Ready() error {
 	if waiting := a.cluster.Waiting(); len(waiting) > 0 {
-		return fmt.Errorf("the agent waits for what it reads: %s", strings.Join(waiting, "; "))
+		return fmt.Errorf("waiting for caches to sync: %s", strings.Join(waiting, "; "))
 	}
 	return nil
 }

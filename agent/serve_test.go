@@ -92,7 +92,7 @@ func TestReadyOnceSynced(t *testing.T) {
 		process.SetSynced(false)
 		a := r.startProcess(process, Options{})
 		r.Deploy(sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("700m", "1Gi")})
-		if code, body := get(a.HealthHandler(), "/readyz"); code != http.StatusServiceUnavailable || !strings.Contains(body, "waits for what it reads: pods") {
+		if code, body := get(a.HealthHandler(), "/readyz"); code != http.StatusServiceUnavailable || !strings.Contains(body, "waiting for caches to sync: pods") {
 			t.Errorf("without caches: %d, %s", code, body)
 		}
 		r.never(20*time.Minute, "something is launched", func() bool { return len(r.Launches()) > 0 })
@@ -124,7 +124,7 @@ func TestReadyNamesKarpenter(t *testing.T) {
 		}
 		a := New(standby{process.Cluster}, process.Cloud, Options{}, r.log)
 		code, body := get(a.HealthHandler(), "/readyz")
-		if code != http.StatusOK || !strings.Contains(body, "serves no NodePool for now: Karpenter is running: karpenter-1") {
+		if code != http.StatusOK || !strings.Contains(body, "not serving NodePools: Karpenter is running: karpenter-1") {
 			t.Errorf("/readyz says %d, %q", code, body)
 		}
 	})

@@ -158,7 +158,7 @@ func (h *history) waiting(v *view.View, plan *decide.Plan) []status.Pending {
 func (h *history) awaited(v *view.View, p *cluster.Pod) string {
 	planned, ok := h.planned[p.UID]
 	if !ok {
-		return "came up after the last decision, and is part of the next"
+		return "appeared after the last plan; the next plan includes it"
 	}
 	if n := v.Nodes[planned.Node]; n != nil && !n.Initialized {
 		return fmt.Sprintf("has a place on node %s, which is starting", planned.Node)

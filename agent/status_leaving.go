@@ -72,12 +72,12 @@ func (g *statusSnapshot) words() map[string]status.Leaving {
 // draining says how far a node is that is being deleted.
 func draining(n *cluster.Node, pods []*cluster.Pod, held string) status.Leaving {
 	pods = slices.DeleteFunc(slices.Clone(pods), func(p *cluster.Pod) bool { return !drain.WaitsFor(p) })
-	what := fmt.Sprintf("is being drained since %s: ", clock(n.DeletedAt))
+	what := fmt.Sprintf("has been draining since %s: ", clock(n.DeletedAt))
 	switch {
 	case held != "":
 		return status.Leaving{What: what + held, Blocked: true}
 	case len(pods) == 0:
-		return status.Leaving{What: what + "its pods are gone, its machine is being given back"}
+		return status.Leaving{What: what + "its pods are gone, its instance is being terminated"}
 	case len(pods) == 1:
 		what += "1 pod is still there"
 	default:

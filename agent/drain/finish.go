@@ -116,7 +116,7 @@ func (d *Drainer) onlyNode(ctx context.Context, s *cluster.Snapshot, drained []*
 	return slices.DeleteFunc(drained, func(n *cluster.Node) bool {
 		other := occupied[n.ProviderID]
 		if other != "" {
-			d.memory.held.note(n.Name, holdUp{cause: HeldByMachine, text: "node " + other + " is the same machine, and is drained first"})
+			d.memory.held.note(n.Name, holdUp{cause: HeldByMachine, text: "node " + other + " is on the same instance and is drained first"})
 		}
 		return other != ""
 	})
@@ -175,7 +175,7 @@ func (d *Drainer) terminate(ctx context.Context, drained []*cluster.Node) map[st
 // waitForCloud notes why the machine of a drained node has not been terminated.
 func (d *Drainer) waitForCloud(n *cluster.Node) {
 	id := n.InstanceID()
-	text := "its pods are gone, and the cloud has not confirmed yet that instance " + id + " is going"
+	text := "its pods are gone, and AWS has not yet confirmed that instance " + id + " is terminating"
 	if d.Inventory.Untagged(id) {
 		text = "its pods are gone, but instance " + id + " has lost the tags of the cluster, without which it is not terminated: put them back, or terminate it"
 	}
@@ -192,7 +192,7 @@ func (d *Drainer) letNodeGo(ctx context.Context, n *cluster.Node) bool {
 	d.Log.Info("terminated a node", "node", n.Name, "provisioner", n.Provisioner, "instance", n.InstanceID(),
 		"drain_seconds", took.Seconds())
 	d.Events.Normal(event.Node(n.Name), event.Terminated,
-		fmt.Sprintf("instance %s is going", n.InstanceID()))
+		fmt.Sprintf("instance %s is terminating", n.InstanceID()))
 	d.Drained(n)
 	return true
 }

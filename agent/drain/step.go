@@ -109,16 +109,16 @@ func (s *step) heldByAnnotation(p *cluster.Pod) holdUp {
 }
 
 func (s *step) heldBy(p *cluster.Pod) holdUp {
-	ends := "the machine is given back without it at " + clock(p.StopBy.Add(stuckAfter+stuckPatience))
+	ends := "the instance will be terminated at " + clock(p.StopBy.Add(stuckAfter+stuckPatience)) + " even if the pod is still there"
 	if s.endsWithMachine(p) {
-		ends = "the machine is given back without it"
+		ends = "the instance will be terminated even if the pod is still there"
 	}
 	switch silent := s.silentFor(); {
 	case len(p.Finalizers) > 0 && s.late(p) >= 0:
 		return holdUp{HeldByFinalizer, fmt.Sprintf("pod %s should have gone by %s and is held by its finalizer %s; %s",
 			p, clock(p.StopBy), strings.Join(p.Finalizers, ", "), ends), p.PodKey}
 	case silent > 0 && silent < kubeletPatience:
-		return holdUp{HeldByKubelet, fmt.Sprintf("the kubelet has been silent since %s and cannot stop pod %s; the machine is given back without it at %s",
+		return holdUp{HeldByKubelet, fmt.Sprintf("the kubelet has been silent since %s and cannot stop pod %s; the instance will be terminated at %s even if the pod is still there",
 			clock(s.node.SilentSince), p, clock(s.node.SilentSince.Add(kubeletPatience))), cluster.PodKey{}}
 	case silent == 0 && s.late(p) >= stuckAfter:
 		return holdUp{HeldByPod, fmt.Sprintf("pod %s has not stopped, although its grace period ended at %s; %s", p, clock(p.StopBy), ends), p.PodKey}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
 )
 
 // ledger compares what the cloud bills with the nodes that the cluster knows. It
@@ -120,7 +121,7 @@ func (l *ledger) Obstacle() (reason, message string) {
 	case l.failure != "":
 		return view.ReasonInstances, "nothing is bought until AWS lists the cluster's instances again: " + l.failure
 	case len(l.nodeless) > 0:
-		return view.ReasonNodeless, fmt.Sprintf("nothing is bought until each instance has its Node object: %d have none, such as %s", len(l.nodeless), l.nodeless[0])
+		return view.ReasonNodeless, fmt.Sprintf("waiting for the Node objects of %s, such as %s", explain.Plural(len(l.nodeless), "instance"), l.nodeless[0])
 	}
 	return "", ""
 }

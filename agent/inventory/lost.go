@@ -152,7 +152,7 @@ func (c *Inventory) retag(ctx context.Context, n *cluster.Node, i offer.Instance
 		if ctx.Err() == nil {
 			c.retags.Failed(i.ID)
 			c.Metrics.Failed("Retag")
-			c.Log.Error("found an instance without the tags of the cluster", "node", n.Name, "instance", i.ID, "error", err)
+			c.Log.Error("could not restore the tags of an instance", "node", n.Name, "instance", i.ID, "error", err)
 			c.Events.Warning(event.Node(n.Name), event.TagsLost, fmt.Sprintf("instance %s: %s", i.ID, err))
 		}
 		return

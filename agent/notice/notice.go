@@ -171,7 +171,7 @@ const disruptionByCloud = "interruption"
 func (w *Watcher) avoidInterrupted(n *cluster.Node, notice *offer.Notice) {
 	switch notice.Kind {
 	case offer.NoticeSpotInterruption, offer.NoticeRebalance, offer.NoticeReservation:
-		w.Avoid(n, "machine of node "+n.Name+" was taken back")
+		w.Avoid(n, "machine of node "+n.Name+" got an interruption notice")
 	case offer.NoticeStateChange:
 		w.Ended(n)
 	}
@@ -181,13 +181,13 @@ func (w *Watcher) avoidInterrupted(n *cluster.Node, notice *offer.Notice) {
 func noticeText(n *offer.Notice) string {
 	switch n.Kind {
 	case offer.NoticeSpotInterruption:
-		return "the spot machine is taken back within two minutes"
+		return "EC2 will interrupt the spot instance within two minutes"
 	case offer.NoticeRebalance:
-		return "the spot machine is likely to be taken back"
+		return "the spot instance is at an elevated risk of interruption"
 	case offer.NoticeScheduledChange:
-		return "maintenance of the machine is planned"
+		return "AWS has scheduled maintenance of the instance"
 	case offer.NoticeReservation:
-		return "the capacity reservation of the machine is taken back"
+		return "the capacity reservation of the instance is being reclaimed by its owner"
 	case offer.NoticeStateChange:
 		return "the instance is " + n.State
 	}

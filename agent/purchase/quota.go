@@ -43,7 +43,7 @@ func (b *Buyer) Quotas(provisioner string, now time.Time) (reached []string) {
 	order := func(a, b quota) int { return cmp.Compare(a.capacityType, b.capacityType) }
 	for _, q := range slices.SortedFunc(maps.Keys(b.quotas), order) {
 		if q.provisioner == provisioner {
-			reached = append(reached, fmt.Sprintf("%s machines that are too large for the quota are held back for minutes at a time: %s", q.capacityType, b.quotas[q].message))
+			reached = append(reached, fmt.Sprintf("%s machines that are too large for the quota are not requested for a few minutes at a time: %s", q.capacityType, b.quotas[q].message))
 		}
 	}
 	return reached

@@ -19,7 +19,7 @@ func (b *Buyer) report(ctx context.Context, fresh *view.Verifier, all []*order, 
 		b.exceed(o, out.nodes, time.Now())
 		switch {
 		case o.err == nil && o.missing > 0 && len(o.refusals) == 0:
-			b.fail(o.Provisioner, fmt.Sprintf("%d of %d machines were not delivered, for no reason given", o.missing, o.Count))
+			b.fail(o.Provisioner, fmt.Sprintf("%d of %d machines were not launched, and AWS gave no reason", o.missing, o.Count))
 		case o.err == nil:
 			delete(b.pauses, o.Provisioner)
 		case errors.Is(o.err, cluster.ErrGone), errors.Is(o.err, cluster.ErrStale):
@@ -66,7 +66,7 @@ func (b *Buyer) reportRefusals(o *order) {
 	for _, r := range o.refusals {
 		c := r.Candidate
 		b.Metrics.Refusals.WithLabelValues(o.Provisioner, string(r.Reason)).Inc()
-		b.Log.Info("was refused an offering", "provisioner", o.Provisioner, "instance_type", c.InstanceType,
+		b.Log.Info("EC2 refused an offering", "provisioner", o.Provisioner, "instance_type", c.InstanceType,
 			"zone", c.Zone, "capacity_type", c.CapacityType, "reason", string(r.Reason), "message", r.Message)
 		b.Events.Warning(event.Provisioner(o.by.Raw), event.LaunchFailed,
 			fmt.Sprintf("%s: %s %s in %s: %s", r.Reason, c.CapacityType, c.InstanceType, c.Zone, r.Message))

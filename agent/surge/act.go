@@ -49,7 +49,7 @@ func (s *Surger) grow(ctx context.Context, n *cluster.Node, r *Record, d *cluste
 	s.mu.Unlock()
 	s.Log.Info("scaled a deployment up to move its pods", "deployment", r.String(), "node", n.Name, "replicas", r.more())
 	s.Events.Normal(event.Deployment(d), event.Surging,
-		fmt.Sprintf("scaled from %d to %d until pods in the place of those on node %s are ready", r.Replicas, r.more(), n.Name))
+		fmt.Sprintf("scaled from %d to %d until replacements for its pods on node %s are ready", r.Replicas, r.more(), n.Name))
 	return nil
 }
 

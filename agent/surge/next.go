@@ -61,7 +61,7 @@ func next(s *state) step {
 	case s.left == 0 || !s.going:
 		return step{do: undo}
 	case s.now.Sub(r.Since) >= patience:
-		return step{do: undo, failed: "had no more pods ready after " + amount.ShortDuration(patience)}
+		return step{do: undo, failed: "did not have its extra pods ready after " + amount.ShortDuration(patience)}
 	case ours && d.Settled && d.Available >= r.more():
 		return step{do: finish}
 	case ours:

@@ -258,10 +258,10 @@ func (s *settings) connect(fenced *fence.Fence, log hclog.Logger) (*kube.Cluster
 		},
 		Karpenter: func(waits string) {
 			if waits != "" {
-				log.Warn("serves no NodePool for now", "reason", waits)
+				log.Warn("not serving NodePools", "reason", waits)
 				return
 			}
-			log.Info("serves NodePools", "reason", "Karpenter does not run")
+			log.Info("started serving NodePools", "reason", "Karpenter does not run")
 		},
 		Unwritten: func(events int, err error) { log.Warn("could not write events", "events", events, "error", err) },
 	})
