@@ -80,8 +80,8 @@ items:
 		t.Errorf("the label app is %q, want that of the merge key", got)
 	}
 	for name, c := range map[string]struct{ more, want string }{
-		"a key that is there twice":  {"  metadata: {name: c}\n", `in.yaml:10: document 1: is no YAML from here on: mapping key "metadata" already defined`},
-		"an indent that is too deep": {"- kind: Pod\n   apiVersion: v1\n", "in.yaml:11: document 1: is no YAML from here on"},
+		"a key that is there twice":  {"  metadata: {name: c}\n", `in.yaml:10: document 1: is not valid YAML from this line on: mapping key "metadata" already defined`},
+		"an indent that is too deep": {"- kind: Pod\n   apiVersion: v1\n", "in.yaml:11: document 1: is not valid YAML from this line on"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := Parse("in.yaml", []byte(text+c.more)); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -129,7 +129,7 @@ func TestLargeFiles(t *testing.T) {
 	}
 
 	_, err := Parse("in.yaml", []byte(strings.Replace(list.String(), item(broken), "- a: [\n", 1)))
-	if want := fmt.Sprintf("in.yaml:%d: document 1: is no YAML near this line", 3+100*broken+1); err == nil || !strings.HasPrefix(err.Error(), want) {
+	if want := fmt.Sprintf("in.yaml:%d: document 1: is not valid YAML near this line", 3+100*broken+1); err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("error is %v, want %s", err, want)
 	}
 }

@@ -32,7 +32,7 @@ func (f *File) Nothing(wanted func(*Document) bool, what string) error {
 	case len(f.Documents) == 0:
 		return &Error{File: f.Name, Err: fmt.Errorf("the file is empty; it should hold %s", what)}
 	}
-	return &Error{File: f.Name, Err: fmt.Errorf("there is nothing to look at, only %s; the file should hold %s", list(f.Documents), what)}
+	return &Error{File: f.Name, Err: fmt.Errorf("contains only %s; the file should hold %s", list(f.Documents), what)}
 }
 
 // Others is a warning that names the documents that are not wanted.
@@ -41,7 +41,7 @@ func (f *File) Others(wanted func(*Document) bool) []string {
 	if len(others) == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s: not looked at: %s", f.Name, list(others))}
+	return []string{fmt.Sprintf("%s: ignored: %s", f.Name, list(others))}
 }
 
 // list names documents by kind and name. Of many it names the first few and counts

@@ -385,7 +385,7 @@ func TestProblemsHaveTheirPlace(t *testing.T) {
 		"syntax": {
 			"apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n---\n\nkind: [\n",
 			[]string{
-				"in.yaml:6: document 2: is no YAML from here on: did not find expected node content",
+				"in.yaml:6: document 2: is not valid YAML from this line on: did not find expected node content",
 			},
 		},
 		"wrong types in a Provisioner, each with its line": {
@@ -523,7 +523,7 @@ metadata: {name: d}
 		"in.yaml:17: document 3: Provisioner p: spec.userData: unknown field, ignored; it belongs to an AWSNodeTemplate, at spec.userData",
 		"in.yaml:15: document 3: Provisioner p: metadata.namespace: Provisioners belong to no namespace, ignored; remove it",
 		"in.yaml:27: document 5: Node bare: status.capacity: allows no pods, so that none fits on the node; give their number, such as pods: 110",
-		"in.yaml: not looked at: Service web, Job j (of batch.volcano.sh/v1alpha1, not of batch/v1), Deploymnt d (did you mean Deployment?)",
+		"in.yaml: ignored: Service web, Job j (of batch.volcano.sh/v1alpha1, not of batch/v1), Deploymnt d (did you mean Deployment?)",
 	}
 	if diff := cmp.Diff(want, set.Warnings()); diff != "" {
 		t.Errorf("-want +got\n%s", diff)

@@ -56,14 +56,14 @@ func firstBad(lines [][]byte, err error) (line int, where string, first error) {
 		end -= len(lines[n])
 		if _, bad := yamlToJSON(text[:end]); bad == nil {
 			_, first := yamlToJSON(text[:through])
-			return n, "is no YAML from here on: ", first
+			return n, "is not valid YAML from this line on: ", first
 		}
 		size += end
 	}
 	if place := parserPlace.FindStringSubmatch(err.Error()); place != nil {
 		line, _ = strconv.Atoi(place[1]) // the first where the parser names none
 	}
-	return min(max(line-1, 0), lastLine(lines)), "is no YAML near this line: ", err
+	return min(max(line-1, 0), lastLine(lines)), "is not valid YAML near this line: ", err
 }
 
 // lastLine returns the index of the last line that is not blank.

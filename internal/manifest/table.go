@@ -89,7 +89,7 @@ func columnIndex(head []string) (map[string]int, error) {
 	for i, name := range head {
 		name = strings.TrimSpace(name)
 		if !slices.Contains(columns, name) {
-			return nil, fmt.Errorf("%q is no column of a table of pods; %s", name, tableForm)
+			return nil, fmt.Errorf("unknown column %q; %s", name, tableForm)
 		}
 		if _, twice := index[name]; twice {
 			return nil, fmt.Errorf("the column %s is there twice; remove one of the two", name)

@@ -76,7 +76,7 @@ func convertSet(set *manifest.Set, write converter, out, skipped io.Writer) erro
 		return err
 	}
 	if len(objects) == 0 {
-		return errors.New("there is no NodePool and no EC2NodeClass to convert")
+		return errors.New("there is neither a NodePool nor an EC2NodeClass to convert")
 	}
 	profiles := map[string]bool{}
 	for _, o := range objects {
@@ -115,7 +115,7 @@ func whySkipped(d *manifest.Document) string {
 	case d.Karpenter != nil:
 		return "its nodes are those of " + karpenter.Foreign(d.Karpenter) + ", which Packhorse does not serve"
 	}
-	return "it is no NodePool and no EC2NodeClass"
+	return "it is neither a NodePool nor an EC2NodeClass"
 }
 
 // converter writes an object as text. Profiles are the names of the node profiles that

@@ -94,7 +94,7 @@ func TestConvertRefuses(t *testing.T) {
 	}{
 		"no file":            {nil, "name files with -f"},
 		"an unknown output":  {[]string{"-o", "xml", "-f", "x"}, `output "xml" is not known`},
-		"nothing to convert": {[]string{"-f", file(t, "a.yaml", simpleDeployment)}, "no NodePool and no EC2NodeClass to convert"},
+		"nothing to convert": {[]string{"-f", file(t, "a.yaml", simpleDeployment)}, "neither a NodePool nor an EC2NodeClass to convert"},
 		"an empty file":      {[]string{"-f", "testdata/nodepools.yaml", "-f", file(t, "b.yaml", "# nothing\n")}, "the file is empty; it should hold NodePools or EC2NodeClasses"},
 		"a broken rule":      {[]string{"-f", file(t, "a.yaml", broken)}, "spec.template.spec.requirements: is required"},
 	} {

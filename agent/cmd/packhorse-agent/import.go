@@ -98,7 +98,7 @@ func (a *importOptions) summarise(out io.Writer, items []onboard.Item, files []s
 		}
 		notes += len(item.Notes)
 	}
-	_, err := fmt.Fprintf(out, "Found %d things: %d can be imported, %d are suggestions; %d notes say what to look at.\n", len(items), imports, len(items)-imports, notes)
+	_, err := fmt.Fprintf(out, "Found %d objects: %d can be imported, %d are suggestions. The files contain %d notes on what to check.\n", len(items), imports, len(items)-imports, notes)
 	for _, name := range files {
 		if err == nil {
 			_, err = fmt.Fprintln(out, filepath.Join(a.out, name))

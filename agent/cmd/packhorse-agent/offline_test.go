@@ -228,7 +228,7 @@ func TestSimulateNotesFilesWithNothing(t *testing.T) {
 		{"--pods-csv", file(t, "pods.csv", "cpu_milli,mem_mib,count\n500,512,30\n")},
 	} {
 		out, err := execute(t, simulateCommand(), append(args, "-f", rest)...)
-		if want := rest + ": not looked at: ConfigMap a"; err != nil || !strings.Contains(out, want) {
+		if want := rest + ": ignored: ConfigMap a"; err != nil || !strings.Contains(out, want) {
 			t.Errorf("%v, want %q:\n%s", err, want, out)
 		}
 	}

@@ -270,10 +270,10 @@ func (s *settings) connect(fenced *fence.Fence, log hclog.Logger) (*kube.Cluster
 func (s *settings) logger() (hclog.Logger, error) {
 	level := hclog.LevelFromString(s.logLevel)
 	if level == hclog.NoLevel {
-		return nil, fmt.Errorf("--log-level %q is none of trace, debug, info, warn, error", s.logLevel)
+		return nil, fmt.Errorf("--log-level %q must be one of trace, debug, info, warn, error", s.logLevel)
 	}
 	if s.logFormat != "text" && s.logFormat != "json" {
-		return nil, fmt.Errorf("--log-format %q is neither text nor json", s.logFormat)
+		return nil, fmt.Errorf("--log-format %q must be one of text, json", s.logFormat)
 	}
 	return hclog.New(&hclog.LoggerOptions{
 		Name: "packhorse", Level: level, JSONFormat: s.logFormat == "json", Output: os.Stderr,

@@ -76,7 +76,7 @@ served, and reports the progress. packhorse-agent handback reverses a takeover.`
 
 func (h *takeoverOptions) run(ctx context.Context, out io.Writer) error {
 	if h.output != "text" && h.output != "json" {
-		return fmt.Errorf("--output %q is neither text nor json", h.output)
+		return fmt.Errorf("--output %q must be one of text, json", h.output)
 	}
 	access, err := h.access.config()
 	if err != nil {
@@ -123,7 +123,7 @@ func (h *takeoverOptions) preview(ctx context.Context, access *rest.Config, hold
 		in.Documents = append(in.Documents, found...)
 	}
 	if len(in.Documents) == 0 {
-		return nil, errors.New("there is no NodePool and no EC2NodeClass in the cluster")
+		return nil, errors.New("there is neither a NodePool nor an EC2NodeClass in the cluster")
 	}
 	if in.Survey, err = objects.Survey(ctx); err != nil {
 		return nil, err

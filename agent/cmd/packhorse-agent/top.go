@@ -58,7 +58,7 @@ func (g *topOptions) run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	if !s.Leading {
-		return fmt.Errorf("%s is a replica that stands by: another replica of the agent leads and knows the status; top finds it where no --url is given", base)
+		return fmt.Errorf("%s is a standby; only the leader has the status. Without --url, top finds the leader", base)
 	}
 	_, err = io.WriteString(out, s.Text())
 	return err
@@ -81,7 +81,7 @@ func askAt(ctx context.Context, base string) (*status.Status, error) {
 	defer cancel()
 	where, err := url.Parse(base)
 	if err != nil || where.Host == "" || !strings.HasPrefix(where.Scheme, "http") {
-		return nil, fmt.Errorf("--url %q is no address of a status page, such as http://localhost:%d", base, install.StatusPort)
+		return nil, fmt.Errorf("--url %q is not the URL of a status page, such as http://localhost:%d", base, install.StatusPort)
 	}
 	page := where.JoinPath("status.json").String()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, page, nil)
@@ -95,17 +95,17 @@ func askAt(ctx context.Context, base string) (*status.Status, error) {
 	defer func() { _ = answer.Body.Close() }() // it was only read
 	if answer.StatusCode != http.StatusOK {
 		if !strings.HasPrefix(answer.Header.Get("Content-Type"), "text/plain") {
-			return nil, fmt.Errorf("%s answers %q: it is no agent's status page", page, answer.Status)
+			return nil, fmt.Errorf("%s answers %q: this is not an agent's status page", page, answer.Status)
 		}
 		text, _ := io.ReadAll(io.LimitReader(answer.Body, 1000))
 		return nil, fmt.Errorf("ask %s: %s: %s", page, answer.Status, strings.TrimSpace(string(text)))
 	}
 	s := &status.Status{}
 	if err := json.NewDecoder(answer.Body).Decode(s); err != nil {
-		return nil, fmt.Errorf("read the answer of %s, which is no agent's status: %w", page, err)
+		return nil, fmt.Errorf("read the answer of %s, which is not an agent's status: %w", page, err)
 	}
 	if s.Version == "" && s.Cluster == "" {
-		return nil, fmt.Errorf("the answer of %s is no agent's status: it names neither a version nor a cluster", page)
+		return nil, fmt.Errorf("the answer of %s is not an agent's status: it names neither a version nor a cluster", page)
 	}
 	return s, nil
 }

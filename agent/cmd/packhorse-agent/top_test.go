@@ -45,13 +45,13 @@ func TestTopSaysWhatIsWrong(t *testing.T) {
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("{}")) }))
 	defer other.Close()
 	for url, want := range map[string]string{
-		other.URL:                         "is no agent's status: it names neither",
-		statusServer(t, &status.Status{}): "is a replica that stands by",
+		other.URL:                         "is not an agent's status: it names neither",
+		statusServer(t, &status.Status{}): "is a standby",
 		"http://127.0.0.1:1":              "ask the agent: ",
-		page.URL:                          "which is no agent's status",
+		page.URL:                          "which is not an agent's status",
 		gone.URL:                          "404 Not Found",
 		"::":                              `--url "::"`,
-		"localhost:8082":                  `--url "localhost:8082" is no address`,
+		"localhost:8082":                  `--url "localhost:8082" is not the URL`,
 	} {
 		if _, err := execute(t, topCommand(), "--url", url); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", url, err, want)

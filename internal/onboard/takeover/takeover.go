@@ -259,12 +259,12 @@ func (p *Preview) judge(node *Node, n *cluster.Node, claimed bool) {
 	case !p.NodePools[i].Served:
 		node.Why = fmt.Sprintf("NodePool %s is not served", node.NodePool)
 	case !claimed:
-		node.Why = "no NodeClaim knows it: Karpenter has not launched it"
+		node.Why = "it has no NodeClaim: Karpenter has not launched it"
 	default:
 		node.TakenOver = true
 		p.Price += node.Price
 		if n.Deleting {
-			node.Why = "Karpenter is taking it away, which is finished"
+			node.Why = "Karpenter is already removing it; the agent will finish that"
 		}
 	}
 	p.NodePools[i].Nodes++

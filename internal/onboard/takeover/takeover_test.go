@@ -160,9 +160,9 @@ func TestPreviewOfStrangers(t *testing.T) {
 		"Karpenter is running: karpenter-1 renews the Lease kube-system/karpenter-leader-election. Nothing is taken over before it is stopped.",
 		"NodePool auto is not served: spec.template.spec.nodeClassRef: its nodes are those of ",
 		"NodePool classless is not served: spec.template.spec.nodeClassRef: there is no EC2NodeClass gone",
-		"stays as it is: no NodeClaim knows it: Karpenter has not launched it",
+		"stays as it is: it has no NodeClaim: Karpenter has not launched it",
 		"stays as it is: there is no NodePool gone",
-		"taken over: Karpenter is taking it away, which is finished",
+		"taken over: Karpenter is already removing it; the agent will finish that",
 		"of 299 will be taken over",
 	} {
 		if !strings.Contains(text, want) {

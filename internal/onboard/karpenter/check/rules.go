@@ -74,7 +74,7 @@ var (
 		"a name with letters, digits, -, _ and ., after a domain and a slash or without them",
 	}
 	labelValue = format{regexp.MustCompile(`^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$`), "the value of a label"}
-	lifetime   = format{regexp.MustCompile(`^(([0-9]+(s|m|h))+|Never)$`), "a duration such as 30s or 1h30m, nor Never"}
+	lifetime   = format{regexp.MustCompile(`^(([0-9]+(s|m|h))+|Never)$`), "Never or a duration such as 30s or 1h30m"}
 	grace      = format{regexp.MustCompile(`^([0-9]+(s|m|h))+$`), "a duration such as 30s or 1h30m"}
 	duration   = format{regexp.MustCompile(`^((([0-9]+(h|m))|([0-9]+h[0-9]+m))(0s)?)$`), "a duration in hours and minutes, such as 1h30m"}
 	schedule   = format{
