@@ -108,9 +108,9 @@ func TestAgentReplacedAfterAFailedCreationDeletesNothingOfOthers(t *testing.T) {
 	}
 
 	// The same goes for a destroy, which names what stays.
-	says(t, c.run(t, "plan", "-destroy"), "there are 1 of the kind Provisioner, 1 of the kind AWSNodeTemplate and 0 nodes, and on_destroy is",
+	says(t, c.run(t, "plan", "-destroy"), "there are 1 Provisioner, 1 AWSNodeTemplate and 0 nodes, and on_destroy is",
 		"Provisioner survivor", "AWSNodeTemplate survivor", "are kept, and so are the definitions")
-	says(t, c.run(t, "destroy", "-auto-approve"), "1 of the kind Provisioner, 1 of the kind AWSNodeTemplate are kept", "Provisioner survivor")
+	says(t, c.run(t, "destroy", "-auto-approve"), "1 Provisioner, 1 AWSNodeTemplate are kept", "Provisioner survivor")
 	untouched()
 	if _, err := kube.AppsV1().Deployments("agent-tainted").Get(t.Context(), "agent-tainted", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the destroy has left the Deployment: %v", err)
@@ -165,7 +165,7 @@ func TestAgentIsNotCreatedBesideAnother(t *testing.T) {
 	if err == nil {
 		t.Errorf("the apply succeeds: %s", said)
 	}
-	says(t, said, "agent agent-only/agent-only exists already", "If this resource replaces it, remove `create_before_destroy`")
+	says(t, said, "agent agent-only/agent-only already exists", "If this resource replaces it, remove `create_before_destroy`")
 
 	c.run(t, "untaint", "packhorse_agent.test")
 	declare("agent-second", first)
@@ -322,7 +322,7 @@ func TestAgentLeavesNamespacesOfOthersAsTheyAre(t *testing.T) {
 			if err == nil {
 				t.Errorf("the %s succeeds: %s", way.args[0], said)
 			}
-			says(t, said, "namespace agent-guest exists already and was made for something else", "create_namespace = false")
+			says(t, said, "namespace agent-guest already exists and was made for something else", "create_namespace = false")
 			untouched()
 		}
 	}

@@ -62,11 +62,11 @@ func TestPlanFindsNamesThatAreTakenInAWS(t *testing.T) {
 	terraform := newCLI(t, nil)
 	const node, irsa, queue, theirs = "packhorse_node_role", "packhorse_irsa_role", "packhorse_interruption_queue", "theirs-in-aws"
 	for i, c := range []struct{ title, resources, want string }{
-		{"a node role", inAWS(node, "a", theirs, ""), "IAM role theirs-in-aws exists already"},
+		{"a node role", inAWS(node, "a", theirs, ""), "IAM role theirs-in-aws already exists"},
 		{"an IRSA role", inAWS(irsa, "a", theirs, ""), `id = "theirs-in-aws"`},
-		{"a queue", inAWS(queue, "a", theirs, ""), "queue theirs-in-aws exists already"},
-		{"a profile of another role", inAWS(node, "a", "new", `instance_profile = "theirs-in-aws"`), "instance_profile: instance profile theirs-in-aws exists already and has the role theirs-in-aws"},
-		{"a rule", inAWS(queue, "a", "new", `rule_prefix = "theirs-in-aws"`), "rule_prefix: EventBridge rule theirs-in-aws-spot exists already"},
+		{"a queue", inAWS(queue, "a", theirs, ""), "queue theirs-in-aws already exists"},
+		{"a profile of another role", inAWS(node, "a", "new", `instance_profile = "theirs-in-aws"`), "instance_profile: instance profile theirs-in-aws already exists and has the role theirs-in-aws"},
+		{"a rule", inAWS(queue, "a", "new", `rule_prefix = "theirs-in-aws"`), "rule_prefix: EventBridge rule theirs-in-aws-spot already exists"},
 		{"two roles of different kinds", inAWS(node, "a", "twice", "") + inAWS(irsa, "b", "twice", ""), `two resources declare the IAM role "twice"`},
 		{"two profiles", inAWS(node, "a", "new", "") + inAWS(node, "b", "newer", `instance_profile = "new"`), `two resources declare the instance profile "new"`},
 		{"two queues", inAWS(queue, "a", "twice", "") + inAWS(queue, "b", "twice", ""), `two resources declare the queue "twice"`},

@@ -26,10 +26,10 @@ func TestPlanFindsNamesThatAreTaken(t *testing.T) {
 		resources []string
 		want      string // empty for a plan that succeeds
 	}{
-		"an object that is there":       {[]string{provisioner("ours", "ours"), provisioner("new", "theirs")}, "provisioner theirs exists already"},
+		"an object that is there":       {[]string{provisioner("ours", "ours"), provisioner("new", "theirs")}, "provisioner theirs already exists"},
 		"two new resources":             {[]string{provisioner("ours", "ours"), provisioner("a", "twice"), provisioner("b", "twice")}, `two resources declare the provisioner "twice"`},
 		"a copy of a resource":          {[]string{provisioner("ours", "ours"), provisioner("copy", "ours")}, `two resources declare the provisioner "ours"`},
-		"a new name that is taken":      {[]string{provisioner("ours", "theirs")}, "provisioner theirs exists already"},
+		"a new name that is taken":      {[]string{provisioner("ours", "theirs")}, "provisioner theirs already exists"},
 		"the same name of another kind": {[]string{provisioner("ours", "ours"), "resource \"packhorse_node_profile\" \"a\" {\n name = \"ours\"\n}\n"}, ""},
 	} {
 		config(c.resources...)

@@ -179,7 +179,7 @@ func TestInterruptionQueueTakesNoRuleOver(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	const refusal = "EventBridge rule crowded-spot exists already and does not belong to this queue: set another `rule_prefix`, or delete the rule"
+	const refusal = "EventBridge rule crowded-spot already exists and does not belong to this queue: set another `rule_prefix`, or delete the rule"
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: factories(),
 		CheckDestroy:             resource.ComposeTestCheckFunc(noQueue(name), noQueue("roomy"), untouched),
@@ -248,7 +248,7 @@ func TestImportedInterruptionQueueTakesNoRuleOver(t *testing.T) {
 		ProtoV6ProviderFactories: factories(),
 		CheckDestroy:             noQueue(name),
 		Steps: []resource.TestStep{
-			{Config: taken + queueConfig(name, ""), ExpectError: words("EventBridge rule found-state exists already")},
+			{Config: taken + queueConfig(name, ""), ExpectError: words("EventBridge rule found-state already exists")},
 			{Config: queueConfig(name, `rule_prefix = "finders"`), ConfigPlanChecks: plansEmpty, Check: func(*terraform.State) error { return filledBy("finders", allRules...) }},
 		},
 	})
@@ -264,7 +264,7 @@ func TestInterruptionQueueRefuses(t *testing.T) {
 		}
 	}()
 	tests := map[string]struct{ config, want string }{
-		"a queue that exists": {queueConfig("theirs", ""), "queue theirs exists already"},
+		"a queue that exists": {queueConfig("theirs", ""), "queue theirs already exists"},
 		"a name":              {queueConfig("no spaces", ""), "must consist of 1 to 80 letters, digits, hyphens and underscores"},
 		"a long name":         {queueConfig(strings.Repeat("q", 50), ""), "is too long: the rule"},
 		"a long prefix":       {queueConfig("q", "rule_prefix = \""+strings.Repeat("p", 44)+"\""), "Set a `rule_prefix` of at most 43 characters"},

@@ -145,7 +145,7 @@ func TestIRSARoleThatExistsIsNotTakenOver(t *testing.T) {
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: factories(),
 		CheckDestroy:             noProvider,
-		Steps:                    []resource.TestStep{{Config: roleConfig("packhorse-node", agentAccount), ExpectError: words("IAM role packhorse-node exists already")}},
+		Steps:                    []resource.TestStep{{Config: roleConfig("packhorse-node", agentAccount), ExpectError: words("IAM role packhorse-node already exists")}},
 	})
 }
 

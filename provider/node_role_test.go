@@ -266,8 +266,8 @@ func TestNodeRoleRefusesWhatOthersHave(t *testing.T) {
 		}
 	}()
 	tests := map[string]struct{ config, want string }{
-		"a role":           {nodeRoleConfig("packhorse-node", ""), `IAM role packhorse-node exists already`},
-		"a profile":        {nodeRoleConfig("other-nodes", `instance_profile = "taken"`), `instance profile taken exists already and has the role packhorse-node: set another name in`},
+		"a role":           {nodeRoleConfig("packhorse-node", ""), `IAM role packhorse-node already exists`},
+		"a profile":        {nodeRoleConfig("other-nodes", `instance_profile = "taken"`), `instance profile taken already exists and has the role packhorse-node: set another name in`},
 		"an entry's type":  {nodeRoleConfig("other-nodes", `access_entry = "EC2"`), `value must be one of`},
 		"a large policy":   {nodeRoleConfig("other-nodes", `policies = { big = jsonencode({ a = join("", [for i in range(1020) : "0123456789ab"]) }) }`), `policies["big"]: larger than IAM accepts`},
 		"no cluster named": {hostBlock() + "resource \"packhorse_node_role\" \"test\" {\n name = \"other-nodes\"\n}\n", "access_entry: no EKS cluster is named: set `cluster_name` here or in the provider block"},

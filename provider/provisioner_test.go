@@ -273,7 +273,7 @@ func TestProvisionerThatExistsIsNotTakenOver(t *testing.T) {
 		ProtoV6ProviderFactories: factories(),
 		Steps: []resource.TestStep{{
 			Config:      provisionerConfig(name, "weight = 1"),
-			ExpectError: regexp.MustCompile(`provisioner theirs exists already(.|\n)*import \{`),
+			ExpectError: regexp.MustCompile(`provisioner theirs already exists(.|\n)*import \{`),
 		}},
 	})
 }

@@ -382,8 +382,8 @@ func TestSimulationNamesTheDraftThatIsWrong(t *testing.T) {
 		"no list":             {text("small"), "provisioners: must be a list, not a string"},
 		"no name":             {tupleOf(draft(map[string]tftypes.Value{"name": text("a")}), draft(map[string]tftypes.Value{"weight": weight})), "provisioners[1]: the draft has no name"},
 		"no map":              {tupleOf(draft(map[string]tftypes.Value{"name": text("a"), "labels": text("b")})), "labels: must be a map, not a string"},
-		"a misspelt argument": {tupleOf(draft(map[string]tftypes.Value{"name": text("a"), "wieght": weight})), "provisioners: [0]: wieght is no known argument; did you mean weight?"},
-		"another argument":    {tupleOf(draft(map[string]tftypes.Value{"name": text("a"), "colour": text("red")})), "provisioners: [0]: colour is no known argument; remove it"},
+		"a misspelt argument": {tupleOf(draft(map[string]tftypes.Value{"name": text("a"), "wieght": weight})), "provisioners: [0]: wieght is not a known argument; did you mean weight?"},
+		"another argument":    {tupleOf(draft(map[string]tftypes.Value{"name": text("a"), "colour": text("red")})), "provisioners: [0]: colour is not a known argument; remove it"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -206,11 +206,11 @@ func TestRequirementsIntersect(t *testing.T) {
 		"no key":              {lists: []attr.Value{list(requirement("a", "Exists"), requirement("", "Exists"))}, argument: 0, problem: "[1]: key is missing"},
 		"an unknown attribute": {
 			lists:    []attr.Value{list(with(requirement("a", "In"), "value", tuple(text("b"))))},
-			argument: 0, problem: "[0]: value is no known argument; did you mean values?",
+			argument: 0, problem: "[0]: value is not a known argument; did you mean values?",
 		},
 		"as a provisioner has it": {lists: []attr.Value{list(with(requirement("a", "Exists"), "min_values", types.Int64Null()))}, want: []string{"a Exists []"}},
-		"a minimum":               {lists: []attr.Value{list(with(requirement("a", "Exists"), "min_values", types.Int64Value(2)))}, argument: 0, problem: "[0]: min_values has no intersection"},
-		"no list":                 {lists: []attr.Value{list(), types.DynamicValue(text("a"))}, argument: 1, problem: "no list of requirements"},
+		"a minimum":               {lists: []attr.Value{list(with(requirement("a", "Exists"), "min_values", types.Int64Value(2)))}, argument: 0, problem: "[0]: min_values cannot be intersected"},
+		"no list":                 {lists: []attr.Value{list(), types.DynamicValue(text("a"))}, argument: 1, problem: "not a list of requirements"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

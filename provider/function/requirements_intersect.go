@@ -66,7 +66,7 @@ func readRequirements(ctx context.Context, list types.Dynamic) ([]api.Requiremen
 	typ := types.ListType{ElemType: types.ObjectType{AttrTypes: written}}
 	conformed, err := wire.Conform(raw, typ.TerraformType(ctx))
 	if err != nil {
-		return nil, fmt.Errorf("no list of requirements: %w", err)
+		return nil, fmt.Errorf("not a list of requirements: %w", err)
 	}
 	var items []tftypes.Value
 	if err := conformed.As(&items); err != nil {
@@ -80,7 +80,7 @@ func readRequirements(ctx context.Context, list types.Dynamic) ([]api.Requiremen
 			return nil, fmt.Errorf("[%d]: %w", i, err)
 		}
 		if _, set := doc.Fields["minValues"]; set {
-			return nil, fmt.Errorf("[%d]: min_values has no intersection; add it to the result", i)
+			return nil, fmt.Errorf("[%d]: min_values cannot be intersected; add it to the result", i)
 		}
 		r := api.Requirement{}
 		r.Key, _ = doc.Fields["key"].(string)

@@ -43,7 +43,7 @@ func Tags(what string) Level {
 		},
 		"tags_all": schema.MapAttribute{
 			Computed: true, ElementType: types.StringType, MarkdownDescription: "All tags of the resource, including the " +
-				"provider's `default_tags`. After an update that failed, a tag that it may not have changed everywhere is `(unfinished)`.",
+				"provider's `default_tags`. After an update that failed, tags whose update may be incomplete are shown as `(unfinished)`.",
 		},
 	}
 }

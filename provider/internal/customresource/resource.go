@@ -97,7 +97,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	record := lifecycle.LoadCluster(ctx, req.Private, &resp.Diagnostics)
 	if record.Elsewhere(cluster.UID()) {
 		resp.Diagnostics.AddWarning(fmt.Sprintf("%s %s belongs to another cluster", r.kind.Title(), name),
-			"The provider block now names another cluster than the one in which the object was created, so that the object counts as deleted. "+
+			"The provider block now names another cluster than the one in which the object was created, so the object counts as deleted. "+
 				"If you did not intend this, correct the provider block. The object itself has not been changed.")
 		resp.State.RemoveResource(ctx)
 		return

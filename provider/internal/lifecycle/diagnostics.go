@@ -41,7 +41,7 @@ func ExplainError(err error, title, name string) diag.Diagnostic {
 
 // ExistsAlready returns an error that says how to import what exists already.
 func ExistsAlready(what, id string) diag.Diagnostic {
-	return diag.NewErrorDiagnostic(what+" exists already",
+	return diag.NewErrorDiagnostic(what+" already exists",
 		"Something else has created it. To manage it here, import it:\n\n"+ImportBlock(id))
 }
 
@@ -85,7 +85,7 @@ func ReportOnce(s *session.Session, what string, err error, diags *diag.Diagnost
 // effect.
 func Unanswered(err error) string {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return "It is not known whether AWS has carried out the last request. The next plan reads what exists; if it reports that something exists already, import it."
+		return "It is not known whether AWS has carried out the last request. The next plan reads what exists; if it reports that something already exists, import it."
 	}
 	return ""
 }

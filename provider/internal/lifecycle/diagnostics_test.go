@@ -23,7 +23,7 @@ func TestExplainError(t *testing.T) {
 		summary, detail string
 	}{
 		"a conflict":            {conflict, `provisioner a: .spec.weight belongs to "kubectl"`, "force_conflicts = true"},
-		"an object that exists": {apierrors.NewAlreadyExists(kind, "a"), "provisioner a exists already", `id = "a"`},
+		"an object that exists": {apierrors.NewAlreadyExists(kind, "a"), "provisioner a already exists", `id = "a"`},
 		"an unknown kind": {
 			&meta.NoResourceMatchError{PartialResource: api.ProvisionerGVR}, "provisioner a: the cluster does not know this kind", "CustomResourceDefinition",
 		},

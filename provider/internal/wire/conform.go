@@ -60,9 +60,9 @@ func conformObject(v tftypes.Value, typ tftypes.Object) (tftypes.Value, error) {
 // stranger is the error of an attribute that a type does not have.
 func stranger(name string, typ tftypes.Object) error {
 	if near, ok := suggest.Name(name, slices.Sorted(maps.Keys(typ.AttributeTypes))); ok {
-		return fmt.Errorf("%s is no known argument; did you mean %s?", name, near)
+		return fmt.Errorf("%s is not a known argument; did you mean %s?", name, near)
 	}
-	return fmt.Errorf("%s is no known argument; remove it", name)
+	return fmt.Errorf("%s is not a known argument; remove it", name)
 }
 
 func conformMap(v tftypes.Value, typ tftypes.Map) (tftypes.Value, error) {
@@ -114,7 +114,7 @@ func conformScalar(v tftypes.Value, typ tftypes.Type) (tftypes.Value, error) {
 		}
 		n, _, err := big.ParseFloat(text, 10, 512, big.ToNearestEven)
 		if err != nil {
-			return tftypes.Value{}, fmt.Errorf("%q is no number", text)
+			return tftypes.Value{}, fmt.Errorf("%q is not a number", text)
 		}
 		return tftypes.NewValue(typ, n), nil
 	}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
@@ -44,7 +45,7 @@ func (r *agentResource) checkInstallation(ctx context.Context, m *model, diags *
 		return
 	}
 	if has(live, "Deployment") {
-		diags.AddWarning(m.title()+" exists already",
+		diags.AddWarning(m.title()+" already exists",
 			"If this plan replaces it, because it is tainted or `-replace` names it, the apply creates its Deployment again and keeps definitions, provisioners, "+
 				"node profiles and nodes. If it is new in this configuration, the apply will fail: import it instead.\n\n"+lifecycle.ImportBlock(m.id()))
 	}
@@ -82,7 +83,7 @@ func checkTurnedOn(ctx context.Context, keeper session.Installation, before *mod
 func checkNamespace(live []*unstructured.Unstructured, diags *diag.Diagnostics) {
 	for _, object := range live {
 		if object != nil && object.GetKind() == "Namespace" && !install.OwnsNamespace(object) {
-			diags.Append(lifecycle.AttributeError("create_namespace", fmt.Sprintf("namespace %s exists already and was made for something else", object.GetName()),
+			diags.Append(lifecycle.AttributeError("create_namespace", fmt.Sprintf("namespace %s already exists and was made for something else", object.GetName()),
 				"With Pod Security set to `restricted`, it would reject pods that others run there. Set `create_namespace = false` to install the agent there and leave the namespace as it is. "+
 					"If the namespace is for Packhorse alone, you can give it the label `app.kubernetes.io/part-of=packhorse` instead."))
 		}
@@ -180,7 +181,7 @@ func listObjects(objects []install.Object) string {
 func countKinds(objects []install.Object) string {
 	var counts []string
 	for _, kind := range kindsOf(objects) {
-		counts = append(counts, fmt.Sprintf("%d of the kind %s", len(kind.names), kind.title))
+		counts = append(counts, explain.Plural(len(kind.names), kind.title))
 	}
 	if len(counts) == 0 {
 		return "no custom resources"

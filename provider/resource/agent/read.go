@@ -38,7 +38,7 @@ func (r *agentResource) Read(ctx context.Context, req resource.ReadRequest, resp
 	}
 	if record.Elsewhere(cluster.UID()) {
 		resp.Diagnostics.AddWarning(m.title()+" belongs to another cluster", "The provider block now names another cluster than the one in which the agent was installed, "+
-			"so that the agent counts as deleted. If you did not intend this, correct the provider block. The installation has not been changed.")
+			"so the agent counts as deleted. If you did not intend this, correct the provider block. The installation has not been changed.")
 		resp.State.RemoveResource(ctx)
 		return
 	}

@@ -121,7 +121,7 @@ func putRules(ctx context.Context, queues session.Queues, before, now model) err
 
 // ruleTaken returns the error of a rule that somebody else has made.
 func ruleTaken(rule asset.Rule) error {
-	return fmt.Errorf("EventBridge rule %s exists already and does not belong to this queue: set another `rule_prefix`, or delete the rule", rule.Name)
+	return fmt.Errorf("EventBridge rule %s already exists and does not belong to this queue: set another `rule_prefix`, or delete the rule", rule.Name)
 }
 
 func deleteRules(ctx context.Context, queues session.Queues, rules []asset.Rule) error {

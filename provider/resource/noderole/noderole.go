@@ -226,7 +226,7 @@ func profileName() lifecycle.Naming {
 
 // profileTaken returns the takenError of a profile that has another role.
 func profileTaken(live asset.Profile) error {
-	return takenError(fmt.Sprintf("instance profile %s exists already and has the role %s: set another name in `instance_profile`, or delete it", live.Name, live.Role))
+	return takenError(fmt.Sprintf("instance profile %s already exists and has the role %s: set another name in `instance_profile`, or delete it", live.Name, live.Role))
 }
 
 // takenError means that something of the name exists and is used by somebody else.

@@ -87,7 +87,7 @@ func reportPreview(f *customresource.PlanCheck, seen plancheck.Preview, cheapest
 		prices = fmt.Sprintf(", from %s to %s", cheapest, dearest)
 	}
 	f.Diags.AddWarning(fmt.Sprintf("%s %s: %d instance types match in %s%s", f.Title, f.Name, len(seen.Types), strings.Join(seen.Zones(), ", "), prices),
-		"This may change until the apply, so that `plan_preview` is known only then. Source: "+stock.Age(time.Now())+".")
+		"This may change until the apply, so `plan_preview` is known only then. Source: "+stock.Age(time.Now())+".")
 }
 
 // checkMarket returns what the provisioner could buy, and whether everything that this depends on could be read.
