@@ -20,7 +20,7 @@ func agentConfig(arguments string) string {
 func TestAgentValidation(t *testing.T) {
 	for name, tt := range map[string]struct{ config, want string }{
 		"a namespace":                  {`namespace = "Big"`, `namespace: Invalid value: "Big"`},
-		"an unknown option":            {`options = { "batch-idel" = "2s" }`, `is no option of the agent; did you mean "batch-idle"?`},
+		"an unknown option":            {`options = { "batch-idel" = "2s" }`, `is not an option of the agent; did you mean "batch-idle"?`},
 		"an option out of range":       {`options = { "reserved-enis" = "-5" }`, `options[reserved-enis]: Invalid value: "-5": the nearest sensible value is 0`},
 		"a share as a fraction":        {`options = { "vm-memory-overhead-percent" = "0.075" }`, `the nearest sensible value is 7.5`},
 		"a batch that is over at once": {`options = { "batch-idle" = "20s" }`, `options[batch-max]: Invalid value: "10s": must not be less than batch-idle: the nearest sensible value is 20s`},
@@ -35,7 +35,7 @@ func TestAgentValidation(t *testing.T) {
 		"what to do with nodes": {`on_destroy = "delete"`, `value must be one of: ["refuse" "drain" "orphan"], got: "delete"`},
 		"no replica":            {`replicas = 0`, `Attribute replicas value must be between 1 and 100, got: 0`},
 		"a variable of ours":    {`environment = { AWS_REGION = "x" }`, `is set by the installation: set region`},
-		"an endpoint's name":    {`endpoints = { prcing = "https://pricing.internal" }`, `endpoints: Invalid value: "prcing": is no AWS service that the agent calls; did you mean "pricing"?`},
+		"an endpoint's name":    {`endpoints = { prcing = "https://pricing.internal" }`, `endpoints: Invalid value: "prcing": is not an AWS service that the agent calls; did you mean "pricing"?`},
 		"an endpoint":           {`endpoints = { ec2 = "ec2.internal" }`, `endpoints[ec2]: Invalid value: "ec2.internal": must be the URL of an AWS service`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -37,7 +37,7 @@ func TestIAMIsCheckedAtPlan(t *testing.T) {
 		"a default tag":                 {lookingAhead(`default_tags = { "AWS:team" = "a" }`) + declared, `default_tags["AWS:team"]: the prefix aws: is reserved`},
 		"a cluster":                     {account(`cluster_name = "*"`), `cluster_name: "*" must be the name of an EKS cluster`},
 		"a policy without an effect":    {account(`policies = { a = jsonencode({ Statement = [{ Action = "s3:*", Resource = "*" }] }) }`), `policies["a"]: statement 1: its Effect "" must be Allow or Deny`},
-		"a policy's misspelt key":       {account(`policies = { a = jsonencode({ Statements = [] }) }`), `policies["a"]: is no IAM policy: unknown field "Statements"`},
+		"a policy's misspelt key":       {account(`policies = { a = jsonencode({ Statements = [] }) }`), `policies["a"]: is not an IAM policy: unknown field "Statements"`},
 		"a policy without a document":   {account(`policies = { a = null }`), `policies["a"]: has no document`},
 		"the name of an inline policy":  {account(`policies = { "a b" = jsonencode({ Statement = [{ Effect = "Allow", Action = "s3:*", Resource = "*" }] }) }`), `policies["a b"]: "a b" must be the name of an inline policy`},
 		"a node role's path":            {node(`path = "nodes"`), `path: "nodes" must be a path of IAM`},

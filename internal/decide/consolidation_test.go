@@ -169,7 +169,7 @@ func TestConsolidation(t *testing.T) {
 		}, want: "n2 -> small"},
 		"CONS-075: two budgets, which the Eviction API refuses": {given: func(w *world) {
 			w.node("n2", "large", "a", nil).replicas(3, "web", "n2", half).budget("one", "app: web", 5).budget("two", "app: web", 5)
-		}, want: "->", holds: "pod default/web-0 is under PodDisruptionBudgets one and two, so that it cannot be evicted"},
+		}, want: "->", holds: "pod default/web-0 is under PodDisruptionBudgets one and two, so it cannot be evicted"},
 		"a budget that allows nothing, and surge, which evicts nothing": {given: all(func(w *world) {
 			w.node("n2", "large", "a", nil).replicas(3, "web", "n2", half).budget("pdb", "app: web", 0)
 		}, change("n2", func(p *cluster.Pod) { p.Covered = true })), want: "n2 -> small"},
@@ -197,7 +197,7 @@ func TestConsolidation(t *testing.T) {
 		"DISR-027: a protection that has": {spec: strings.Replace(consolidating, "drift", "evictionCost: 0, drift", 1), given: all(two, change("n2", func(p *cluster.Pod) {
 			p.Template, p.Since = protected(p.Template, false, 30*time.Minute), noon.Add(-31*time.Minute)
 		})), types: shop()[1:2], want: "n1 ->"},
-		"CONS-065, CONS-066: a node without its labels": {types: shop()[1:2], given: all(two, edit("n2", func(n *cluster.Node) { delete(n.Labels, api.LabelCapacityType) })), want: "n1 ->", holds: "it has no label karpenter.sh/capacity-type, so that its price is not known"},
+		"CONS-065, CONS-066: a node without its labels": {types: shop()[1:2], given: all(two, edit("n2", func(n *cluster.Node) { delete(n.Labels, api.LabelCapacityType) })), want: "n1 ->", holds: "it has no label karpenter.sh/capacity-type, so its price is not known"},
 		"CONS-069: pods are on their way to it": {types: shop()[1:2], given: all(two, func(w *world) {
 			w.pods(1, "new", half)
 			w.in.Snapshot.Pods[len(w.in.Snapshot.Pods)-1].NominatedNode = "n2"

@@ -76,9 +76,9 @@ func set(to map[string]string, key string, from map[string]string, name string) 
 func checkEndpoints(at *field.Path, endpoints map[string]string) (errs field.ErrorList) {
 	for _, service := range slices.Sorted(maps.Keys(endpoints)) {
 		if !slices.Contains(endpointServices, service) {
-			message := "is no AWS service that the agent calls; these are " + strings.Join(endpointServices, ", ")
+			message := "is not an AWS service that the agent calls; these are " + strings.Join(endpointServices, ", ")
 			if meant, ok := api.Suggest(service, endpointServices); ok {
-				message = fmt.Sprintf("is no AWS service that the agent calls; did you mean %q?", meant)
+				message = fmt.Sprintf("is not an AWS service that the agent calls; did you mean %q?", meant)
 			}
 			errs = append(errs, field.Invalid(at, service, message))
 		} else if url := endpoints[service]; !policy.Endpoint.Fits(url) {

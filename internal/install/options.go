@@ -78,9 +78,9 @@ func checkOptions(at *field.Path, given map[string]string) (errs field.ErrorList
 		case own:
 			errs = append(errs, field.Invalid(at.Key(name), given[name], "is set by the installation"))
 		case !known:
-			message := "is no option of the agent; options are " + strings.Join(OptionNames(), ", ")
+			message := "is not an option of the agent; options are " + strings.Join(OptionNames(), ", ")
 			if meant, ok := api.Suggest(name, OptionNames()); ok {
-				message = fmt.Sprintf("is no option of the agent; did you mean %q?", meant)
+				message = fmt.Sprintf("is not an option of the agent; did you mean %q?", meant)
 			}
 			errs = append(errs, field.Invalid(at, name, message))
 		}

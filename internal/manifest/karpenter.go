@@ -31,7 +31,7 @@ func (b *Builder) addKarpenter(doc *Document, asJSON []byte) error {
 	}
 	if class := karpenter.Foreign(object); class != "" {
 		doc.Ignored = append(doc.Ignored, finding.Finding{
-			Path: "spec.template.spec.nodeClassRef", Text: finding.Say("its nodes are those of %s, so that Packhorse does not serve it", class),
+			Path: "spec.template.spec.nodeClassRef", Text: finding.Say("its nodes are those of %s, so Packhorse does not serve it", class),
 			Advice: finding.Say("its own controller goes on doing so"),
 		})
 	}

@@ -117,7 +117,7 @@ func TestParse(t *testing.T) {
 	if diff := cmp.Diff(wantNamespaces, set.Snapshot.Namespaces); diff != "" {
 		t.Errorf("namespaces: -want +got\n%s", diff)
 	}
-	said := []string{"in.yaml:33: document 4: Pod default/new: status: the scheduler has not looked at these pods yet, so that nothing is planned for them; remove the status to plan for them"}
+	said := []string{"in.yaml:33: document 4: Pod default/new: status: the scheduler has not looked at these pods yet, so nothing is planned for them; remove the status to plan for them"}
 	if diff := cmp.Diff(said, set.Warnings()); diff != "" {
 		t.Errorf("warnings: -want +got\n%s", diff)
 	}
@@ -221,8 +221,8 @@ metadata: {name: log}
 spec: {template: {spec: {priorityClassName: low}}}
 `)
 	want := []string{
-		"in.yaml:13: document 2: Pod default/a: spec.priorityClassName: no file has the PriorityClass high, so that its value counts as 0 (2 objects in all); add the file that declares it",
-		"in.yaml:23: document 4: DaemonSet default/log: spec.template.spec.priorityClassName: no file has the PriorityClass low, so that its value counts as 0; add the file that declares it",
+		"in.yaml:13: document 2: Pod default/a: spec.priorityClassName: no file has the PriorityClass high, so its value counts as 0 (2 objects in all); add the file that declares it",
+		"in.yaml:23: document 4: DaemonSet default/log: spec.template.spec.priorityClassName: no file has the PriorityClass low, so its value counts as 0; add the file that declares it",
 	}
 	if diff := cmp.Diff(want, set.Warnings()); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
@@ -260,7 +260,7 @@ spec:
 `)
 	want := []string{
 		"in.yaml:7: document 1: Deployment default/web: spec.template.spec.containers[1].resources.requests[memory]: 100m is a fraction of a byte; use a unit such as Mi: m means a thousandth",
-		"in.yaml:12: document 2: Pod default/a: spec.runtimeClassName: no file has the RuntimeClass gvisor, so that its overhead, node selector and tolerations do not count (2 objects in all); add the file that declares it",
+		"in.yaml:12: document 2: Pod default/a: spec.runtimeClassName: no file has the RuntimeClass gvisor, so its overhead, node selector and tolerations do not count (2 objects in all); add the file that declares it",
 		"in.yaml:25: document 4: DaemonSet default/log: spec.template.spec.initContainers[0].resources.requests[memory]: 1500m is a fraction of a byte; use a unit such as Mi: m means a thousandth",
 	}
 	if diff := cmp.Diff(want, set.Warnings()); diff != "" {
@@ -301,8 +301,8 @@ metadata: {name: fast}
 volumeBindingMode: WaitForFirstConsumer
 `)
 	want := []string{
-		"in.yaml:9: document 1: StatefulSet default/db: spec.volumeClaimTemplates[0].spec.storageClassName: no file has the StorageClass slow, so that pods with claims of it are not placed (2 objects in all); add the file that declares it",
-		"in.yaml:16: document 3: PersistentVolumeClaim default/usual: spec: no file has a default StorageClass, so that pods whose claims name no class are not placed; add the file that declares it, or set storageClassName",
+		"in.yaml:9: document 1: StatefulSet default/db: spec.volumeClaimTemplates[0].spec.storageClassName: no file has the StorageClass slow, so pods with claims of it are not placed (2 objects in all); add the file that declares it",
+		"in.yaml:16: document 3: PersistentVolumeClaim default/usual: spec: no file has a default StorageClass, so pods whose claims name no class are not placed; add the file that declares it, or set storageClassName",
 	}
 	if diff := cmp.Diff(want, set.Warnings()); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
@@ -369,7 +369,7 @@ spec: {schedulerName: theirs}
 status: {nominatedNodeName: n1}
 `)
 	want := []string{
-		"in.yaml:4: document 1: Pod default/a: spec.schedulerName: the scheduler theirs places these pods, so that nothing is planned for them",
+		"in.yaml:4: document 1: Pod default/a: spec.schedulerName: the scheduler theirs places these pods, so nothing is planned for them",
 		"in.yaml:11: document 2: CronJob default/b: spec.jobTemplate.spec.template.spec.schedulingGates: pods wait until their scheduling gates are removed, and nothing is planned for them until then; remove the gates to plan for them",
 	}
 	if diff := cmp.Diff(want, set.Warnings()); diff != "" {
@@ -410,7 +410,7 @@ func TestProblemsHaveTheirPlace(t *testing.T) {
 		},
 		"a field twice in JSON": {
 			`{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {"priority": 1, "priority": 2}}`,
-			[]string{"in.yaml:1: document 1: Pod default/a: spec.priority: is there twice; remove one of the two"},
+			[]string{"in.yaml:1: document 1: Pod default/a: spec.priority: appears twice; remove one of the two"},
 		},
 		"no object": {
 			"metadata: a\nkind: Pod\n",
@@ -522,7 +522,7 @@ metadata: {name: d}
 		"in.yaml:11: document 2: Pod default/a: spec.containers[0].imagee: unknown field, ignored; did you mean image?",
 		"in.yaml:17: document 3: Provisioner p: spec.userData: unknown field, ignored; it belongs to an AWSNodeTemplate, at spec.userData",
 		"in.yaml:15: document 3: Provisioner p: metadata.namespace: Provisioners belong to no namespace, ignored; remove it",
-		"in.yaml:27: document 5: Node bare: status.capacity: allows no pods, so that none fits on the node; give their number, such as pods: 110",
+		"in.yaml:27: document 5: Node bare: status.capacity: allows no pods, so none fits on the node; give their number, such as pods: 110",
 		"in.yaml: ignored: Service web, Job j (of batch.volcano.sh/v1alpha1, not of batch/v1), Deploymnt d (did you mean Deployment?)",
 	}
 	if diff := cmp.Diff(want, set.Warnings()); diff != "" {

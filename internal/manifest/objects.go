@@ -120,7 +120,7 @@ func explain(asJSON []byte, into any, problems []error) (ignored finding.List, e
 	for _, p := range problems {
 		of, ok := errors.AsType[kjson.FieldError](p)
 		if ok && strings.HasPrefix(p.Error(), "duplicate field") {
-			errs = append(errs, finding.Finding{Severity: finding.Error, Path: of.FieldPath(), Text: finding.Say("is there twice"), Advice: finding.Say("remove one of the two")})
+			errs = append(errs, finding.Finding{Severity: finding.Error, Path: of.FieldPath(), Text: finding.Say("appears twice"), Advice: finding.Say("remove one of the two")})
 		}
 		if p != nil && !ok && len(errs) == 0 {
 			return nil, p

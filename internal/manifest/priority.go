@@ -39,7 +39,7 @@ func (c *classPriorities) set(spec *corev1.PodSpec, object, path string, r *rema
 	if name := spec.PriorityClassName; name != "" {
 		var known bool
 		if value, known = c.byName[name]; !known {
-			r.add(object, path+".priorityClassName", fmt.Sprintf("no file has the PriorityClass %s, so that its value counts as 0", name), "add the file that declares it")
+			r.add(object, path+".priorityClassName", fmt.Sprintf("no file has the PriorityClass %s, so its value counts as 0", name), "add the file that declares it")
 		}
 	}
 	spec.Priority = &value

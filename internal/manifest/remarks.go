@@ -38,12 +38,12 @@ func (r *remarks) addWaiting(p *cluster.Pod, spec *corev1.PodSpec, object, path 
 	theirs := p.NominatedNode != "" || p.Template.DaemonSet || p.Template.Static || !p.StopBy.IsZero()
 	switch {
 	case p.State == cluster.PodNew:
-		r.add(object, "status", "the scheduler has not looked at these pods yet, so that nothing is planned for them", "remove the status to plan for them")
+		r.add(object, "status", "the scheduler has not looked at these pods yet, so nothing is planned for them", "remove the status to plan for them")
 	case p.State != cluster.PodWaiting || theirs:
 	case len(spec.SchedulingGates) > 0:
 		r.add(object, path+".schedulingGates", "pods wait until their scheduling gates are removed, and nothing is planned for them until then", "remove the gates to plan for them")
 	case p.Template.SchedulerName != corev1.DefaultSchedulerName:
-		r.add(object, path+".schedulerName", fmt.Sprintf("the scheduler %s places these pods, so that nothing is planned for them", p.Template.SchedulerName), "")
+		r.add(object, path+".schedulerName", fmt.Sprintf("the scheduler %s places these pods, so nothing is planned for them", p.Template.SchedulerName), "")
 	}
 }
 

@@ -64,7 +64,7 @@ func doubts(object any) finding.List {
 		room, at = node.Status.Capacity, field.NewPath("status", "capacity")
 	}
 	if room.Pods().IsZero() {
-		return finding.List{finding.Doubtful(at, finding.Say("allows no pods, so that none fits on the node"), finding.Say("give their number, such as pods: 110"))}
+		return finding.List{finding.Doubtful(at, finding.Say("allows no pods, so none fits on the node"), finding.Say("give their number, such as pods: 110"))}
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ func (b *Builder) admit(spec *corev1.PodSpec, object, path string, r *remarks) {
 	}
 	i := slices.IndexFunc(b.objects.runtimeClasses, func(c *nodev1.RuntimeClass) bool { return c.Name == name })
 	if i < 0 {
-		r.add(object, path+".runtimeClassName", fmt.Sprintf("no file has the RuntimeClass %s, so that its overhead, node selector and tolerations do not count", name), "add the file that declares it")
+		r.add(object, path+".runtimeClassName", fmt.Sprintf("no file has the RuntimeClass %s, so its overhead, node selector and tolerations do not count", name), "add the file that declares it")
 		return
 	}
 	for _, label := range cluster.Admit(spec, b.objects.runtimeClasses[i]) {

@@ -65,7 +65,7 @@ func (b *Builder) snapshot() *cluster.Snapshot {
 		classes.set(&ds.Spec.Template.Spec, object, "spec.template.spec", said)
 		b.admit(&ds.Spec.Template.Spec, object, "spec.template.spec", said)
 		said.addDoubts(&ds.Spec.Template.Spec, object, "spec.template.spec")
-		idle.add(object, "", "its pods come with the nodes that other pods need, so that no machine is bought for them", "")
+		idle.add(object, "", "its pods come with the nodes that other pods need, so no machine is bought for them", "")
 	}
 	b.remark(said)
 	if len(s.Pods) == 0 {

@@ -32,9 +32,9 @@ func (s storageClasses) check(claim *corev1.PersistentVolumeClaimSpec, planned b
 	switch {
 	case claim.VolumeName != "":
 	case name == nil && class == nil:
-		r.add(object, path, "no file has a default StorageClass, so that pods whose claims name no class are not placed", "add the file that declares it, or set storageClassName")
+		r.add(object, path, "no file has a default StorageClass, so pods whose claims name no class are not placed", "add the file that declares it, or set storageClassName")
 	case name != nil && *name != "" && class == nil:
-		r.add(object, path+".storageClassName", fmt.Sprintf("no file has the StorageClass %s, so that pods with claims of it are not placed", *name), "add the file that declares it")
+		r.add(object, path+".storageClassName", fmt.Sprintf("no file has the StorageClass %s, so pods with claims of it are not placed", *name), "add the file that declares it")
 	case planned && (name == nil || *name != "") && !cluster.FromStorageClass(class).WaitForFirstConsumer:
 		r.add(object, path, fmt.Sprintf("the StorageClass %s makes volumes before pods have nodes, in zones that are not known yet: its pods are planned as if it waited", class.Name), "set volumeBindingMode: WaitForFirstConsumer")
 	}

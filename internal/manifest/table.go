@@ -64,7 +64,7 @@ func (b *Builder) AddPodsCSV(file string, data []byte) {
 			if row == 1 {
 				fail(0, errors.New("the table has columns and no rows; each row is a count of equal pods"))
 			} else if len(b.rows) == before && len(b.problems) == problems {
-				fail(0, errors.New("count: is 0 in all rows, so that there are no pods; each row is a count of equal pods"))
+				fail(0, errors.New("count: is 0 in all rows, so there are no pods; each row is a count of equal pods"))
 			}
 			return
 		}
@@ -92,7 +92,7 @@ func columnIndex(head []string) (map[string]int, error) {
 			return nil, fmt.Errorf("unknown column %q; %s", name, tableForm)
 		}
 		if _, twice := index[name]; twice {
-			return nil, fmt.Errorf("the column %s is there twice; remove one of the two", name)
+			return nil, fmt.Errorf("the column %s appears twice; remove one of the two", name)
 		}
 		index[name] = i
 	}
@@ -156,7 +156,7 @@ func parseSelector(text string) (map[string]string, error) {
 			return nil, fmt.Errorf("node_selector: %q is not of the form key=value", term)
 		}
 		if first, twice := out[key]; twice {
-			return nil, fmt.Errorf("node_selector: %s is there twice, as %q and %q; remove one of the two", key, first, value)
+			return nil, fmt.Errorf("node_selector: %s appears twice, as %q and %q; remove one of the two", key, first, value)
 		}
 		out[key] = value
 	}

@@ -59,12 +59,12 @@ func TestTableProblems(t *testing.T) {
 		"too many":           {"cpu_milli,mem_mib,count\n1,1,99999999999\n", `pods.csv:2: count: "99999999999" is not a whole number from 0 to 1000000`},
 		"malformed selector": {"cpu_milli,mem_mib,count,node_selector\n1,1,1,fast\n", `pods.csv:2: node_selector: "fast" is not of the form key=value`},
 		"semicolons":         {"cpu_milli;mem_mib;count\n1;1;1\n", `pods.csv:1: unknown column "cpu_milli;mem_mib;count"; ` + tableForm},
-		"a column twice":     {"cpu_milli,mem_mib,count,count\n1,1,1,2\n", "pods.csv:1: the column count is there twice; remove one of the two"},
+		"a column twice":     {"cpu_milli,mem_mib,count,count\n1,1,1,2\n", "pods.csv:1: the column count appears twice; remove one of the two"},
 		"no rows":            {"cpu_milli,mem_mib,count\n", "pods.csv: the table has columns and no rows; each row is a count of equal pods"},
-		"no pods":            {"cpu_milli,mem_mib,count\n500,1024,0\n1,1,0\n", "pods.csv: count: is 0 in all rows, so that there are no pods; each row is a count of equal pods"},
+		"no pods":            {"cpu_milli,mem_mib,count\n500,1024,0\n1,1,0\n", "pods.csv: count: is 0 in all rows, so there are no pods; each row is a count of equal pods"},
 		"an empty cell":      {"cpu_milli,mem_mib,count\n1,1,\n", `pods.csv:2: count: "" is not a whole number from 0 to 1000000`},
 		"two problems":       {"cpu_milli,mem_mib,count\n1m,1,x\n", "pods.csv:2: cpu_milli: \"1m\" is not a whole number from 0 to 1099511627776\npods.csv:2: count: \"x\" is not a whole number from 0 to 1000000"},
-		"selector twice":     {"cpu_milli,mem_mib,count,node_selector\n1,1,1,a=b;a=c\n", `pods.csv:2: node_selector: a is there twice, as "b" and "c"; remove one of the two`},
+		"selector twice":     {"cpu_milli,mem_mib,count,node_selector\n1,1,1,a=b;a=c\n", `pods.csv:2: node_selector: a appears twice, as "b" and "c"; remove one of the two`},
 		"ragged":             {"cpu_milli,mem_mib,count\n1,1\n", "pods.csv: record on line 2: wrong number of fields"},
 	} {
 		_, err := table(c.text)

@@ -88,7 +88,7 @@ func (o *objects) workloads() []workload {
 	for _, j := range o.jobs {
 		w := job(j, &j.Spec, "Job", "spec")
 		if ended(j) {
-			w.stop("status.conditions", "say that the Job has ended, so that it gets no pods")
+			w.stop("status.conditions", "say that the Job has ended, so it gets no pods")
 		}
 		add(w)
 	}
@@ -114,7 +114,7 @@ func newWorkload(o metav1.Object, kind schema.GroupVersionKind, template *corev1
 		count:     int(ptr.Deref(replicas, 1)),
 	}
 	if o.GetDeletionTimestamp() != nil {
-		w.stop("metadata.deletionTimestamp", "says that it is being deleted, so that it gets no pods")
+		w.stop("metadata.deletionTimestamp", "says that it is being deleted, so it gets no pods")
 	}
 	return w
 }
@@ -175,7 +175,7 @@ func job(j *batchv1.Job, spec *batchv1.JobSpec, kind, path string) workload {
 
 func (w *workload) suspend(suspended *bool, path string) {
 	if ptr.Deref(suspended, false) {
-		w.stop(path+".suspend", "is true, so that there are no pods")
+		w.stop(path+".suspend", "is true, so there are no pods")
 	}
 }
 

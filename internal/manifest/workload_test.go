@@ -191,11 +191,11 @@ metadata: {name: log}
 spec:` + podTemplate
 	want := []string{
 		"in.yaml:6: document 1: Deployment default/web: spec.replicas: leaves no pods to create (2 objects in all)",
-		"in.yaml:14: document 2: StatefulSet default/db: metadata.deletionTimestamp: says that it is being deleted, so that it gets no pods",
-		"in.yaml:25: document 3: Job default/report: spec.suspend: is true, so that there are no pods (2 objects in all)",
-		"in.yaml:50: document 5: Job default/total: status.conditions: say that the Job has ended, so that it gets no pods",
+		"in.yaml:14: document 2: StatefulSet default/db: metadata.deletionTimestamp: says that it is being deleted, so it gets no pods",
+		"in.yaml:25: document 3: Job default/report: spec.suspend: is true, so there are no pods (2 objects in all)",
+		"in.yaml:50: document 5: Job default/total: status.conditions: say that the Job has ended, so it gets no pods",
 		"in.yaml:62: document 7: Pod default/once: status.phase: says that the pod has finished",
-		"in.yaml:64: document 8: DaemonSet default/log: its pods come with the nodes that other pods need, so that no machine is bought for them",
+		"in.yaml:64: document 8: DaemonSet default/log: its pods come with the nodes that other pods need, so no machine is bought for them",
 	}
 	if diff := cmp.Diff(want, parse(t, text).Warnings()); diff != "" {
 		t.Errorf("-want +got\n%s", diff)

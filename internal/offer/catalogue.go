@@ -192,7 +192,7 @@ func checked(c *Catalogue) (*Catalogue, error) {
 		case h.Name == "":
 			return nil, errors.New("an instance type has no name")
 		case i > 0 && h.Name == c.Hardware[i-1].Name:
-			return nil, fmt.Errorf("instance type %s is there twice; remove one of the two", h.Name)
+			return nil, fmt.Errorf("instance type %s appears twice; remove one of the two", h.Name)
 		case min(h.VCPUs, h.MemoryMiB) <= 0 || max(h.VCPUs, h.MemoryMiB) > most:
 			return nil, fmt.Errorf("instance type %s has %d vCPUs and %d MiB of memory: both must be above 0 and at most %d", h.Name, h.VCPUs, h.MemoryMiB, most)
 		}
@@ -207,7 +207,7 @@ func checked(c *Catalogue) (*Catalogue, error) {
 
 func (r *Region) check() error {
 	if r == nil {
-		return errors.New("null is no region; write {}, or remove it")
+		return errors.New("null is not a region; write {}, or remove it")
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Sales)) {
 		sale := r.Sales[name]

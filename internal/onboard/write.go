@@ -29,7 +29,7 @@ func Only(items []Item, types []string) ([]Item, error) {
 	for _, name := range types {
 		full := "packhorse_" + strings.TrimPrefix(name, "packhorse_")
 		if files[full] == "" {
-			return nil, fmt.Errorf("%q is no type that is imported: use %s", name, strings.Join(slices.Sorted(maps.Keys(files)), ", "))
+			return nil, fmt.Errorf("%q is not a type that can be imported: use %s", name, strings.Join(slices.Sorted(maps.Keys(files)), ", "))
 		}
 		wanted[full] = true
 	}

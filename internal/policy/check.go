@@ -84,7 +84,7 @@ var (
 func CheckDocument(raw string) error {
 	var doc written
 	if err := strictly([]byte(raw), &doc); err != nil {
-		return fmt.Errorf("is no IAM policy: %s", strings.TrimPrefix(err.Error(), "json: "))
+		return fmt.Errorf("is not an IAM policy: %s", strings.TrimPrefix(err.Error(), "json: "))
 	}
 	if doc.Version != "" && doc.Version != "2012-10-17" && doc.Version != "2008-10-17" {
 		return fmt.Errorf("has the Version %q: IAM knows 2012-10-17 and 2008-10-17", doc.Version)

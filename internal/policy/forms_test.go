@@ -94,7 +94,7 @@ func TestCheckDocument(t *testing.T) {
 		"a list":                  {`{"Version":"2012-10-17","Statement":[{"Sid":"A1","Effect":"Allow","Action":["s3:Get*","logs:*"],"Resource":"*"}]}`, ""},
 		"one statement":           {`{"Statement":{"Effect":"Deny","NotAction":"*","NotResource":["arn:aws:s3:::b/${aws:username}"]}}`, ""},
 		"conditions":              {`{"Statement":[{"Effect":"Allow","Action":"s3:GetObject","Resource":"*","Condition":{"Bool":{"aws:SecureTransport":true},"StringEquals":{"a:b":["c"]}}}]}`, ""},
-		"no JSON":                 {`{`, "is no IAM policy"},
+		"no JSON":                 {`{`, "is not an IAM policy"},
 		"two documents":           {`{"Statement":[]}{}`, "more behind its end"},
 		"nothing":                 {`{}`, "has no Statement"},
 		"another version":         {`{"Version":"2012-10-18","Statement":[{}]}`, `has the Version "2012-10-18"`},
@@ -107,7 +107,7 @@ func TestCheckDocument(t *testing.T) {
 		"no resource":             {`{"Statement":[{"Effect":"Allow","Action":"*"}]}`, "either Resource or NotResource"},
 		"an action of no service": {`{"Statement":[{"Effect":"Allow","Action":"GetObject","Resource":"*"}]}`, `Action "GetObject" must be SERVICE:ACTION`},
 		"a resource's name":       {`{"Statement":[{"Effect":"Allow","Action":"*","Resource":"bucket"}]}`, `Resource "bucket" must be an ARN`},
-		"a condition's form":      {`{"Statement":[{"Effect":"Allow","Action":"*","Resource":"*","Condition":{"Bool":true}}]}`, "is no IAM policy"},
+		"a condition's form":      {`{"Statement":[{"Effect":"Allow","Action":"*","Resource":"*","Condition":{"Bool":true}}]}`, "is not an IAM policy"},
 		"a sid":                   {`{"Statement":[{"Sid":"a b","Effect":"Allow","Action":"*","Resource":"*"}]}`, `Sid "a b"`},
 	} {
 		t.Run(name, func(t *testing.T) {

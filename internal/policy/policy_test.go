@@ -241,7 +241,7 @@ func TestParseTrustRefusesWhatItDidNotWrite(t *testing.T) {
 	tests := map[string]struct{ policy, want string }{
 		"a service":        {`{"Statement":[{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole"}]}`, "statement 1 is neither"},
 		"any subject":      {`{"Statement":[{"Effect":"Allow","Principal":{"Federated":"x"},"Action":"sts:AssumeRoleWithWebIdentity"}]}`, "no condition on the subject"},
-		"no workload":      {`{"Statement":[{"Action":"sts:AssumeRoleWithWebIdentity","Condition":{"StringEquals":{"i:sub":"repo:x"}}}]}`, "is no ServiceAccount"},
+		"no workload":      {`{"Statement":[{"Action":"sts:AssumeRoleWithWebIdentity","Condition":{"StringEquals":{"i:sub":"repo:x"}}}]}`, "is not a ServiceAccount"},
 		"not even a trust": {`[`, "read trust policy"},
 		"nobody":           {`{"Statement":[]}`, "no statement"},
 		"any pod":          {`{"Statement":[{"Principal":{"Service":"pods.eks.amazonaws.com"},"Action":["sts:AssumeRole","sts:TagSession"]}]}`, "without conditions"},

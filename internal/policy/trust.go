@@ -135,7 +135,7 @@ func (s *statement) issuerTrust() (Trust, error) {
 		for _, subject := range subjects {
 			namespace, name, ok := strings.Cut(strings.TrimPrefix(subject, subjectPrefix), ":")
 			if !ok || !strings.HasPrefix(subject, subjectPrefix) {
-				return Trust{}, fmt.Errorf("subject %q is no ServiceAccount", subject)
+				return Trust{}, fmt.Errorf("subject %q is not a ServiceAccount", subject)
 			}
 			trust.Accounts = append(trust.Accounts, ServiceAccount{namespace, name})
 		}

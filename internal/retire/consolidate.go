@@ -63,7 +63,7 @@ func (c *Case) Source(last time.Time) Hold {
 func unlabelled(c *Case) string {
 	for _, key := range []string{api.LabelInstanceType, api.LabelCapacityType, api.LabelZone} {
 		if c.Node.Labels[key] == "" {
-			return "it has no label " + key + ", so that its price is not known"
+			return "it has no label " + key + ", so its price is not known"
 		}
 	}
 	return ""

@@ -148,7 +148,7 @@ func twoBudgets(c *Case) string {
 			continue
 		}
 		if over := c.Guards.over(p.Template); len(over) > 1 {
-			return fmt.Sprintf("pod %s is under PodDisruptionBudgets %s and %s, so that it cannot be evicted", p, over[0].Name, over[1].Name)
+			return fmt.Sprintf("pod %s is under PodDisruptionBudgets %s and %s, so it cannot be evicted", p, over[0].Name, over[1].Name)
 		}
 	}
 	return ""

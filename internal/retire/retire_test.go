@@ -74,7 +74,7 @@ func TestProtected(t *testing.T) {
 		},
 		"two budgets": {
 			budgets: []cluster.DisruptionBudget{{Namespace: "d", Name: "b", Selector: &metav1.LabelSelector{}, DisruptionsAllowed: 1}, {Namespace: "d", Name: "c", Selector: &metav1.LabelSelector{}, DisruptionsAllowed: 1}},
-			want:    "pod d/web is under PodDisruptionBudgets b and c, so that it cannot be evicted",
+			want:    "pod d/web is under PodDisruptionBudgets b and c, so it cannot be evicted",
 		},
 		"two budgets, but the pod has not been started": {
 			change:  func(n *Node) { n.Pods[0].Running = false },

@@ -24,7 +24,7 @@ func FromManifests(set *manifest.Set) (*cluster.Survey, []string) {
 	warnings := set.Warnings()
 	if len(out.Provisioners) == 0 {
 		out.Provisioners = []*api.Provisioner{{ObjectMeta: metav1.ObjectMeta{Name: "default"}}}
-		warnings = append(warnings, `there is no Provisioner in the files: one named "default" with the defaults of the API is assumed, which buys on demand, for amd64, and of the categories c, m and r, so that nothing has a GPU; add a file with your own`)
+		warnings = append(warnings, `there is no Provisioner in the files: one named "default" with the defaults of the API is assumed, which buys on demand, for amd64, and of the categories c, m and r, so nothing has a GPU; add a file with your own`)
 	}
 	if lost := elsewhere(set.Snapshot); len(lost) > 0 {
 		warnings = append(warnings, fmt.Sprintf("pods run on nodes that are in no file, such as %s on %s (%d in all): they are left out, and do not count for the constraints of other pods; add the nodes", lost[0], lost[0].NodeName, len(lost)))

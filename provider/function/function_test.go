@@ -243,7 +243,7 @@ func TestFromKarpenterYAML(t *testing.T) {
 	}{
 		"nothing lost":          {yaml: weighted},
 		"another kind":          {yaml: weighted + "---\napiVersion: v1\nkind: Pod\nmetadata: {name: b}\n", losses: []string{"Pod b: is skipped: the kinds are Provisioner, AWSNodeTemplate, NodePool and EC2NodeClass"}},
-		"the same name twice":   {yaml: weighted + "---\n" + strings.Replace(weighted, "3", "4", 1), losses: []string{"Provisioner a: is there twice, the first one is taken"}},
+		"the same name twice":   {yaml: weighted + "---\n" + strings.Replace(weighted, "3", "4", 1), losses: []string{"Provisioner a: appears twice, the first one is taken"}},
 		"no name":               {yaml: "apiVersion: karpenter.sh/v1\nkind: NodePool", problem: `a document of kind "NodePool" has no metadata.name`},
 		"a value of wrong type": {yaml: strings.Replace(weighted, "3", "heavy", 1), problem: "weight"},
 	}

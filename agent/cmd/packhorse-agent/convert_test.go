@@ -138,7 +138,7 @@ spec:
 			"spec.template.spec.requirements[1]: Invalid value: \"kubernetes.io/arch\": no value can meet this and spec.template.spec.requirements[0]; change one of them",
 		}},
 		"a broken rule":             {strings.ReplaceAll(pool, "replicas: 2", "weight: 0"), true, []string{"a.yaml:6: document 1: NodePool a: spec.weight: 0 is not from 1 to 100"}},
-		"another controller's":      {autoModePool, false, []string{"its nodes are those of NodeClass default of eks.amazonaws.com, so that Packhorse does not serve it"}},
+		"another controller's":      {autoModePool, false, []string{"its nodes are those of NodeClass default of eks.amazonaws.com, so Packhorse does not serve it"}},
 		"a version nobody can read": {strings.ReplaceAll(pool, "sh/v1", "sh/v3"), true, []string{"only NodePool a (its apiVersion is none of karpenter.sh/v1 and karpenter.sh/v1beta1)"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -113,7 +113,7 @@ func TestManifestsRefuse(t *testing.T) {
 		"--cluster-name prod --toleration a:Sometimes": `--toleration[0].effect: Unsupported value: "Sometimes"`,
 		"--cluster-name prod --cpu-request 500":        `--cpu-request: Invalid value: "500"`,
 		"--cluster-name prod --replicas 0":             "--replicas is 0: the nearest sensible value is 1",
-		"--cluster-name prod --endpoint s3=https://a":  `--endpoint: Invalid value: "s3": is no AWS service that the agent calls`,
+		"--cluster-name prod --endpoint s3=https://a":  `--endpoint: Invalid value: "s3": is not an AWS service that the agent calls`,
 	} {
 		_, err := execute(t, rootCommand(), append([]string{"manifests"}, strings.Fields(args)...)...)
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -77,7 +77,7 @@ func validateWindow(w *api.Window, path *field.Path) finding.List {
 	if wrong := cron.Check(w.Schedule, path.Child("schedule")); wrong != nil {
 		errs = append(errs, *wrong)
 	} else if s, err := cron.Parse(w.Schedule); err == nil && !s.MatchedSince(time.Date(2104, 3, 1, 0, 0, 0, 0, time.UTC), longestGap*24*time.Hour) {
-		errs = append(errs, finding.Invalid(path.Child("schedule"), w.Schedule, finding.Say("no day matches it, so that the window never opens"), finding.Say("correct day of month and month")))
+		errs = append(errs, finding.Invalid(path.Child("schedule"), w.Schedule, finding.Say("no day matches it, so the window never opens"), finding.Say("correct day of month and month")))
 	}
 	if w.Duration.Duration <= 0 {
 		errs = append(errs, finding.Invalid(path.Child("duration"), w.Duration.Duration.String(), finding.Say("must be above zero, or the window never opens"), finding.Say("set how long it is open, such as 8h")))

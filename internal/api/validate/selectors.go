@@ -73,7 +73,7 @@ func validateBothIDs(selector map[string]string, path *field.Path) finding.List 
 	if len(ids) == 0 || len(legacy) == 0 || slices.ContainsFunc(ids, func(id string) bool { return slices.Contains(legacy, id) }) {
 		return nil
 	}
-	return finding.List{finding.Invalid(path.Key(api.SelectorIDsLegacy), selector[api.SelectorIDsLegacy], finding.Say("has no id in common with %s, so that nothing can match", api.SelectorIDs), finding.Say("keep one of the two keys"))}
+	return finding.List{finding.Invalid(path.Key(api.SelectorIDsLegacy), selector[api.SelectorIDsLegacy], finding.Say("has no id in common with %s, so nothing can match", api.SelectorIDs), finding.Say("keep one of the two keys"))}
 }
 
 // validateTagFilter checks a tag's key and value. An empty value and * mean
@@ -93,7 +93,7 @@ func validateAlternatives(value string, path *field.Path) finding.List {
 		return errs
 	}
 	if len(api.SplitAlternatives(value)) == 0 {
-		return finding.List{finding.Invalid(path, value, finding.Say("names nothing, so that nothing can match"), finding.Say("write what it shall match, or remove the key"))}
+		return finding.List{finding.Invalid(path, value, finding.Say("names nothing, so nothing can match"), finding.Say("write what it shall match, or remove the key"))}
 	}
 	return nil
 }

@@ -112,7 +112,7 @@ func formProblem(form userDataForm, text string) (problem, advice finding.Messag
 		var document map[string]any
 		for part := range strings.SplitSeq(text, "\n---") {
 			if err := yaml.Unmarshal([]byte(part), &document); err != nil {
-				return finding.Say("is a NodeConfig that is no YAML: %s", strings.TrimPrefix(err.Error(), "error converting YAML to JSON: ")), finding.Say("correct the line")
+				return finding.Say("is a NodeConfig that is not valid YAML: %s", strings.TrimPrefix(err.Error(), "error converting YAML to JSON: ")), finding.Say("correct the line")
 			}
 		}
 	}

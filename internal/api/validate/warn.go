@@ -45,7 +45,7 @@ func warnProvisioner(p *api.Provisioner) finding.List {
 		warn(spec.Child("ttlSecondsUntilExpired"), finding.Say("0 replaces every node as soon as it is up"), finding.Say("set a time in seconds, such as 2592000 for 30 days, or remove it"))
 	}
 	if p.Spec.Provider == nil && p.Spec.ProviderRef == nil {
-		warn(spec.Child("providerRef"), finding.Say("neither %s nor %s is set, so that machines are built from the defaults of a node profile", finding.In(spec, "providerRef"), finding.In(spec, "provider")), finding.Say("name an %s", api.NodeTemplateKind))
+		warn(spec.Child("providerRef"), finding.Say("neither %s nor %s is set, so machines are built from the defaults of a node profile", finding.In(spec, "providerRef"), finding.In(spec, "provider")), finding.Say("name an %s", api.NodeTemplateKind))
 	}
 	if p.Spec.Provider != nil {
 		warn(api.ProviderPath, finding.Say("an inline node profile is deprecated"), finding.Say("move it into an %s and point %s to it", api.NodeTemplateKind, finding.In(spec, "providerRef")))
@@ -129,7 +129,7 @@ func warnLimits(limits *api.Limits, path *field.Path, warn warner) {
 	for _, name := range slices.Sorted(maps.Keys(limits.Resources)) {
 		_, misspelt := suggest.Misspelt(string(name), knownResources) // which is an error
 		if !misspelt && !strings.Contains(string(name), "/") && !slices.Contains(knownResources, string(name)) {
-			warn(path.Child("resources").Key(string(name)), finding.Say("no machine has this resource, so that the limit has no effect"),
+			warn(path.Child("resources").Key(string(name)), finding.Say("no machine has this resource, so the limit has no effect"),
 				finding.Either(didYouMean(string(name), knownResources), finding.Say("remove it, or write a resource of your own with its domain, such as example.com/licence")))
 		}
 		if q := limits.Resources[name]; q.IsZero() {

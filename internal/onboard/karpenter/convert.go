@@ -67,7 +67,7 @@ func Read(text []byte) (objects []Object, skipped []string, err error) {
 			if why := whyNot(item); why != "" {
 				skipped = append(skipped, title(item)+": "+why)
 			} else if _, twice := checked[title(item)]; twice {
-				skipped = append(skipped, title(item)+": is there twice, the first one is taken")
+				skipped = append(skipped, title(item)+": appears twice, the first one is taken")
 			} else {
 				documents = append(documents, item)
 				checked[title(item)] = findingsOf(item)

@@ -16,7 +16,7 @@ func TestReadNamesWhatIsWrong(t *testing.T) {
 		"no spec":       {pool, "spec: is required", "", ""},
 		"too few":       {pool + nodes + "requirements: [{key: karpenter.k8s.aws/instance-family, operator: In, values: [m5], minValues: 2}]}}}", "spec.template.spec.requirements[0].minValues: ", "", ""},
 		"unknown field": {pool + nodes + "requirements: [], requirement: [x]}}}", "spec.template.spec.requirement: ", "", ""},
-		"twice":         {pool + nodes + "requirements: []}}}\n---\n" + pool + nodes + "requirements: []}}}", "", "NodePool a: is there twice", ""},
+		"twice":         {pool + nodes + "requirements: []}}}\n---\n" + pool + nodes + "requirements: []}}}", "", "NodePool a: appears twice", ""},
 		"a setting":     {strings.Replace(pool, "/v1", "/v1beta1", 1) + "spec: {template: {spec: {nodeClassRef: {name: c}, requirements: [], kubelet: {cpuManagerPolicy: static}}}}", "spec.template.spec.kubelet.cpuManagerPolicy: ", "", ""},
 		"a template":    {strings.Replace(pool, "name: a", "name: {{ .Values.name }}", 1), "", "", "holds the template {{ .Values.name }}"},
 		"another group": {strings.Replace(pool, "karpenter.sh", "karpenter.k8s.aws", 1), "", "NodePool a: cannot be read in the version karpenter.k8s.aws/v1", ""},

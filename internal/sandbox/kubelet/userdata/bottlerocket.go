@@ -106,7 +106,7 @@ func oneOrMany(value any) ([]string, error) {
 		for _, element := range value {
 			text, ok := element.(string)
 			if !ok {
-				return nil, fmt.Errorf("%v is no string", element)
+				return nil, fmt.Errorf("%v is not a string", element)
 			}
 			texts = append(texts, text)
 		}

@@ -175,7 +175,7 @@ func checkThresholds(thresholds map[string]string) (map[string]string, error) {
 		if percent, ok := strings.CutSuffix(value, "%"); ok {
 			share, err := strconv.ParseFloat(percent, 64)
 			if err != nil || share < 0 || share > 100 {
-				return nil, fmt.Errorf("threshold %q of %s is no percentage", value, signal)
+				return nil, fmt.Errorf("threshold %q of %s is not a percentage", value, signal)
 			}
 			continue
 		}

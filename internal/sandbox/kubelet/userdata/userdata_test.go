@@ -111,7 +111,7 @@ func TestApplyArguments(t *testing.T) {
 		"negative max-pods":     {line: "--max-pods=-1", wantErr: "-1 is negative"},
 		"max-pods is no number": {line: "--max-pods=many", wantErr: "invalid syntax"},
 		"unknown reservation":   {line: "--kube-reserved=gpu=1", wantErr: "cannot reserve resource \"gpu\""},
-		"bad percentage":        {line: "--eviction-hard=memory.available<200%", wantErr: "no percentage"},
+		"bad percentage":        {line: "--eviction-hard=memory.available<200%", wantErr: "is not a percentage"},
 		"not a flag":            {line: "hello", wantErr: "unexpected word \"hello\""},
 	}
 	for name, test := range tests {
