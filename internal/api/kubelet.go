@@ -60,7 +60,7 @@ type KubeletConfiguration struct {
 	ImageGCLowThresholdPercent *int32 `json:"imageGCLowThresholdPercent,omitempty"`
 	// CPUCFSQuota enforces CPU limits by CFS quota; the kubelet's default is on.
 	CPUCFSQuota *bool `json:"cpuCFSQuota,omitempty"`
-	// PodsPerCore bounds the pods of a node by its cores; 0 is no bound.
+	// PodsPerCore bounds the pods of a node by its cores; 0 means no bound.
 	// +kubebuilder:validation:Minimum=0
 	PodsPerCore *int32 `json:"podsPerCore,omitempty"`
 	// MaxPods bounds the pods of a node.

@@ -180,7 +180,7 @@ type ProvisionerSpec struct {
 // Limits bounds the total capacity of a Provisioner's nodes.
 type Limits struct {
 	// Resources that the nodes together may not exceed, by any resource name. Of the
-	// resource nodes each node counts as one, so that it limits their number.
+	// resource nodes each node counts as one, so it limits their number.
 	// +kubebuilder:validation:MaxProperties=100
 	// +kubebuilder:validation:XValidation:rule="self.all(k, type(self[k]) == int ? self[k] >= 0 : !string(self[k]).startsWith('-'))",message="limits must not be negative",messageExpression="'the limit of ' + self.filter(k, type(self[k]) == int ? self[k] < 0 : string(self[k]).startsWith('-'))[0] + ' must not be negative'"
 	Resources corev1.ResourceList `json:"resources,omitempty"`
