@@ -72,7 +72,7 @@ type Ports struct {
 	Machines    Machines
 }
 
-// Machine is one that is given back.
+// Machine is one that is handed back to Karpenter.
 type Machine struct {
 	Instance offer.Instance
 	Node     *cluster.Node // nil: it has none yet

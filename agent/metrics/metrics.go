@@ -164,7 +164,7 @@ func (m *Metrics) AWSRequest(service, operation string, code int) {
 	m.CloudRequests.WithLabelValues(service, operation, strconv.Itoa(code)).Inc()
 }
 
-// Drained counts a node whose machine was given back, the given time after the drain began.
+// Drained counts a node whose instance was terminated, the given time after the drain began.
 func (m *Metrics) Drained(provisioner string, took time.Duration) {
 	m.DrainSeconds.WithLabelValues(provisioner).Observe(took.Seconds())
 	m.Terminations.WithLabelValues(provisioner).Inc()

@@ -167,7 +167,7 @@ func (w *Watcher) markInterrupted(ctx context.Context, n *cluster.Node, notice *
 // disruptionByCloud is the reason of a removal that follows a notice.
 const disruptionByCloud = "interruption"
 
-// avoidInterrupted keeps the agent from buying again what is being taken back.
+// avoidInterrupted keeps the agent from buying again what EC2 is about to interrupt.
 func (w *Watcher) avoidInterrupted(n *cluster.Node, notice *offer.Notice) {
 	switch notice.Kind {
 	case offer.NoticeSpotInterruption, offer.NoticeRebalance, offer.NoticeReservation:

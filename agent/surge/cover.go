@@ -47,7 +47,7 @@ func cover(s *cluster.Snapshot, provisioners []*api.Provisioner, failed func(uid
 	return &out
 }
 
-// count counts the pods in the place of those that leave.
+// count counts the replacements of the pods that leave.
 func (c *coverage) count() {
 	c.others = make([]int, len(c.records))
 	if len(c.records) == 0 {

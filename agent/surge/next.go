@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// patience is how long the pods in the place of those that leave may take until they are up. It
+	// patience is how long the replacements of the pods that leave may take until they are up. It
 	// is what a Deployment allows a rollout by default.
 	patience = 10 * time.Minute
 	// ending is how long the ReplicaSet controller may take to end the pods that leave.
@@ -72,7 +72,7 @@ func next(s *state) step {
 	return step{do: grow}
 }
 
-// nextBack is next once pods in the place of those that leave are up.
+// nextBack is next once the replacements of the pods that leave are up.
 func (s *state) nextBack(ours bool) step {
 	switch {
 	case ours:

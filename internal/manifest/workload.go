@@ -49,7 +49,7 @@ func (w *workload) stop(path, why string) {
 	}
 }
 
-// workloads lists what is still to be created: pods that exist already and that
+// workloads lists what is still to be created: pods that already exist and that
 // a controller owns count for it, and a controller whose own children are among
 // the objects leaves the creation to them. Those that are idle are listed too.
 func (o *objects) workloads() []workload {

@@ -22,15 +22,15 @@ type NoticeKind string
 
 // The kinds of notices.
 const (
-	// NoticeSpotInterruption: a spot machine is taken back within two minutes.
+	// NoticeSpotInterruption: EC2 will interrupt a spot instance within two minutes.
 	NoticeSpotInterruption NoticeKind = "spot_interruption"
-	// NoticeRebalance: a spot machine is likely to be taken back.
+	// NoticeRebalance: a spot instance is at an elevated risk of interruption.
 	NoticeRebalance NoticeKind = "rebalance_recommendation"
 	// NoticeScheduledChange: maintenance or retirement of a machine is planned.
 	NoticeScheduledChange NoticeKind = "scheduled_change"
 	// NoticeStateChange: a machine is stopping, stopped, shutting-down or terminated.
 	NoticeStateChange NoticeKind = "state_change"
-	// NoticeReservation: the reserved capacity that a machine runs on is taken back.
+	// NoticeReservation: the owner of the capacity reservation of an instance reclaims it.
 	NoticeReservation NoticeKind = "capacity_reservation"
 	// NoticeUnrelated: a proper message that calls for nothing.
 	NoticeUnrelated NoticeKind = "unrelated"

@@ -171,7 +171,7 @@ func (q *Queues) Update(ctx context.Context, url string, before, now asset.Queue
 }
 
 // Delete deletes the queue and its messages, and waits until it is gone, so that a new queue
-// of the name does not count as one that exists already. It succeeds if there is no such queue.
+// of the name does not count as one that already exists. It succeeds if there is no such queue.
 func (q *Queues) Delete(ctx context.Context, name, url string) error {
 	_, err := q.sqs.DeleteQueue(ctx, &sqs.DeleteQueueInput{QueueUrl: aws.String(url)})
 	if is[*types.QueueDoesNotExist](err) {

@@ -13,7 +13,7 @@ import (
 )
 
 // ownLabels are those that the kubelet and the cloud provider's controller set on
-// every node, also on one that exists already.
+// every node, also on one that already exists.
 func ownLabels(m Machine, region string, h hardware) map[string]string {
 	return map[string]string{
 		corev1.LabelHostname:           m.PrivateDNSName,

@@ -131,7 +131,7 @@ func (r *Resource) PlanCheck(name string, diags *diag.Diagnostics) *PlanCheck {
 	return &PlanCheck{Gaps: lifecycle.Gaps{Session: r.session, Title: r.kind.Title(), Name: name, Diags: diags}}
 }
 
-// taken reports whether an object that the resource would create exists already. It ignores errors,
+// taken reports whether an object that the resource would create already exists. It ignores errors,
 // because the checks that follow report them.
 func (r *Resource) taken(ctx context.Context, f *PlanCheck, planned *wire.Model) bool {
 	cluster, err := f.Session.Cluster(ctx)

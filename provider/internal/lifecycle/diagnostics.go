@@ -39,7 +39,7 @@ func ExplainError(err error, title, name string) diag.Diagnostic {
 	return diag.NewErrorDiagnostic(Summarise(fmt.Sprintf("%s %s: %s", title, name, err)))
 }
 
-// ExistsAlready returns an error that says how to import what exists already.
+// ExistsAlready returns an error that says how to import what already exists.
 func ExistsAlready(what, id string) diag.Diagnostic {
 	return diag.NewErrorDiagnostic(what+" already exists",
 		"Something else has created it. To manage it here, import it:\n\n"+ImportBlock(id))

@@ -78,7 +78,7 @@ func checkTurnedOn(ctx context.Context, keeper session.Installation, before *mod
 	return err
 }
 
-// checkNamespace adds an error if the namespace of an installation exists already and was made for
+// checkNamespace adds an error if the namespace of an installation already exists and was made for
 // something else. With our labels, Pod Security would reject the pods of others there.
 func checkNamespace(live []*unstructured.Unstructured, diags *diag.Diagnostics) {
 	for _, object := range live {
