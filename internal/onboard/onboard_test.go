@@ -202,7 +202,7 @@ func TestWriteOverwritesNothing(t *testing.T) {
 	if err := onboard.Write(dir, map[string][]byte{"other.tf": []byte("mine")}); err != nil {
 		t.Fatal(err)
 	}
-	if err := onboard.Write(dir, files); err == nil || !strings.Contains(err.Error(), "other.tf is there already") {
+	if err := onboard.Write(dir, files); err == nil || !strings.Contains(err.Error(), "other.tf already exists") {
 		t.Errorf("error = %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "main.tf")); err == nil {

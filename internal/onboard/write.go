@@ -105,7 +105,7 @@ func Write(dir string, files map[string][]byte) error {
 	}
 	for name := range files {
 		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
-			return fmt.Errorf("write into %s: %s is there already: choose another folder, or remove it", dir, name)
+			return fmt.Errorf("write into %s: %s already exists: choose another folder, or remove it", dir, name)
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("write into %s: %w", dir, err)
 		}
