@@ -1,6 +1,8 @@
 package call
 
 import (
+	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -27,8 +29,29 @@ func TagMap(tags []types.Tag) map[string]string {
 	return out
 }
 
-// DroppedTags returns the keys that are in before and not in now, sorted.
-func DroppedTags(before, now map[string]string) []string {
+// Retag changes tags from the declaration before to the declaration now. If these differ, it
+// calls tag with its input, and then untag with the keys that are only in before. Tags that
+// are in neither stay as they are. Errors call the tagged thing what.
+func Retag[I, O, J, P, F any](ctx context.Context, what string, before, now map[string]string,
+	tag func(context.Context, *I, ...F) (*O, error), input *I,
+	untag func(context.Context, *J, ...F) (*P, error), without func(keys []string) *J,
+) error {
+	if !maps.Equal(before, now) && len(now) > 0 {
+		err := Eventually(ctx, nil, func(ctx context.Context) error { _, err := tag(ctx, input); return err })
+		if err != nil {
+			return Explain("tag "+what, err)
+		}
+	}
+	gone := dropped(before, now)
+	if len(gone) == 0 {
+		return nil
+	}
+	err := Eventually(ctx, nil, func(ctx context.Context) error { _, err := untag(ctx, without(gone)); return err })
+	return Explain("untag "+what, err)
+}
+
+// dropped returns the keys that are in before and not in now, sorted.
+func dropped(before, now map[string]string) []string {
 	var out []string
 	for key := range before {
 		if _, kept := now[key]; !kept {

@@ -18,7 +18,7 @@ func TestThereAndBack(t *testing.T) {
 }
 
 func TestDropped(t *testing.T) {
-	got := DroppedTags(map[string]string{"c": "1", "a": "1", "b": "1"}, map[string]string{"b": "2", "d": "1"})
+	got := dropped(map[string]string{"c": "1", "a": "1", "b": "1"}, map[string]string{"b": "2", "d": "1"})
 	if diff := cmp.Diff([]string{"a", "c"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -157,17 +157,11 @@ func (q *Queues) Update(ctx context.Context, url string, before, now asset.Queue
 			return fmt.Errorf("set the attributes of queue %q: %w", now.Name, err)
 		}
 	}
-	if !maps.Equal(before.Tags, now.Tags) && len(now.Tags) > 0 {
-		if _, err := q.sqs.TagQueue(ctx, &sqs.TagQueueInput{QueueUrl: aws.String(url), Tags: now.Tags}); err != nil {
-			return fmt.Errorf("tag queue %q: %w", now.Name, err)
-		}
-	}
-	if gone := call.DroppedTags(before.Tags, now.Tags); len(gone) > 0 {
-		if _, err := q.sqs.UntagQueue(ctx, &sqs.UntagQueueInput{QueueUrl: aws.String(url), TagKeys: gone}); err != nil {
-			return fmt.Errorf("untag queue %q: %w", now.Name, err)
-		}
-	}
-	return nil
+	return call.Retag(ctx, fmt.Sprintf("queue %q", now.Name), before.Tags, now.Tags,
+		q.sqs.TagQueue, &sqs.TagQueueInput{QueueUrl: aws.String(url), Tags: now.Tags},
+		q.sqs.UntagQueue, func(keys []string) *sqs.UntagQueueInput {
+			return &sqs.UntagQueueInput{QueueUrl: aws.String(url), TagKeys: keys}
+		})
 }
 
 // Delete deletes the queue and its messages, and waits until it is gone, so that a new queue

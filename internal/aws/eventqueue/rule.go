@@ -46,8 +46,13 @@ func (q *Queues) PutRule(ctx context.Context, before, now asset.Rule) (arn strin
 		return "", call.Explain(fmt.Sprintf("put rule %q", now.Name), err)
 	}
 	if known != "" {
-		if err := q.retag(ctx, known, before.Tags, now.Tags); err != nil {
-			return "", fmt.Errorf("tag rule %q: %w", now.Name, err)
+		err := call.Retag(ctx, fmt.Sprintf("rule %q", now.Name), before.Tags, now.Tags,
+			q.events.TagResource, &eventbridge.TagResourceInput{ResourceARN: aws.String(known), Tags: tagList(now.Tags)},
+			q.events.UntagResource, func(keys []string) *eventbridge.UntagResourceInput {
+				return &eventbridge.UntagResourceInput{ResourceARN: aws.String(known), TagKeys: keys}
+			})
+		if err != nil {
+			return "", err
 		}
 	}
 	return aws.ToString(out.RuleArn), q.putTarget(ctx, now)
@@ -156,21 +161,6 @@ func (q *Queues) rule(ctx context.Context, name string) (arn string, live *event
 		return "", nil, fmt.Errorf("read rule %q: %w", name, err)
 	}
 	return aws.ToString(live.Arn), live, nil
-}
-
-func (q *Queues) retag(ctx context.Context, arn string, before, now map[string]string) error {
-	if !maps.Equal(before, now) && len(now) > 0 {
-		_, err := q.events.TagResource(ctx, &eventbridge.TagResourceInput{ResourceARN: aws.String(arn), Tags: tagList(now)})
-		if err != nil {
-			return err
-		}
-	}
-	gone := call.DroppedTags(before, now)
-	if len(gone) == 0 {
-		return nil
-	}
-	_, err := q.events.UntagResource(ctx, &eventbridge.UntagResourceInput{ResourceARN: aws.String(arn), TagKeys: gone})
-	return err
 }
 
 func tagList(tags map[string]string) []types.Tag {

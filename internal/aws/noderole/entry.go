@@ -74,17 +74,11 @@ func (e *Entries) Update(ctx context.Context, before, now asset.Entry) error {
 	if err != nil {
 		return err
 	}
-	if len(now.Tags) > 0 {
-		if _, err := e.client.TagResource(ctx, &eks.TagResourceInput{ResourceArn: aws.String(arn), Tags: now.Tags}); err != nil {
-			return fmt.Errorf("tag access entry %s: %w", arn, err)
-		}
-	}
-	if gone := call.DroppedTags(before.Tags, now.Tags); len(gone) > 0 {
-		if _, err := e.client.UntagResource(ctx, &eks.UntagResourceInput{ResourceArn: aws.String(arn), TagKeys: gone}); err != nil {
-			return fmt.Errorf("untag access entry %s: %w", arn, err)
-		}
-	}
-	return nil
+	return call.Retag(ctx, "access entry "+arn, before.Tags, now.Tags,
+		e.client.TagResource, &eks.TagResourceInput{ResourceArn: aws.String(arn), Tags: now.Tags},
+		e.client.UntagResource, func(keys []string) *eks.UntagResourceInput {
+			return &eks.UntagResourceInput{ResourceArn: aws.String(arn), TagKeys: keys}
+		})
 }
 
 // Delete deletes the entry. It succeeds if there is no such entry.

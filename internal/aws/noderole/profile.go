@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
-	"maps"
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -104,27 +103,11 @@ func (p *Profiles) Update(ctx context.Context, before, now asset.Profile) error 
 			return err
 		}
 	}
-	return call.Explain(fmt.Sprintf("tag instance profile %q", now.Name), p.retag(ctx, before, now))
-}
-
-func (p *Profiles) retag(ctx context.Context, before, now asset.Profile) error {
-	if !maps.Equal(before.Tags, now.Tags) && len(now.Tags) > 0 {
-		err := call.Eventually(ctx, nil, func(ctx context.Context) error {
-			_, err := p.client.TagInstanceProfile(ctx, &iam.TagInstanceProfileInput{InstanceProfileName: aws.String(now.Name), Tags: call.TagList(now.Tags)})
-			return err
+	return call.Retag(ctx, fmt.Sprintf("instance profile %q", now.Name), before.Tags, now.Tags,
+		p.client.TagInstanceProfile, &iam.TagInstanceProfileInput{InstanceProfileName: aws.String(now.Name), Tags: call.TagList(now.Tags)},
+		p.client.UntagInstanceProfile, func(keys []string) *iam.UntagInstanceProfileInput {
+			return &iam.UntagInstanceProfileInput{InstanceProfileName: aws.String(now.Name), TagKeys: keys}
 		})
-		if err != nil {
-			return err
-		}
-	}
-	gone := call.DroppedTags(before.Tags, now.Tags)
-	if len(gone) == 0 {
-		return nil
-	}
-	return call.Eventually(ctx, nil, func(ctx context.Context) error {
-		_, err := p.client.UntagInstanceProfile(ctx, &iam.UntagInstanceProfileInput{InstanceProfileName: aws.String(now.Name), TagKeys: gone})
-		return err
-	})
 }
 
 // Delete removes the role from the profile and deletes the profile. It succeeds if either is

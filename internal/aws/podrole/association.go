@@ -3,7 +3,6 @@ package podrole
 import (
 	"context"
 	"fmt"
-	"maps"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
@@ -45,7 +44,11 @@ func (a *Associations) Ensure(ctx context.Context, before map[string]string, wan
 		return "", fmt.Errorf("pods of ServiceAccount %s/%s in cluster %q already get role %s from pod identity association %s: delete the association, or remove the ServiceAccount from the configuration",
 			wanted.Account.Namespace, wanted.Account.Name, wanted.Cluster, aws.ToString(live.RoleArn), aws.ToString(live.AssociationId))
 	}
-	return aws.ToString(live.AssociationId), a.retag(ctx, live, before, wanted.Tags)
+	return aws.ToString(live.AssociationId), call.Retag(ctx, "pod identity association "+aws.ToString(live.AssociationArn), before, wanted.Tags,
+		a.client.TagResource, &eks.TagResourceInput{ResourceArn: live.AssociationArn, Tags: wanted.Tags},
+		a.client.UntagResource, func(keys []string) *eks.UntagResourceInput {
+			return &eks.UntagResourceInput{ResourceArn: live.AssociationArn, TagKeys: keys}
+		})
 }
 
 // create creates the association. It waits until EKS knows a new role and its trust policy.
@@ -65,21 +68,6 @@ func (a *Associations) create(ctx context.Context, wanted asset.Association) (id
 		return "", call.Explain("create "+wanted.String(), err)
 	}
 	return aws.ToString(out.Association.AssociationId), nil
-}
-
-func (a *Associations) retag(ctx context.Context, live *types.PodIdentityAssociation, before, now map[string]string) error {
-	arn := aws.ToString(live.AssociationArn)
-	if !maps.Equal(before, now) && len(now) > 0 {
-		if _, err := a.client.TagResource(ctx, &eks.TagResourceInput{ResourceArn: aws.String(arn), Tags: now}); err != nil {
-			return fmt.Errorf("tag pod identity association %s: %w", arn, err)
-		}
-	}
-	if gone := call.DroppedTags(before, now); len(gone) > 0 {
-		if _, err := a.client.UntagResource(ctx, &eks.UntagResourceInput{ResourceArn: aws.String(arn), TagKeys: gone}); err != nil {
-			return fmt.Errorf("untag pod identity association %s: %w", arn, err)
-		}
-	}
-	return nil
 }
 
 // Delete deletes the association, unless it gives another role by now. It succeeds if there

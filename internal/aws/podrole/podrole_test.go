@@ -431,7 +431,7 @@ func TestMissingPermissionIsNamed(t *testing.T) {
 		"iam:GetRolePolicy":                  {read, `read policy "s3" of role "app"`},
 		"iam:ListAttachedRolePolicies":       {read, `list the managed policies of role "app"`},
 		"iam:UpdateRole":                     {update, `update role "app"`},
-		"iam:UntagRole":                      {update, `update role "app": remove tags from it`},
+		"iam:UntagRole":                      {update, `update role "app": untag it`},
 		"iam:DeleteRolePolicy":               {remove, `delete role "app": delete policy "s3"`},
 		"iam:DetachRolePolicy":               {remove, `delete role "app": detach ` + managedCNI},
 		"iam:DeleteRole":                     {remove, `delete role "app"`},

@@ -71,26 +71,11 @@ func (r *Roles) updateBoundary(ctx context.Context, before, now asset.Role) erro
 }
 
 func (r *Roles) updateTags(ctx context.Context, before, now asset.Role) error {
-	set := maps.Clone(now.Tags)
-	maps.DeleteFunc(set, func(key, value string) bool { old, ok := before.Tags[key]; return ok && old == value })
-	if len(set) > 0 {
-		err := call.Eventually(ctx, nil, func(ctx context.Context) error {
-			_, err := r.client.TagRole(ctx, &iam.TagRoleInput{RoleName: aws.String(now.Name), Tags: call.TagList(set)})
-			return err
+	return call.Retag(ctx, "it", before.Tags, now.Tags,
+		r.client.TagRole, &iam.TagRoleInput{RoleName: aws.String(now.Name), Tags: call.TagList(now.Tags)},
+		r.client.UntagRole, func(keys []string) *iam.UntagRoleInput {
+			return &iam.UntagRoleInput{RoleName: aws.String(now.Name), TagKeys: keys}
 		})
-		if err != nil {
-			return call.Explain("tag it", err)
-		}
-	}
-	removed := call.DroppedTags(before.Tags, now.Tags)
-	if len(removed) == 0 {
-		return nil
-	}
-	err := call.Eventually(ctx, nil, func(ctx context.Context) error {
-		_, err := r.client.UntagRole(ctx, &iam.UntagRoleInput{RoleName: aws.String(now.Name), TagKeys: removed})
-		return err
-	})
-	return call.Explain("remove tags from it", err)
 }
 
 // updatePolicies puts and attaches the policies that are declared now, and removes those
