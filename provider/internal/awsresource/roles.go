@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -22,12 +23,66 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/attribute"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/kubevalue"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
 )
+
+// DefaultSession is IAM's default for the maximum duration of a session, in seconds.
+const DefaultSession = 3600
+
+// RoleModel is the part of a state that all roles have.
+type RoleModel struct {
+	Name                types.String         `tfsdk:"name"`
+	Path                types.String         `tfsdk:"path"`
+	Description         types.String         `tfsdk:"description"`
+	PermissionsBoundary types.String         `tfsdk:"permissions_boundary"`
+	Tags                types.Map            `tfsdk:"tags"`
+	TagsAll             types.Map            `tfsdk:"tags_all"`
+	ARN                 types.String         `tfsdk:"arn"`
+	AssumeRolePolicy    jsontypes.Normalized `tfsdk:"assume_role_policy"`
+	Policies            types.Map            `tfsdk:"policies"`
+	PolicyARNs          types.Set            `tfsdk:"policy_arns"`
+	Timeouts            timeouts.Value       `tfsdk:"timeouts"`
+}
+
+// Declared returns the declared role. The model must have no unknown values.
+func (m *RoleModel) Declared() asset.Role {
+	return asset.Role{
+		Name:        m.Name.ValueString(),
+		Path:        m.Path.ValueString(),
+		Description: m.Description.ValueString(),
+		Boundary:    m.PermissionsBoundary.ValueString(),
+		MaxSession:  DefaultSession,
+		Trust:       m.AssumeRolePolicy.ValueString(),
+		Inline:      value.Strings(m.Policies),
+		Attached:    value.Elements(m.PolicyARNs),
+		Tags:        value.Strings(m.TagsAll),
+	}
+}
+
+// RefreshRole sets the declared attributes to the live values.
+func (m *RoleModel) RefreshRole(live asset.Role) {
+	m.Path = types.StringValue(live.Path)
+	m.Description = value.Declared(m.Description, live.Description)
+	m.PermissionsBoundary = value.Declared(m.PermissionsBoundary, live.Boundary)
+	m.AssumeRolePolicy = jsontypes.NewNormalizedValue(live.Trust)
+	if !m.Policies.IsNull() {
+		m.Policies = Documents(Common(value.Strings(m.Policies), live.Inline), true)
+	}
+	if !m.PolicyARNs.IsNull() {
+		m.PolicyARNs = Attached(m.PolicyARNs, live)
+	}
+	m.Tags, m.TagsAll = RefreshTags(m.Tags, live.Tags), RefreshTags(m.TagsAll, live.Tags)
+}
+
+// Attached returns those of the declared managed policies that are attached to the live role.
+func Attached(declared types.Set, live asset.Role) types.Set {
+	return value.Set(slices.DeleteFunc(value.Elements(declared), func(arn string) bool { return !slices.Contains(live.Attached, arn) }))
+}
 
 // RoleARNs returns the ARNs of roles that are given by name or ARN. It looks names up in IAM, because
 // the ARN also contains the role's path.
@@ -83,6 +138,9 @@ func RoleAttributes(pathOf string) attribute.Level {
 			PlanModifiers: []planmodifier.Map{kubevalue.KeepSpelling{}},
 		},
 		"arn": attribute.ComputedARN("ARN of the role."),
+		"assume_role_policy": schema.StringAttribute{
+			Computed: true, CustomType: jsontypes.NormalizedType{}, MarkdownDescription: "Trust policy of the role, as JSON.",
+		},
 	}
 }
 

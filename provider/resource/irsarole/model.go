@@ -5,7 +5,6 @@ import (
 	"maps"
 
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
-	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -18,30 +17,21 @@ import (
 
 // model is the state of packhorse_irsa_role.
 type model struct {
-	Name                    types.String         `tfsdk:"name"`
-	Path                    types.String         `tfsdk:"path"`
-	Description             types.String         `tfsdk:"description"`
-	PermissionsBoundary     types.String         `tfsdk:"permissions_boundary"`
-	MaxSessionDuration      types.Int64          `tfsdk:"max_session_duration"`
-	Tags                    types.Map            `tfsdk:"tags"`
-	TagsAll                 types.Map            `tfsdk:"tags_all"`
-	ARN                     types.String         `tfsdk:"arn"`
-	ServiceAccounts         types.Set            `tfsdk:"service_accounts"`
-	ClusterName             types.String         `tfsdk:"cluster_name"`
-	Identity                types.String         `tfsdk:"identity"`
-	PodIdentityAssociations types.Map            `tfsdk:"pod_identity_associations"`
-	OIDCIssuerURL           types.String         `tfsdk:"oidc_issuer_url"`
-	CreateOIDCProvider      types.Bool           `tfsdk:"create_oidc_provider"`
-	OIDCProviderARN         types.String         `tfsdk:"oidc_provider_arn"`
-	AssumeRolePolicy        jsontypes.Normalized `tfsdk:"assume_role_policy"`
-	AnnotateServiceAccount  types.Bool           `tfsdk:"annotate_service_account"`
-	Preset                  types.String         `tfsdk:"preset"`
-	NodeRoles               types.Set            `tfsdk:"node_roles"`
-	InterruptionQueueARN    types.String         `tfsdk:"interruption_queue_arn"`
-	PresetPolicies          types.Map            `tfsdk:"preset_policies"`
-	Policies                types.Map            `tfsdk:"policies"`
-	PolicyARNs              types.Set            `tfsdk:"policy_arns"`
-	Timeouts                timeouts.Value       `tfsdk:"timeouts"`
+	awsresource.RoleModel
+
+	MaxSessionDuration      types.Int64  `tfsdk:"max_session_duration"`
+	ServiceAccounts         types.Set    `tfsdk:"service_accounts"`
+	ClusterName             types.String `tfsdk:"cluster_name"`
+	Identity                types.String `tfsdk:"identity"`
+	PodIdentityAssociations types.Map    `tfsdk:"pod_identity_associations"`
+	OIDCIssuerURL           types.String `tfsdk:"oidc_issuer_url"`
+	CreateOIDCProvider      types.Bool   `tfsdk:"create_oidc_provider"`
+	OIDCProviderARN         types.String `tfsdk:"oidc_provider_arn"`
+	AnnotateServiceAccount  types.Bool   `tfsdk:"annotate_service_account"`
+	Preset                  types.String `tfsdk:"preset"`
+	NodeRoles               types.Set    `tfsdk:"node_roles"`
+	InterruptionQueueARN    types.String `tfsdk:"interruption_queue_arn"`
+	PresetPolicies          types.Map    `tfsdk:"preset_policies"`
 }
 
 // serviceAccountType is the type of an element of service_accounts.
@@ -93,19 +83,10 @@ func (m *model) presetPolicies(account *session.Account, nodeRoles []string) (ty
 
 // role returns the declared role. The model must have no unknown values.
 func (m *model) role() asset.Role {
-	inline := value.Strings(m.Policies)
-	maps.Copy(inline, value.Strings(m.PresetPolicies))
-	return asset.Role{
-		Name:        m.Name.ValueString(),
-		Path:        m.Path.ValueString(),
-		Description: m.Description.ValueString(),
-		Boundary:    m.PermissionsBoundary.ValueString(),
-		MaxSession:  int32(m.MaxSessionDuration.ValueInt64()),
-		Trust:       m.AssumeRolePolicy.ValueString(),
-		Inline:      inline,
-		Attached:    value.Elements(m.PolicyARNs),
-		Tags:        value.Strings(m.TagsAll),
-	}
+	role := m.Declared()
+	role.MaxSession = int32(m.MaxSessionDuration.ValueInt64())
+	maps.Copy(role.Inline, value.Strings(m.PresetPolicies))
+	return role
 }
 
 // bareRole returns the declared role without its policies.

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -130,24 +129,13 @@ func (m *model) adoptPreset(preset map[string]string, account *session.Account) 
 
 // refresh sets the declared attributes to the live values.
 func (m *model) refresh(live asset.Role) {
-	m.Path = types.StringValue(live.Path)
-	m.Description = value.Declared(m.Description, live.Description)
-	m.PermissionsBoundary = value.Declared(m.PermissionsBoundary, live.Boundary)
+	m.RefreshRole(live)
 	m.MaxSessionDuration = types.Int64Value(int64(live.MaxSession))
-	m.AssumeRolePolicy = jsontypes.NewNormalizedValue(live.Trust)
 	if trust, err := policy.ParseTrust(live.Trust); err == nil {
 		m.ServiceAccounts = accountSet(trust.Accounts)
 		m.Identity = identityOf(trust)
 	}
-	if !m.Policies.IsNull() {
-		m.Policies = awsresource.Documents(awsresource.Common(value.Strings(m.Policies), live.Inline), true)
-	}
 	m.PresetPolicies = awsresource.Documents(awsresource.Common(value.Strings(m.PresetPolicies), live.Inline), true)
-	if !m.PolicyARNs.IsNull() {
-		attached := slices.DeleteFunc(value.Elements(m.PolicyARNs), func(arn string) bool { return !slices.Contains(live.Attached, arn) })
-		m.PolicyARNs = value.Set(attached)
-	}
-	m.Tags, m.TagsAll = awsresource.RefreshTags(m.Tags, live.Tags), awsresource.RefreshTags(m.TagsAll, live.Tags)
 }
 
 // refreshAnnotation sets annotate_service_account to false if a ServiceAccount is not annotated.

@@ -23,11 +23,10 @@ import (
 // presetAgent is the preset with the agent's permissions.
 const presetAgent = "agent"
 
-// The limits of IAM for the duration of a session, and its default, in seconds.
+// The limits of IAM for the duration of a session, in seconds.
 const (
-	minSession     = 3600
-	maxSession     = 43200
-	DefaultSession = 3600
+	minSession = 3600
+	maxSession = 43200
 )
 
 const irsaRoleDescription = "An IAM role that Kubernetes ServiceAccounts of one cluster can assume through the cluster's OIDC " +
@@ -38,7 +37,7 @@ const irsaRoleDescription = "An IAM role that Kubernetes ServiceAccounts of one 
 func resourceSchema(ctx context.Context) schema.Schema {
 	level := attribute.Level{
 		"max_session_duration": schema.Int64Attribute{
-			Optional: true, Computed: true, Default: int64default.StaticInt64(DefaultSession),
+			Optional: true, Computed: true, Default: int64default.StaticInt64(awsresource.DefaultSession),
 			MarkdownDescription: "Maximum duration of a session in seconds, 3600 to 43200. 3600 by default.",
 			Validators:          []validator.Int64{int64validator.Between(minSession, maxSession)},
 		},
@@ -88,9 +87,6 @@ func irsaTrustAttributes() attribute.Level {
 		"create_oidc_provider": attribute.Flag("Whether to create the IAM OIDC provider of the issuer if there is none. It " +
 			"is deleted with the last role that trusts it. Set this on one role per cluster."),
 		"oidc_provider_arn": schema.StringAttribute{Computed: true, MarkdownDescription: "ARN of the IAM OIDC provider."},
-		"assume_role_policy": schema.StringAttribute{
-			Computed: true, CustomType: jsontypes.NormalizedType{}, MarkdownDescription: "Trust policy of the role, as JSON.",
-		},
 		"annotate_service_account": attribute.Flag("Whether to annotate the ServiceAccounts with the role " +
 			"(`eks.amazonaws.com/role-arn`). The ServiceAccounts must exist."),
 	}

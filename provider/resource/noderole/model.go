@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
-	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
@@ -13,28 +12,18 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/awsresource"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
-	"github.com/packhorse-io/terraform-provider-packhorse/provider/resource/irsarole"
 )
 
 // model is the state of packhorse_node_role.
 type model struct {
-	Name                types.String         `tfsdk:"name"`
-	Path                types.String         `tfsdk:"path"`
-	Description         types.String         `tfsdk:"description"`
-	PermissionsBoundary types.String         `tfsdk:"permissions_boundary"`
-	Tags                types.Map            `tfsdk:"tags"`
-	TagsAll             types.Map            `tfsdk:"tags_all"`
-	ARN                 types.String         `tfsdk:"arn"`
-	AssumeRolePolicy    jsontypes.Normalized `tfsdk:"assume_role_policy"`
-	CNIPolicy           types.Bool           `tfsdk:"cni_policy"`
-	NodePolicyARNs      types.Set            `tfsdk:"node_policy_arns"`
-	PolicyARNs          types.Set            `tfsdk:"policy_arns"`
-	Policies            types.Map            `tfsdk:"policies"`
-	InstanceProfile     types.String         `tfsdk:"instance_profile"`
-	InstanceProfileARN  types.String         `tfsdk:"instance_profile_arn"`
-	ClusterName         types.String         `tfsdk:"cluster_name"`
-	AccessEntry         types.String         `tfsdk:"access_entry"`
-	Timeouts            timeouts.Value       `tfsdk:"timeouts"`
+	awsresource.RoleModel
+
+	CNIPolicy          types.Bool   `tfsdk:"cni_policy"`
+	NodePolicyARNs     types.Set    `tfsdk:"node_policy_arns"`
+	InstanceProfile    types.String `tfsdk:"instance_profile"`
+	InstanceProfileARN types.String `tfsdk:"instance_profile_arn"`
+	ClusterName        types.String `tfsdk:"cluster_name"`
+	AccessEntry        types.String `tfsdk:"access_entry"`
 }
 
 // settle sets the computed attributes that follow from the configuration and the account.
@@ -55,17 +44,9 @@ func (m *model) settle(account *session.Account) error {
 
 // role returns the declared role. The model must have no unknown values.
 func (m *model) role() asset.Role {
-	return asset.Role{
-		Name:        m.Name.ValueString(),
-		Path:        m.Path.ValueString(),
-		Description: m.Description.ValueString(),
-		Boundary:    m.PermissionsBoundary.ValueString(),
-		MaxSession:  irsarole.DefaultSession,
-		Trust:       m.AssumeRolePolicy.ValueString(),
-		Inline:      value.Strings(m.Policies),
-		Attached:    slices.Concat(value.Elements(m.NodePolicyARNs), value.Elements(m.PolicyARNs)),
-		Tags:        value.Strings(m.TagsAll),
-	}
+	role := m.Declared()
+	role.Attached = slices.Concat(value.Elements(m.NodePolicyARNs), role.Attached)
+	return role
 }
 
 // profile returns the declared instance profile.

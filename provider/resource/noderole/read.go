@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"slices"
 
-	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -42,7 +41,8 @@ func (r *nodeRole) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		resp.Diagnostics.Append(awsresource.MarkDeclared(ctx, resp.Private)...)
 	}
 	if err == nil {
-		m.refresh(live)
+		m.RefreshRole(live)
+		m.NodePolicyARNs = awsresource.Attached(m.NodePolicyARNs, live)
 		err = m.refreshProfile(ctx, account.Profiles)
 	}
 	if err == nil {
@@ -80,25 +80,6 @@ func (r *nodeRole) adopt(ctx context.Context, m *model, live asset.Role, account
 		m.InstanceProfile = types.StringValue(held[0])
 	}
 	return nil
-}
-
-// refresh sets the declared attributes of the role to the live values.
-func (m *model) refresh(live asset.Role) {
-	still := func(declared types.Set) types.Set {
-		return value.Set(slices.DeleteFunc(value.Elements(declared), func(arn string) bool { return !slices.Contains(live.Attached, arn) }))
-	}
-	m.Path = types.StringValue(live.Path)
-	m.Description = value.Declared(m.Description, live.Description)
-	m.PermissionsBoundary = value.Declared(m.PermissionsBoundary, live.Boundary)
-	m.AssumeRolePolicy = jsontypes.NewNormalizedValue(live.Trust)
-	m.NodePolicyARNs = still(m.NodePolicyARNs)
-	if !m.PolicyARNs.IsNull() {
-		m.PolicyARNs = still(m.PolicyARNs)
-	}
-	if !m.Policies.IsNull() {
-		m.Policies = awsresource.Documents(awsresource.Common(value.Strings(m.Policies), live.Inline), true)
-	}
-	m.Tags, m.TagsAll = awsresource.RefreshTags(m.Tags, live.Tags), awsresource.RefreshTags(m.TagsAll, live.Tags)
 }
 
 // refreshProfile reads the instance profile. If it is gone or has another role, the name becomes empty, so that

@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 
-	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
@@ -32,9 +31,6 @@ const nodeRoleDescription = "The IAM role of the nodes that the agent buys, with
 
 func resourceSchema(ctx context.Context) schema.Schema {
 	level := attribute.Level{
-		"assume_role_policy": schema.StringAttribute{
-			Computed: true, CustomType: jsontypes.NormalizedType{}, MarkdownDescription: "Trust policy of the role, as JSON.",
-		},
 		"cni_policy": schema.BoolAttribute{
 			Optional: true, Computed: true, Default: booldefault.StaticBool(true),
 			MarkdownDescription: "Whether nodes may assign addresses to pods (`AmazonEKS_CNI_Policy`). On by default. Turn it " +
