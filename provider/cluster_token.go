@@ -46,13 +46,13 @@ func (t *clusterToken) Configure(_ context.Context, req ephemeral.ConfigureReque
 }
 
 func (t *clusterToken) Open(ctx context.Context, _ ephemeral.OpenRequest, resp *ephemeral.OpenResponse) {
-	token, err := t.session.Token(t.session.Mask(ctx))
+	token, expires, err := t.session.Token(t.session.Mask(ctx))
 	if err != nil {
 		resp.Diagnostics.AddError("no token: "+err.Error(), "The provider mints tokens for the EKS cluster that `cluster_name` in the provider block names.")
 		return
 	}
 	resp.Diagnostics.Append(resp.Result.Set(ctx, clusterTokenModel{
-		Token:     types.StringValue(token.Value),
-		ExpiresAt: types.StringValue(token.Expires.UTC().Format(time.RFC3339)),
+		Token:     types.StringValue(token),
+		ExpiresAt: types.StringValue(expires.UTC().Format(time.RFC3339)),
 	})...)
 }

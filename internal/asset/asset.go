@@ -1,12 +1,46 @@
-// Package asset describes what is kept in an AWS account besides machines, as it is declared:
-// roles, instance profiles, access entries, pod identity associations, queues and rules.
+// Package asset describes what is kept in an AWS account besides machines. The cluster is as
+// EKS describes it. Roles, instance profiles, access entries, pod identity associations,
+// queues and rules are as they are declared.
 package asset
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 )
+
+// Cluster is an EKS cluster.
+type Cluster struct {
+	Name string
+	ARN  string
+	// Endpoint is the URL of the API server.
+	Endpoint string
+	// CA is the PEM bundle that verifies the API server's certificate.
+	CA      []byte
+	Version string // of Kubernetes, such as 1.33
+	Status  string // such as ACTIVE
+	// ServiceCIDR is the address range of Services, empty if EKS reports none.
+	ServiceCIDR string
+	// IPv6 reports whether pods and Services have IPv6 addresses.
+	IPv6 bool
+	// Issuer is the URL of the OIDC issuer, empty if the cluster has none.
+	Issuer         string
+	VPC            string
+	Subnets        []string // sorted
+	SecurityGroups []string // sorted, with the cluster's own
+	Tags           map[string]string
+}
+
+// ProviderARN returns the ARN of the issuer's IAM OIDC provider, whether or not that exists.
+// It is empty without an issuer.
+func (c *Cluster) ProviderARN() string {
+	arn := strings.Split(c.ARN, ":") // arn:PARTITION:eks:REGION:ACCOUNT:…
+	if c.Issuer == "" || len(arn) < 5 {
+		return ""
+	}
+	return policy.ProviderARN(arn[1], arn[4], c.Issuer)
+}
 
 // Role is an IAM role with its policies.
 type Role struct {

@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/eksauth"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 )
 
 // classOf is a profile with the terms of an EC2NodeClass.
@@ -131,7 +131,7 @@ func TestRoleWithoutProfile(t *testing.T) {
 func TestPublicAddress(t *testing.T) {
 	no := false
 	for _, efas := range []int64{0, 2} {
-		r := &resolved{profile: classOf(func(c *api.ClassTerms) { c.PublicAddress = &no }), cluster: &eksauth.Cluster{}, securityGroups: []api.SecurityGroupStatus{{ID: "sg-1"}}}
+		r := &resolved{profile: classOf(func(c *api.ClassTerms) { c.PublicAddress = &no }), cluster: &asset.Cluster{}, securityGroups: []api.SecurityGroupStatus{{ID: "sg-1"}}}
 		data := &types.RequestLaunchTemplateData{}
 		addInterfaces(data, r, build{efas: efas})
 		for i, n := range data.NetworkInterfaces {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/client"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/eksauth"
 )
@@ -22,15 +23,15 @@ const (
 type clusterFacts struct {
 	client  eksauth.Describer
 	options Options
-	memo    *client.Memo[*eksauth.Cluster]
+	memo    *client.Memo[*asset.Cluster]
 }
 
 func newClusterFacts(sdk *eks.Client, o Options) *clusterFacts {
-	return &clusterFacts{client: sdk, options: o, memo: client.NewMemo[*eksauth.Cluster](o.Now, clusterDue, clusterOutdated)}
+	return &clusterFacts{client: sdk, options: o, memo: client.NewMemo[*asset.Cluster](o.Now, clusterDue, clusterOutdated)}
 }
 
-func (f *clusterFacts) get(ctx context.Context) (*eksauth.Cluster, error) {
-	return f.memo.Get(ctx, "", func(ctx context.Context) (*eksauth.Cluster, error) {
+func (f *clusterFacts) get(ctx context.Context) (*asset.Cluster, error) {
+	return f.memo.Get(ctx, "", func(ctx context.Context) (*asset.Cluster, error) {
 		ctx, cancel := context.WithTimeout(ctx, client.CallTimeout)
 		defer cancel()
 		found, err := eksauth.Find(ctx, f.client, f.options.ClusterName)

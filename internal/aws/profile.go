@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/eksauth"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/lookup"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
@@ -32,7 +32,7 @@ type resolved struct {
 	profile         *api.NodeProfile // with default selectors
 	setup           string           // hash of all that the profile says
 	family          string
-	cluster         *eksauth.Cluster
+	cluster         *asset.Cluster
 	subnets         []lookup.Subnet
 	securityGroups  []api.SecurityGroupStatus
 	images          []lookup.Image // preferred ones first; none with a launch template of the user's own

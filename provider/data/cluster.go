@@ -8,7 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
-	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
 )
 
@@ -67,16 +67,16 @@ func (d *clusterData) Read(ctx context.Context, _ datasource.ReadRequest, resp *
 	resp.Diagnostics.Append(resp.State.Set(ctx, modelOfCluster(facts))...)
 }
 
-func modelOfCluster(f *session.Facts) clusterModel {
+func modelOfCluster(f *asset.Cluster) clusterModel {
 	return clusterModel{
 		Name:                 types.StringValue(f.Name),
 		ARN:                  types.StringValue(f.ARN),
 		Endpoint:             types.StringValue(f.Endpoint),
-		CertificateAuthority: types.StringValue(f.CA),
+		CertificateAuthority: types.StringValue(string(f.CA)),
 		Version:              types.StringValue(f.Version),
 		Status:               types.StringValue(f.Status),
 		OIDCIssuerURL:        value.TextOrNull(f.Issuer),
-		OIDCProviderARN:      value.TextOrNull(f.ProviderARN),
+		OIDCProviderARN:      value.TextOrNull(f.ProviderARN()),
 		VPCID:                value.TextOrNull(f.VPC),
 		SubnetIDs:            value.List(f.Subnets),
 		SecurityGroupIDs:     value.List(f.SecurityGroups),

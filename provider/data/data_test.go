@@ -17,6 +17,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
@@ -29,7 +30,7 @@ type platform struct {
 	session.Platform
 	survey  *cluster.Survey
 	account *session.Account
-	facts   *session.Facts
+	facts   *asset.Cluster
 	items   []onboard.Item
 }
 
@@ -43,7 +44,7 @@ func given[T any](value *T) (*T, error) {
 }
 
 func (p *platform) Account(context.Context) (*session.Account, error) { return given(p.account) }
-func (p *platform) Facts(context.Context) (*session.Facts, error)     { return given(p.facts) }
+func (p *platform) Facts(context.Context) (*asset.Cluster, error)     { return given(p.facts) }
 func (p *platform) Stock(context.Context) (*session.Stock, error)     { return nil, errRefused }
 
 func (p *platform) Discover(context.Context) ([]onboard.Item, error) {
@@ -172,7 +173,7 @@ func TestRefusedAccessIsNamed(t *testing.T) {
 }
 
 func TestClusterLeavesOutWhatItDoesNotHave(t *testing.T) {
-	a := read(t, data.NewCluster(), &platform{facts: &session.Facts{Name: "prod", Subnets: []string{"subnet-1"}}}, nil)
+	a := read(t, data.NewCluster(), &platform{facts: &asset.Cluster{Name: "prod", Subnets: []string{"subnet-1"}}}, nil)
 	want(t, a, path.Root("name"), "prod")
 	want(t, a, path.Root("subnet_ids"), []string{"subnet-1"})
 	want(t, a, path.Root("security_group_ids"), []string{})
@@ -180,6 +181,11 @@ func TestClusterLeavesOutWhatItDoesNotHave(t *testing.T) {
 	for _, absent := range []string{"oidc_issuer_url", "oidc_provider_arn", "vpc_id", "service_cidr"} {
 		want(t, a, path.Root(absent), types.StringNull())
 	}
+}
+
+func TestClusterNamesTheProviderOfItsIssuer(t *testing.T) {
+	a := read(t, data.NewCluster(), &platform{facts: &asset.Cluster{ARN: "arn:aws-cn:eks:cn-north-1:123456789012:cluster/prod", Issuer: "https://oidc.example.com/id/1"}}, nil)
+	want(t, a, path.Root("oidc_provider_arn"), "arn:aws-cn:iam::123456789012:oidc-provider/oidc.example.com/id/1")
 }
 
 // What cannot be imported is found too, but has no id to import it by.

@@ -11,30 +11,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
 )
-
-// Cluster is an EKS cluster.
-type Cluster struct {
-	Name string
-	ARN  string
-	// Endpoint is the URL of the API server.
-	Endpoint string
-	// CA is the PEM bundle that verifies the API server's certificate.
-	CA      []byte
-	Version string // of Kubernetes, such as 1.33
-	Status  string // such as ACTIVE
-	// ServiceCIDR is the address range of Services, empty if EKS reports none.
-	ServiceCIDR string
-	// IPv6 reports whether pods and Services have IPv6 addresses.
-	IPv6 bool
-	// Issuer is the URL of the OIDC issuer, empty if the cluster has none.
-	Issuer         string
-	VPC            string
-	Subnets        []string // sorted
-	SecurityGroups []string // sorted, with the cluster's own
-	Tags           map[string]string
-}
 
 // Describer describes clusters.
 type Describer interface {
@@ -42,7 +21,7 @@ type Describer interface {
 }
 
 // Find is Describe, except that a cluster that is still being created and has no endpoint yet is an error.
-func Find(ctx context.Context, client Describer, name string) (*Cluster, error) {
+func Find(ctx context.Context, client Describer, name string) (*asset.Cluster, error) {
 	cluster, err := Describe(ctx, client, name)
 	if err == nil && (cluster.Endpoint == "" || len(cluster.CA) == 0) {
 		return nil, fmt.Errorf("find cluster %q: it has no endpoint yet, its status is %s", name, cluster.Status)
@@ -51,7 +30,7 @@ func Find(ctx context.Context, client Describer, name string) (*Cluster, error) 
 }
 
 // Describe returns the EKS cluster of the name, within a minute.
-func Describe(ctx context.Context, client Describer, name string) (*Cluster, error) {
+func Describe(ctx context.Context, client Describer, name string) (*asset.Cluster, error) {
 	ctx, cancel := context.WithTimeout(ctx, call.ReadTimeout)
 	defer cancel()
 	out, err := client.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: aws.String(name)})
@@ -62,7 +41,7 @@ func Describe(ctx context.Context, client Describer, name string) (*Cluster, err
 		return nil, fmt.Errorf("find cluster %q: %w", name, err)
 	}
 	c := out.Cluster
-	cluster := &Cluster{
+	cluster := &asset.Cluster{
 		Name: name, ARN: aws.ToString(c.Arn), Endpoint: aws.ToString(c.Endpoint), Version: aws.ToString(c.Version), Status: string(c.Status), Tags: c.Tags,
 	}
 	if c.CertificateAuthority != nil {

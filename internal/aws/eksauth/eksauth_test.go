@@ -18,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/eksauth"
 )
 
@@ -171,7 +172,7 @@ func TestFind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &eksauth.Cluster{Name: "prod", ARN: "arn", Endpoint: "https://a", CA: []byte("PEM"), Version: "1.33", ServiceCIDR: "fd00::/108", IPv6: true, Issuer: "https://issuer"}
+	want := &asset.Cluster{Name: "prod", ARN: "arn", Endpoint: "https://a", CA: []byte("PEM"), Version: "1.33", ServiceCIDR: "fd00::/108", IPv6: true, Issuer: "https://issuer"}
 	if diff := cmp.Diff(want, found); diff != "" {
 		t.Errorf("cluster (-want +got):\n%s", diff)
 	}

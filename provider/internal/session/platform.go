@@ -26,11 +26,11 @@ type Platform interface {
 	// Stock returns what the cluster of the provider block can buy from AWS now.
 	Stock(context.Context) (*Stock, error)
 	// Token returns a bearer token for the cluster of the provider block.
-	Token(context.Context) (Token, error)
+	Token(context.Context) (token string, expires time.Time, err error)
 	// Discover finds what can be imported from the cluster of the provider block.
 	Discover(context.Context) ([]onboard.Item, error)
 	// Facts returns EKS's description of the cluster of the provider block.
-	Facts(context.Context) (*Facts, error)
+	Facts(context.Context) (*asset.Cluster, error)
 }
 
 // Cluster is a Kubernetes cluster.

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard"
 )
@@ -100,15 +102,15 @@ func (s *Session) Survey(ctx context.Context) (*cluster.Survey, error) {
 }
 
 // Token returns a bearer token for the cluster of the provider block.
-func (s *Session) Token(ctx context.Context) (Token, error) {
+func (s *Session) Token(ctx context.Context) (token string, expires time.Time, err error) {
 	if err := s.named(); err != nil {
-		return Token{}, err
+		return "", time.Time{}, err
 	}
 	return s.platform.Token(ctx)
 }
 
 // Facts returns EKS's description of the cluster of the provider block.
-func (s *Session) Facts(ctx context.Context) (*Facts, error) {
+func (s *Session) Facts(ctx context.Context) (*asset.Cluster, error) {
 	if err := s.named(); err != nil {
 		return nil, err
 	}

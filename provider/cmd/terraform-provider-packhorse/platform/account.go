@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/eksauth"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/eventqueue"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/noderole"
@@ -26,7 +27,7 @@ func (p *platform) newAccount(cfg aws.Config, partition, id string) *session.Acc
 		ID:        id,
 		Region:    cfg.Region,
 		Roles:     roles,
-		Issuers: issuers{roles, func(ctx context.Context, name string) (*eksauth.Cluster, error) {
+		Issuers: issuers{roles, func(ctx context.Context, name string) (*asset.Cluster, error) {
 			return eksauth.Find(ctx, eks.NewFromConfig(cfg), name)
 		}},
 		Profiles:     noderole.NewProfiles(identities),
@@ -39,7 +40,7 @@ func (p *platform) newAccount(cfg aws.Config, partition, id string) *session.Acc
 // issuers implements session.Issuers.
 type issuers struct {
 	*podrole.Roles
-	find func(context.Context, string) (*eksauth.Cluster, error)
+	find func(context.Context, string) (*asset.Cluster, error)
 }
 
 func (i issuers) Of(ctx context.Context, name string) (url string, err error) {

@@ -104,7 +104,7 @@ func TestFactsHaveTheRangeOfServices(t *testing.T) {
 		if _, err := p.aws.get(t.Context(), func() (aws.Config, error) { return account.Config, nil }); err != nil {
 			t.Fatal(err)
 		}
-		if facts, err := p.Facts(t.Context()); err != nil || facts.ServiceCIDR != cidr || facts.CA != "PEM" || len(facts.Subnets) == 0 {
+		if facts, err := p.Facts(t.Context()); err != nil || facts.ServiceCIDR != cidr || string(facts.CA) != "PEM" || len(facts.Subnets) == 0 {
 			t.Errorf("facts = %+v, %v, want the range %s", facts, err, cidr)
 		}
 	}

@@ -7,12 +7,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	packhorseaws "github.com/packhorse-io/terraform-provider-packhorse/internal/aws"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/eksauth"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/inventory"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/survey"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
@@ -48,17 +48,14 @@ func (p *platform) Stock(ctx context.Context) (*session.Stock, error) {
 }
 
 // Token mints a token for the cluster.
-func (p *platform) Token(ctx context.Context) (session.Token, error) {
+func (p *platform) Token(ctx context.Context) (token string, expires time.Time, err error) {
 	cfg, err := p.awsConfig(ctx)
 	if err != nil {
-		return session.Token{}, err
+		return "", time.Time{}, err
 	}
 	tokens := eksauth.NewTokens(sts.NewFromConfig(cfg), p.config.ClusterName, time.Now)
-	value, err := tokens.Token(ctx)
-	if err != nil {
-		return session.Token{}, err
-	}
-	return session.Token{Value: value, Expires: tokens.Expires()}, nil
+	token, err = tokens.Token(ctx)
+	return token, tokens.Expires(), err
 }
 
 // Discover finds what can be adopted in the cluster.
@@ -81,25 +78,10 @@ func (p *platform) Discover(ctx context.Context) ([]onboard.Item, error) {
 }
 
 // Facts describes the cluster as EKS does. The cluster need not be active yet.
-func (p *platform) Facts(ctx context.Context) (*session.Facts, error) {
+func (p *platform) Facts(ctx context.Context) (*asset.Cluster, error) {
 	cfg, err := p.awsConfig(ctx)
 	if err != nil {
 		return nil, err
 	}
-	account, err := p.Account(ctx)
-	if err != nil {
-		return nil, err
-	}
-	c, err := eksauth.Describe(ctx, eks.NewFromConfig(cfg), p.config.ClusterName)
-	if err != nil {
-		return nil, err
-	}
-	facts := &session.Facts{
-		Name: c.Name, ARN: c.ARN, Endpoint: c.Endpoint, CA: string(c.CA), Version: c.Version, Status: c.Status, Issuer: c.Issuer,
-		VPC: c.VPC, Subnets: c.Subnets, SecurityGroups: c.SecurityGroups, ServiceCIDR: c.ServiceCIDR, Tags: c.Tags,
-	}
-	if c.Issuer != "" {
-		facts.ProviderARN = policy.ProviderARN(account.Partition, account.ID, c.Issuer)
-	}
-	return facts, nil
+	return eksauth.Describe(ctx, eks.NewFromConfig(cfg), p.config.ClusterName)
 }
