@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -44,11 +45,8 @@ func (m providerModel) config(ctx context.Context, unknown []string) (session.Co
 	cfg.AWS.Assume = m.role(&diags)
 	cfg.Kubernetes = m.kubernetes(ctx, &diags)
 	cfg.DefaultTags = value.Strings(m.DefaultTags)
-	cfg.Manager = session.Manager{Name: m.FieldManager.ValueString(), Force: m.ForceConflicts.ValueBool()}
+	cfg.FieldManager, cfg.ForceConflicts = cmp.Or(m.FieldManager.ValueString(), defaultFieldManager), m.ForceConflicts.ValueBool()
 	cfg.PlanChecks, cfg.CatalogueFile = m.PlanChecks.ValueString(), m.CatalogueFile.ValueString()
-	if cfg.Manager.Name == "" {
-		cfg.Manager.Name = defaultFieldManager
-	}
 	if _, err := cfg.Source(); err != nil && !errors.Is(err, session.ErrNoCluster) {
 		diags.AddError(err.Error(), "")
 	}

@@ -12,6 +12,12 @@ const (
 	NodeTemplateKind    = "AWSNodeTemplate"
 )
 
+// CustomKind is a cluster-scoped kind of custom resource.
+type CustomKind struct {
+	Name     string // such as Provisioner
+	Resource schema.GroupVersionResource
+}
+
 // The resources as the API server serves them. Both are cluster-scoped.
 var (
 	ProvisionerGVK  = ProvisionerGVR.GroupVersion().WithKind(ProvisionerKind)

@@ -15,22 +15,16 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
 )
 
 // settleTimeout is the time limit for finding out whether a request without a response took
 // effect.
 const settleTimeout = 10 * time.Second
-
-// Kind is a cluster-scoped kind of custom resource.
-type Kind struct {
-	Name     string // such as Provisioner
-	Resource schema.GroupVersionResource
-}
 
 // Manager is the field manager that owns the declared fields.
 type Manager struct {
@@ -41,14 +35,14 @@ type Manager struct {
 
 // Store reads and declares the objects of one kind.
 type Store struct {
-	kind    Kind
+	kind    api.CustomKind
 	client  dynamic.ResourceInterface
 	manager Manager
 	listing *Listing
 }
 
 // NewStore returns a store for objects of a kind.
-func NewStore(client dynamic.Interface, kind Kind, manager Manager) *Store {
+func NewStore(client dynamic.Interface, kind api.CustomKind, manager Manager) *Store {
 	return &Store{kind: kind, client: client.Resource(kind.Resource), manager: manager, listing: &Listing{}}
 }
 

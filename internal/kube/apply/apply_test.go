@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 )
 
 func object(t *testing.T, text string) map[string]any {
@@ -84,7 +86,7 @@ func TestHeldByOthersNamesTheManagers(t *testing.T) {
 }
 
 func TestExplain(t *testing.T) {
-	store := &Store{kind: Kind{Name: "Provisioner"}}
+	store := &Store{kind: api.CustomKind{Name: "Provisioner"}}
 	tests := map[string]struct {
 		err  error
 		want func(error) bool

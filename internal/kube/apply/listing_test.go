@@ -14,9 +14,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic/fake"
 	k8stesting "k8s.io/client-go/testing"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 )
 
-var things = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "things"}
+var (
+	things    = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "things"}
+	thingKind = api.CustomKind{Name: "Thing", Resource: things}
+)
 
 // recording is a store of things on an API that counts what it is asked.
 func recording(t *testing.T, names ...string) (store *Store, api *fake.FakeDynamicClient, verbs func() []string) {
@@ -29,7 +34,7 @@ func recording(t *testing.T, names ...string) (store *Store, api *fake.FakeDynam
 		objects = append(objects, thing)
 	}
 	api = fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{things: "ThingList"}, objects...)
-	store = NewStore(api, Kind{"Thing", things}, Manager{Name: "m"}).With(&Listing{})
+	store = NewStore(api, thingKind, Manager{Name: "m"}).With(&Listing{})
 	return store, api, func() (out []string) {
 		for _, action := range api.Actions() {
 			out = append(out, action.GetVerb())

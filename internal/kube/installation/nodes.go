@@ -40,7 +40,7 @@ func (k *Keeper) Drain(ctx context.Context, named []string, progress func(remain
 	if len(leaving.names) == 0 {
 		return nil
 	}
-	store := apply.NewStore(k.objects, apply.Kind{Name: api.ProvisionerKind, Resource: api.ProvisionerGVR}, k.manager)
+	store := apply.NewStore(k.objects, api.CustomKind{Name: api.ProvisionerKind, Resource: api.ProvisionerGVR}, k.manager)
 	watch := teardown.NewWatch(k.typed, store, k.roster)
 	alive, err := watch.AgentAlive(ctx, time.Now())
 	if err != nil {

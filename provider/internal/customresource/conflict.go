@@ -16,14 +16,11 @@ const ForceConflicts = "force_conflicts"
 // objects returns access to the objects of the kind. It forces conflicts if the resource says so, or
 // else the provider block.
 func (r *Resource) objects(cluster session.Cluster, m *wire.Model) session.Objects {
-	force := r.session.Config.Manager.Force
+	force := r.session.Config.ForceConflicts
 	if own := m.Attribute(ForceConflicts); own.IsKnown() && !own.IsNull() {
 		_ = own.As(&force) // fails only for other types
 	}
-	if force {
-		return cluster.Forced(r.kind.Object())
-	}
-	return cluster.Objects(r.kind.Object())
+	return cluster.Objects(r.kind.Object(), force)
 }
 
 // reportDrift warns of fields that somebody has changed in the cluster. It shows both values.

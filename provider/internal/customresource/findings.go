@@ -6,14 +6,14 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
-	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/wire"
 )
 
 // ManifestOf returns the manifest of an object.
-func ManifestOf(object session.Kind, name string, spec map[string]any) map[string]any {
+func ManifestOf(object api.CustomKind, name string, spec map[string]any) map[string]any {
 	return map[string]any{
 		"apiVersion": object.Resource.GroupVersion().String(),
 		"kind":       object.Name,

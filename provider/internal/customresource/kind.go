@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/wire"
@@ -22,7 +23,7 @@ type Kind interface {
 	Title() string
 	// TypeName is the suffix of the resource type, such as "_node_profile".
 	TypeName() string
-	Object() session.Kind
+	Object() api.CustomKind
 	Schema(context.Context) schema.Schema
 	Codec() wire.Codec
 	// Check applies the rules of the API to an object of the name.

@@ -42,7 +42,7 @@ func (l *objectList) List(ctx context.Context, req list.ListRequest, stream *lis
 		stream.Results = list.ListResultsStreamDiagnostics(diags)
 		return
 	}
-	found, err := cluster.Objects(l.of.kind.Object()).List(ctx)
+	found, err := cluster.Objects(l.of.kind.Object(), false).List(ctx)
 	if err != nil {
 		diags.AddError(fmt.Sprintf("list every %s: %s", l.of.kind.Title(), err), "")
 		stream.Results = list.ListResultsStreamDiagnostics(diags)

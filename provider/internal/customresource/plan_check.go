@@ -162,7 +162,7 @@ func (r *Resource) dryRun(ctx context.Context, f *PlanCheck, planned *wire.Model
 	err = objects.Check(ctx, f.Name, f.Spec)
 	if conflicts := lifecycle.ConflictsOf(err); len(conflicts) > 0 && f.Before != nil && len(lifecycle.Foreign(conflicts, f.Before)) == 0 {
 		f.reportDrift(conflicts)
-		err = cluster.Forced(r.kind.Object()).Check(ctx, f.Name, f.Spec)
+		err = cluster.Objects(r.kind.Object(), true).Check(ctx, f.Name, f.Spec)
 	}
 	switch {
 	case err == nil:

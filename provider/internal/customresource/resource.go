@@ -140,7 +140,7 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 		err = objects.Update(ctx, name, before.Fields, doc.Fields)
 	}
 	if conflicts := lifecycle.ConflictsOf(err); lifecycle.InPlan(conflicts, before.Fields, r.specNow(ctx, state, live)) {
-		err = cluster.Forced(r.kind.Object()).Update(ctx, name, before.Fields, doc.Fields)
+		err = cluster.Objects(r.kind.Object(), true).Update(ctx, name, before.Fields, doc.Fields)
 	}
 	if err != nil {
 		resp.Diagnostics.Append(lifecycle.ExplainError(err, r.kind.Title(), name))
@@ -163,7 +163,7 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	objects := cluster.Objects(r.kind.Object())
+	objects := cluster.Objects(r.kind.Object(), false)
 	live, err := objects.Recall(ctx, name)
 	if lifecycle.Gone(err) {
 		live, err = objects.Get(ctx, name) // it may have been created since the list was read

@@ -24,7 +24,10 @@ type Config struct {
 
 	AWS         AWS
 	DefaultTags map[string]string
-	Manager     Manager
+	// FieldManager owns the declared fields of objects. ForceConflicts takes fields over from
+	// other field managers instead of reporting a conflict.
+	FieldManager   string
+	ForceConflicts bool
 
 	// PlanChecks is error, warn or off; empty means warn.
 	PlanChecks string

@@ -6,9 +6,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard"
@@ -37,28 +37,14 @@ type Platform interface {
 type Cluster interface {
 	// UID identifies the cluster. It is the UID of the namespace kube-system.
 	UID() types.UID
-	// Objects returns the custom resources of a kind. Fields of other field managers are conflicts.
-	Objects(Kind) Objects
-	// Forced is Objects, except that it takes fields over from other field managers.
-	Forced(Kind) Objects
+	// Objects returns the custom resources of a kind. Force takes fields over from other field
+	// managers. Otherwise, these are conflicts.
+	Objects(kind api.CustomKind, force bool) Objects
 	Teardown() Teardown
 	Accounts() Annotation
 	Installation() Installation
 	// Survey reads the whole cluster.
 	Survey(context.Context) (*cluster.Survey, error)
-}
-
-// Kind is a cluster-scoped kind of custom resource.
-type Kind struct {
-	Name     string // such as Provisioner
-	Resource schema.GroupVersionResource
-}
-
-// Manager is the field manager that owns the declared fields.
-type Manager struct {
-	Name string
-	// Force takes fields over from other field managers instead of reporting a conflict.
-	Force bool
 }
 
 // Objects declares custom resources of one kind with server-side apply. Its errors satisfy

@@ -21,7 +21,6 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/terraform"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/customresource"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
-	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/wire"
 )
 
@@ -41,8 +40,8 @@ func (Kind) Title() string { return "node profile" }
 func (Kind) TypeName() string { return "_node_profile" }
 
 // Object implements [customresource.Kind].
-func (Kind) Object() session.Kind {
-	return session.Kind{Name: api.NodeTemplateKind, Resource: api.NodeTemplateGVR}
+func (Kind) Object() api.CustomKind {
+	return api.CustomKind{Name: api.NodeTemplateKind, Resource: api.NodeTemplateGVR}
 }
 
 // Codec implements [customresource.Kind].

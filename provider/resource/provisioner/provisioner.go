@@ -21,7 +21,6 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/terraform"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/customresource"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
-	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/wire"
 )
@@ -45,8 +44,8 @@ func (Kind) Title() string { return "provisioner" }
 func (Kind) TypeName() string { return "_provisioner" }
 
 // Object implements [customresource.Kind].
-func (Kind) Object() session.Kind {
-	return session.Kind{Name: api.ProvisionerKind, Resource: api.ProvisionerGVR}
+func (Kind) Object() api.CustomKind {
+	return api.CustomKind{Name: api.ProvisionerKind, Resource: api.ProvisionerGVR}
 }
 
 // Codec implements [customresource.Kind].

@@ -53,7 +53,7 @@ func (p *platform) Cluster(ctx context.Context) (session.Cluster, error) {
 		}
 		cfg.QPS = unlimited
 		cfg.UserAgent = userAgent
-		return newCluster(ctx, cfg, apply.Manager(p.config.Manager))
+		return newCluster(ctx, cfg, apply.Manager{Name: p.config.FieldManager, Force: p.config.ForceConflicts})
 	})
 	return found, wrongAccess(err)
 }
@@ -83,17 +83,9 @@ func newCluster(ctx context.Context, cfg *rest.Config, manager apply.Manager) (*
 
 func (c *cluster) UID() types.UID { return c.uid }
 
-func (c *cluster) Objects(kind session.Kind) session.Objects {
-	return c.custom(kind, apply.Manager{Name: c.manager.Name})
-}
-
-func (c *cluster) Forced(kind session.Kind) session.Objects {
-	return c.custom(kind, apply.Manager{Name: c.manager.Name, Force: true})
-}
-
-func (c *cluster) custom(kind session.Kind, manager apply.Manager) custom {
+func (c *cluster) Objects(kind api.CustomKind, force bool) session.Objects {
 	shared, _ := c.listings.LoadOrStore(kind.Resource, &apply.Listing{})
-	store := apply.NewStore(c.objects, apply.Kind(kind), manager).With(shared.(*apply.Listing))
+	store := apply.NewStore(c.objects, kind, apply.Manager{Name: c.manager.Name, Force: force}).With(shared.(*apply.Listing))
 	return custom{store, c.objects, kind.Resource}
 }
 
@@ -115,7 +107,7 @@ func (c *cluster) Survey(ctx context.Context) (*nouns.Survey, error) {
 }
 
 func (c *cluster) Teardown() session.Teardown {
-	provisioners := apply.Kind{Name: api.ProvisionerKind, Resource: api.ProvisionerGVR}
+	provisioners := api.CustomKind{Name: api.ProvisionerKind, Resource: api.ProvisionerGVR}
 	return teardown.NewWatch(c.typed, apply.NewStore(c.objects, provisioners, c.manager), c.roster)
 }
 
