@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -71,6 +72,24 @@ func NewCatalogue(source string, at time.Time, hardware []Hardware, regions map[
 	c := &Catalogue{Source: source, At: at, Hardware: hardware, Regions: regions}
 	slices.SortFunc(c.Hardware, func(a, b Hardware) int { return strings.Compare(a.Name, b.Name) })
 	return c
+}
+
+// OpenCatalogue reads a file with ReadCatalogue. A catalogue without a time is as old as its
+// file.
+func OpenCatalogue(path string) (*Catalogue, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	c, err := ReadCatalogue(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if info, err := file.Stat(); err == nil && c.At.IsZero() {
+		c.At = info.ModTime()
+	}
+	return c, nil
 }
 
 // ReadCatalogue reads either a table in CSV with the columns of the embedded one

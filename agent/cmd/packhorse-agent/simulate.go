@@ -157,14 +157,9 @@ func (s *simulation) readCatalogue() (*offer.Catalogue, error) {
 	if s.catalogue == "" {
 		return offer.Embedded(), nil
 	}
-	f, err := os.Open(s.catalogue)
+	catalogue, err := offer.OpenCatalogue(s.catalogue)
 	if err != nil {
 		return nil, fmt.Errorf("--catalogue: %w", err)
-	}
-	defer func() { _ = f.Close() }()
-	catalogue, err := offer.ReadCatalogue(f)
-	if err != nil {
-		return nil, fmt.Errorf("--catalogue: %s: %w", s.catalogue, err)
 	}
 	return catalogue, nil
 }

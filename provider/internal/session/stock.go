@@ -49,9 +49,9 @@ func (s *Session) Stock(ctx context.Context) (*Stock, error) {
 func (s *Session) readStock(ctx context.Context) (*Stock, error) {
 	region := cmp.Or(s.Config.AWS.Region, os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"))
 	if s.Config.CatalogueFile != "" {
-		catalogue, err := readCatalogue(s.Config.CatalogueFile)
+		catalogue, err := offer.OpenCatalogue(s.Config.CatalogueFile)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("`catalogue_file`: %w", err)
 		}
 		return offline(catalogue, region, "")
 	}
@@ -74,21 +74,4 @@ func offline(catalogue *offer.Catalogue, region, note string) (*Stock, error) {
 	}
 	market := simulate.Remember(simulate.CatalogueMarket{Catalogue: catalogue, Region: region})
 	return &Stock{Market: market, Catalogue: catalogue, Region: region, Note: note}, nil
-}
-
-func readCatalogue(path string) (*offer.Catalogue, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("`catalogue_file`: %w", err)
-	}
-	catalogue, err := offer.ReadCatalogue(file)
-	if err := errors.Join(err, file.Close()); err != nil {
-		return nil, fmt.Errorf("`catalogue_file` %s: %w", path, err)
-	}
-	if catalogue.At.IsZero() {
-		if info, err := os.Stat(path); err == nil {
-			catalogue.At = info.ModTime()
-		}
-	}
-	return catalogue, nil
 }
