@@ -89,7 +89,7 @@ func attributesIn(codec wire.Codec, typ tftypes.Type, at string) []string {
 			if at == "" && slices.Contains(codec.Local, name) {
 				continue
 			}
-			out = append(out, attributesIn(codec, inner, at+"."+codec.JSONName(name))...)
+			out = append(out, attributesIn(codec, inner, at+"."+strings.Join(codec.Field(name), "."))...)
 		}
 		return out
 	}

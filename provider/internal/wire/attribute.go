@@ -97,14 +97,14 @@ func (d *Document) originalPath(jsonPath string) string {
 // match finds the attribute whose JSON field the steps begin with.
 func (c Codec) match(typ tftypes.Object, steps []finding.Step, root bool) (name string, used int) {
 	for _, candidate := range c.attributes(typ, root) {
-		path := c.field(candidate)
+		path := c.Field(candidate)
 		if len(path) <= len(steps) && slices.Equal(path, names(steps[:len(path)])) {
 			return candidate, len(path)
 		}
 	}
 	// A finding about an object without an attribute of its own is about the attribute below it.
 	for _, candidate := range c.attributes(typ, root) {
-		if path := c.field(candidate); len(steps) < len(path) && slices.Equal(path[:len(steps)], names(steps)) {
+		if path := c.Field(candidate); len(steps) < len(path) && slices.Equal(path[:len(steps)], names(steps)) {
 			return candidate, len(steps)
 		}
 	}

@@ -33,8 +33,8 @@ type Document struct {
 	kept map[string][]int
 }
 
-// field returns the JSON path of an attribute below its object.
-func (c Codec) field(attribute string) []string {
+// Field returns the JSON path of an attribute below its object.
+func (c Codec) Field(attribute string) []string {
 	if f, ok := c.Fields[attribute]; ok {
 		return strings.Split(f, ".")
 	}
@@ -71,6 +71,3 @@ func join(parent string, fields ...string) string {
 func subscript(parent, key string) string { return parent + "[" + key + "]" }
 
 func index(parent string, i int) string { return subscript(parent, strconv.Itoa(i)) }
-
-// JSONName returns the dotted JSON path of an attribute below its object.
-func (c Codec) JSONName(attribute string) string { return strings.Join(c.field(attribute), ".") }

@@ -40,7 +40,7 @@ func (c Codec) decodeObject(fields map[string]any, typ tftypes.Object, at string
 		attributes[name] = tftypes.NewValue(t, nil)
 	}
 	for _, name := range c.attributes(typ, at == "") {
-		path := c.field(name)
+		path := c.Field(name)
 		value, err := c.decode(get(fields, path), typ.AttributeTypes[name], join(at, path...))
 		if err != nil {
 			return tftypes.Value{}, err

@@ -57,7 +57,7 @@ func (e encoder) object(v tftypes.Value, at string) (map[string]any, error) {
 	}
 	fields, blank := map[string]any{}, map[string]any{}
 	for _, name := range e.codec.attributes(v.Type().(tftypes.Object), at == "") {
-		path := e.codec.field(name)
+		path := e.codec.Field(name)
 		if emptyText(attributes[name]) {
 			put(blank, path, "")
 			continue
