@@ -63,6 +63,15 @@ func EventuallyWithin(ctx context.Context, limit time.Duration, expected func(er
 	}
 }
 
+// Invoke makes a call of an AWS client as Eventually does.
+func Invoke[I, O, F any](ctx context.Context, expected func(error) bool, call func(context.Context, *I, ...F) (*O, error), in *I) (out *O, err error) {
+	err = Eventually(ctx, expected, func(ctx context.Context) error {
+		out, err = call(ctx, in)
+		return err
+	})
+	return out, err
+}
+
 func changing(err error) bool { return Code(err) == concurrent || Code(err) == unmodifiable }
 
 // IsMissing reports whether IAM, EKS or EventBridge answered that something does not

@@ -37,8 +37,7 @@ func Retag[I, O, J, P, F any](ctx context.Context, what string, before, now map[
 	untag func(context.Context, *J, ...F) (*P, error), without func(keys []string) *J,
 ) error {
 	if !maps.Equal(before, now) && len(now) > 0 {
-		err := Eventually(ctx, nil, func(ctx context.Context) error { _, err := tag(ctx, input); return err })
-		if err != nil {
+		if _, err := Invoke(ctx, nil, tag, input); err != nil {
 			return Explain("tag "+what, err)
 		}
 	}
@@ -46,7 +45,7 @@ func Retag[I, O, J, P, F any](ctx context.Context, what string, before, now map[
 	if len(gone) == 0 {
 		return nil
 	}
-	err := Eventually(ctx, nil, func(ctx context.Context) error { _, err := untag(ctx, without(gone)); return err })
+	_, err := Invoke(ctx, nil, untag, without(gone))
 	return Explain("untag "+what, err)
 }
 

@@ -37,11 +37,7 @@ func (q *Queues) PutRule(ctx context.Context, before, now asset.Rule) (arn strin
 	if known == "" {
 		in.Tags = tagList(now.Tags) // EventBridge takes them only for a new rule
 	}
-	var out *eventbridge.PutRuleOutput
-	err = call.Eventually(ctx, nil, func(ctx context.Context) (err error) {
-		out, err = q.events.PutRule(ctx, in)
-		return err
-	})
+	out, err := call.Invoke(ctx, nil, q.events.PutRule, in)
 	if err != nil {
 		return "", call.Explain(fmt.Sprintf("put rule %q", now.Name), err)
 	}
@@ -84,12 +80,8 @@ func (q *Queues) find(ctx context.Context, rule asset.Rule) (arn string, ours bo
 
 // putTarget makes the queue the rule's target.
 func (q *Queues) putTarget(ctx context.Context, rule asset.Rule) error {
-	var out *eventbridge.PutTargetsOutput
-	err := call.Eventually(ctx, nil, func(ctx context.Context) (err error) {
-		out, err = q.events.PutTargets(ctx, &eventbridge.PutTargetsInput{
-			Rule: aws.String(rule.Name), Targets: []types.Target{{Id: aws.String(targetID), Arn: aws.String(rule.Queue)}},
-		})
-		return err
+	out, err := call.Invoke(ctx, nil, q.events.PutTargets, &eventbridge.PutTargetsInput{
+		Rule: aws.String(rule.Name), Targets: []types.Target{{Id: aws.String(targetID), Arn: aws.String(rule.Queue)}},
 	})
 	if err == nil && len(out.FailedEntries) > 0 {
 		err = fmt.Errorf("%s: %s", aws.ToString(out.FailedEntries[0].ErrorCode), aws.ToString(out.FailedEntries[0].ErrorMessage))
@@ -127,11 +119,8 @@ func (q *Queues) DeleteRule(ctx context.Context, rule asset.Rule) error {
 	if err != nil {
 		return fmt.Errorf("remove the target of rule %q: %w", rule.Name, err)
 	}
-	err = call.Eventually(ctx, nil, func(ctx context.Context) error {
-		_, err := q.events.DeleteRule(ctx, &eventbridge.DeleteRuleInput{Name: aws.String(rule.Name)})
-		return call.IgnoreMissing(err)
-	})
-	return call.Explain(fmt.Sprintf("delete rule %q", rule.Name), err)
+	_, err = call.Invoke(ctx, nil, q.events.DeleteRule, &eventbridge.DeleteRuleInput{Name: aws.String(rule.Name)})
+	return call.Explain(fmt.Sprintf("delete rule %q", rule.Name), call.IgnoreMissing(err))
 }
 
 // targets returns the targets of a rule. There are none if the rule has been deleted.

@@ -32,11 +32,8 @@ func NewEntries(client *eks.Client) *Entries { return &Entries{client} }
 // Create waits until EKS knows a new role; before that, EKS calls the principal invalid.
 func (e *Entries) Create(ctx context.Context, entry asset.Entry) error {
 	unknownRole := func(err error) bool { return call.Code(err) == call.InvalidParameter && call.Says(err, "principal") }
-	err := call.Eventually(ctx, unknownRole, func(ctx context.Context) error {
-		_, err := e.client.CreateAccessEntry(ctx, &eks.CreateAccessEntryInput{
-			ClusterName: aws.String(entry.Cluster), PrincipalArn: aws.String(entry.Principal), Type: aws.String(entry.Type), Tags: entry.Tags,
-		})
-		return err
+	_, err := call.Invoke(ctx, unknownRole, e.client.CreateAccessEntry, &eks.CreateAccessEntryInput{
+		ClusterName: aws.String(entry.Cluster), PrincipalArn: aws.String(entry.Principal), Type: aws.String(entry.Type), Tags: entry.Tags,
 	})
 	if call.Code(err) == codeInUse {
 		return fmt.Errorf("create the access entry of %s in cluster %q: %w", entry.Principal, entry.Cluster, fs.ErrExist)
@@ -83,11 +80,8 @@ func (e *Entries) Update(ctx context.Context, before, now asset.Entry) error {
 
 // Delete deletes the entry. It succeeds if there is no such entry.
 func (e *Entries) Delete(ctx context.Context, cluster, principal string) error {
-	err := call.Eventually(ctx, nil, func(ctx context.Context) error {
-		_, err := e.client.DeleteAccessEntry(ctx, &eks.DeleteAccessEntryInput{ClusterName: aws.String(cluster), PrincipalArn: aws.String(principal)})
-		return call.IgnoreMissing(err)
-	})
-	return call.Explain(fmt.Sprintf("delete the access entry of %s in cluster %q", principal, cluster), err)
+	_, err := call.Invoke(ctx, nil, e.client.DeleteAccessEntry, &eks.DeleteAccessEntryInput{ClusterName: aws.String(cluster), PrincipalArn: aws.String(principal)})
+	return call.Explain(fmt.Sprintf("delete the access entry of %s in cluster %q", principal, cluster), call.IgnoreMissing(err))
 }
 
 // List returns the entries of a cluster that have one of the types, sorted by principal. It

@@ -25,12 +25,8 @@ func NewProfiles(client *iam.Client) *Profiles { return &Profiles{client} }
 // exists, the error is fs.ErrExist. If only adding the role fails, Create returns the ARN
 // and the error.
 func (p *Profiles) Create(ctx context.Context, profile asset.Profile) (arn string, err error) {
-	var out *iam.CreateInstanceProfileOutput
-	err = call.Eventually(ctx, nil, func(ctx context.Context) (err error) {
-		out, err = p.client.CreateInstanceProfile(ctx, &iam.CreateInstanceProfileInput{
-			InstanceProfileName: aws.String(profile.Name), Path: aws.String(profile.Path), Tags: call.TagList(profile.Tags),
-		})
-		return err
+	out, err := call.Invoke(ctx, nil, p.client.CreateInstanceProfile, &iam.CreateInstanceProfileInput{
+		InstanceProfileName: aws.String(profile.Name), Path: aws.String(profile.Path), Tags: call.TagList(profile.Tags),
 	})
 	if call.Code(err) == call.Exists {
 		return "", fmt.Errorf("create instance profile %q: %w", profile.Name, fs.ErrExist)
@@ -43,11 +39,8 @@ func (p *Profiles) Create(ctx context.Context, profile asset.Profile) (arn strin
 
 // add adds the role to the profile. It waits until IAM knows a role that was just created.
 func (p *Profiles) add(ctx context.Context, profile asset.Profile) error {
-	err := call.Eventually(ctx, call.IsMissing, func(ctx context.Context) error {
-		_, err := p.client.AddRoleToInstanceProfile(ctx, &iam.AddRoleToInstanceProfileInput{
-			InstanceProfileName: aws.String(profile.Name), RoleName: aws.String(profile.Role),
-		})
-		return err
+	_, err := call.Invoke(ctx, call.IsMissing, p.client.AddRoleToInstanceProfile, &iam.AddRoleToInstanceProfileInput{
+		InstanceProfileName: aws.String(profile.Name), RoleName: aws.String(profile.Role),
 	})
 	return call.Explain(fmt.Sprintf("add role %q to instance profile %q", profile.Role, profile.Name), err)
 }
@@ -119,19 +112,13 @@ func (p *Profiles) Delete(ctx context.Context, profile asset.Profile) error {
 		}
 	}
 	lagging := func(err error) bool { return call.Code(err) == call.DeleteConflict }
-	err := call.Eventually(ctx, lagging, func(ctx context.Context) error {
-		_, err := p.client.DeleteInstanceProfile(ctx, &iam.DeleteInstanceProfileInput{InstanceProfileName: aws.String(profile.Name)})
-		return call.IgnoreMissing(err)
-	})
-	return call.Explain(fmt.Sprintf("delete instance profile %q", profile.Name), err)
+	_, err := call.Invoke(ctx, lagging, p.client.DeleteInstanceProfile, &iam.DeleteInstanceProfileInput{InstanceProfileName: aws.String(profile.Name)})
+	return call.Explain(fmt.Sprintf("delete instance profile %q", profile.Name), call.IgnoreMissing(err))
 }
 
 func (p *Profiles) remove(ctx context.Context, profile asset.Profile) error {
-	err := call.Eventually(ctx, nil, func(ctx context.Context) error {
-		_, err := p.client.RemoveRoleFromInstanceProfile(ctx, &iam.RemoveRoleFromInstanceProfileInput{
-			InstanceProfileName: aws.String(profile.Name), RoleName: aws.String(profile.Role),
-		})
-		return call.IgnoreMissing(err)
+	_, err := call.Invoke(ctx, nil, p.client.RemoveRoleFromInstanceProfile, &iam.RemoveRoleFromInstanceProfileInput{
+		InstanceProfileName: aws.String(profile.Name), RoleName: aws.String(profile.Role),
 	})
-	return call.Explain(fmt.Sprintf("remove role %q from instance profile %q", profile.Role, profile.Name), err)
+	return call.Explain(fmt.Sprintf("remove role %q from instance profile %q", profile.Role, profile.Name), call.IgnoreMissing(err))
 }

@@ -56,13 +56,9 @@ func (a *Associations) create(ctx context.Context, wanted asset.Association) (id
 	unknownRole := func(err error) bool {
 		return call.Code(err) == call.InvalidParameter && (call.Says(err, "Role provided") || call.Says(err, "Trust policy"))
 	}
-	var out *eks.CreatePodIdentityAssociationOutput
-	err = call.Eventually(ctx, unknownRole, func(ctx context.Context) (err error) {
-		out, err = a.client.CreatePodIdentityAssociation(ctx, &eks.CreatePodIdentityAssociationInput{
-			ClusterName: aws.String(wanted.Cluster), Namespace: aws.String(wanted.Account.Namespace),
-			ServiceAccount: aws.String(wanted.Account.Name), RoleArn: aws.String(wanted.Role), Tags: wanted.Tags,
-		})
-		return err
+	out, err := call.Invoke(ctx, unknownRole, a.client.CreatePodIdentityAssociation, &eks.CreatePodIdentityAssociationInput{
+		ClusterName: aws.String(wanted.Cluster), Namespace: aws.String(wanted.Account.Namespace),
+		ServiceAccount: aws.String(wanted.Account.Name), RoleArn: aws.String(wanted.Role), Tags: wanted.Tags,
 	})
 	if err != nil {
 		return "", call.Explain("create "+wanted.String(), err)
@@ -77,13 +73,10 @@ func (a *Associations) Delete(ctx context.Context, association asset.Association
 	if err != nil || id == "" {
 		return err
 	}
-	err = call.Eventually(ctx, nil, func(ctx context.Context) error {
-		_, err := a.client.DeletePodIdentityAssociation(ctx, &eks.DeletePodIdentityAssociationInput{
-			ClusterName: aws.String(association.Cluster), AssociationId: aws.String(id),
-		})
-		return call.IgnoreMissing(err)
+	_, err = call.Invoke(ctx, nil, a.client.DeletePodIdentityAssociation, &eks.DeletePodIdentityAssociationInput{
+		ClusterName: aws.String(association.Cluster), AssociationId: aws.String(id),
 	})
-	return call.Explain("delete "+association.String(), err)
+	return call.Explain("delete "+association.String(), call.IgnoreMissing(err))
 }
 
 // of returns the association of a ServiceAccount, whichever role it gives. A ServiceAccount

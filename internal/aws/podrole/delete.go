@@ -28,15 +28,12 @@ func (r *Roles) Delete(ctx context.Context, role asset.Role) error {
 		others = r.attachments(ctx, role.Name)
 		return len(others) == 0
 	}
-	err := call.Eventually(ctx, lagging, func(ctx context.Context) error {
-		_, err := r.client.DeleteRole(ctx, &iam.DeleteRoleInput{RoleName: aws.String(role.Name)})
-		return call.IgnoreMissing(err)
-	})
+	_, err := call.Invoke(ctx, lagging, r.client.DeleteRole, &iam.DeleteRoleInput{RoleName: aws.String(role.Name)})
 	if len(others) > 0 {
 		return fmt.Errorf("delete role %q: it still has %s, which are not declared with the role: %w",
 			role.Name, strings.Join(others, "; "), err)
 	}
-	if err != nil {
+	if err = call.IgnoreMissing(err); err != nil {
 		return fmt.Errorf("delete role %q: %w", role.Name, err)
 	}
 	return nil

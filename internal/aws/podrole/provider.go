@@ -44,11 +44,8 @@ func (r *Roles) EnsureProvider(ctx context.Context, issuer, arn, owner string, t
 	}
 	all[ownerTag] = owner
 	// No thumbprints: IAM verifies the issuer's certificate by its own store.
-	err = call.Eventually(ctx, nil, func(ctx context.Context) error {
-		_, err := r.client.CreateOpenIDConnectProvider(ctx, &iam.CreateOpenIDConnectProviderInput{
-			Url: aws.String(issuer), ClientIDList: []string{policy.Audience}, Tags: call.TagList(all),
-		})
-		return err
+	_, err = call.Invoke(ctx, nil, r.client.CreateOpenIDConnectProvider, &iam.CreateOpenIDConnectProviderInput{
+		Url: aws.String(issuer), ClientIDList: []string{policy.Audience}, Tags: call.TagList(all),
 	})
 	if err != nil && call.Code(err) != call.Exists {
 		return false, fmt.Errorf("create OIDC provider for %s: %w", issuer, err)
@@ -88,11 +85,8 @@ func (r *Roles) DeleteProvider(ctx context.Context, arn, role string) error {
 	if slices.ContainsFunc(roles, func(other asset.Role) bool { return other.Name != role && strings.Contains(other.Trust, `"`+arn+`"`) }) {
 		return nil
 	}
-	err = call.Eventually(ctx, nil, func(ctx context.Context) error {
-		_, err := r.client.DeleteOpenIDConnectProvider(ctx, &iam.DeleteOpenIDConnectProviderInput{OpenIDConnectProviderArn: aws.String(arn)})
-		return call.IgnoreMissing(err)
-	})
-	if err != nil {
+	_, err = call.Invoke(ctx, nil, r.client.DeleteOpenIDConnectProvider, &iam.DeleteOpenIDConnectProviderInput{OpenIDConnectProviderArn: aws.String(arn)})
+	if err = call.IgnoreMissing(err); err != nil {
 		return fmt.Errorf("delete OIDC provider %s: %w", arn, err)
 	}
 	return nil

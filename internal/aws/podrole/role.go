@@ -39,11 +39,7 @@ func (r *Roles) Create(ctx context.Context, role asset.Role) (arn string, err er
 	if role.Boundary != "" {
 		in.PermissionsBoundary = aws.String(role.Boundary)
 	}
-	var out *iam.CreateRoleOutput
-	err = call.Eventually(ctx, call.UnknownPrincipal, func(ctx context.Context) (err error) {
-		out, err = r.client.CreateRole(ctx, in)
-		return err
-	})
+	out, err := call.Invoke(ctx, call.UnknownPrincipal, r.client.CreateRole, in)
 	if call.Code(err) == call.Exists {
 		return "", fmt.Errorf("create role %q: %w", role.Name, fs.ErrExist)
 	}
@@ -96,20 +92,14 @@ func (r *Roles) Read(ctx context.Context, name string) (live asset.Role, arn str
 func (r *Roles) ARN(ctx context.Context, name string) (arn string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, call.ReadTimeout)
 	defer cancel()
-	err = call.Eventually(ctx, call.IsMissing, func(ctx context.Context) error {
-		out, err := r.client.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(name)})
-		if err == nil {
-			arn = aws.ToString(out.Role.Arn)
-		}
-		return err
-	})
+	out, err := call.Invoke(ctx, call.IsMissing, r.client.GetRole, &iam.GetRoleInput{RoleName: aws.String(name)})
 	if call.IsMissing(err) {
 		return "", fmt.Errorf("find role %q: %w", name, fs.ErrNotExist)
 	}
 	if err != nil {
 		return "", fmt.Errorf("find role %q: %w", name, err)
 	}
-	return arn, nil
+	return aws.ToString(out.Role.Arn), nil
 }
 
 func (r *Roles) inline(ctx context.Context, role string) (map[string]string, error) {

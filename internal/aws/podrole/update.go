@@ -31,11 +31,8 @@ func (r *Roles) updateTrust(ctx context.Context, before, now asset.Role) error {
 	if before.Trust == now.Trust {
 		return nil
 	}
-	err := call.Eventually(ctx, call.UnknownPrincipal, func(ctx context.Context) error {
-		_, err := r.client.UpdateAssumeRolePolicy(ctx, &iam.UpdateAssumeRolePolicyInput{
-			RoleName: aws.String(now.Name), PolicyDocument: aws.String(now.Trust),
-		})
-		return err
+	_, err := call.Invoke(ctx, call.UnknownPrincipal, r.client.UpdateAssumeRolePolicy, &iam.UpdateAssumeRolePolicyInput{
+		RoleName: aws.String(now.Name), PolicyDocument: aws.String(now.Trust),
 	})
 	return call.Explain("set its trust policy", err)
 }
@@ -44,29 +41,24 @@ func (r *Roles) updateSettings(ctx context.Context, before, now asset.Role) erro
 	if before.Description == now.Description && before.MaxSession == now.MaxSession {
 		return nil
 	}
-	err := call.Eventually(ctx, nil, func(ctx context.Context) error {
-		_, err := r.client.UpdateRole(ctx, &iam.UpdateRoleInput{
-			RoleName: aws.String(now.Name), Description: aws.String(now.Description), MaxSessionDuration: aws.Int32(now.MaxSession),
-		})
-		return err
+	_, err := call.Invoke(ctx, nil, r.client.UpdateRole, &iam.UpdateRoleInput{
+		RoleName: aws.String(now.Name), Description: aws.String(now.Description), MaxSessionDuration: aws.Int32(now.MaxSession),
 	})
 	return call.Explain("set its description and maximum session duration", err)
 }
 
 func (r *Roles) updateBoundary(ctx context.Context, before, now asset.Role) error {
-	if before.Boundary == now.Boundary {
-		return nil
-	}
-	err := call.Eventually(ctx, nil, func(ctx context.Context) (err error) {
-		if now.Boundary == "" {
-			_, err = r.client.DeleteRolePermissionsBoundary(ctx, &iam.DeleteRolePermissionsBoundaryInput{RoleName: aws.String(now.Name)})
-			return call.IgnoreMissing(err)
-		}
-		_, err = r.client.PutRolePermissionsBoundary(ctx, &iam.PutRolePermissionsBoundaryInput{
+	var err error
+	switch now.Boundary {
+	case before.Boundary:
+	case "":
+		_, err = call.Invoke(ctx, nil, r.client.DeleteRolePermissionsBoundary, &iam.DeleteRolePermissionsBoundaryInput{RoleName: aws.String(now.Name)})
+		err = call.IgnoreMissing(err)
+	default:
+		_, err = call.Invoke(ctx, nil, r.client.PutRolePermissionsBoundary, &iam.PutRolePermissionsBoundaryInput{
 			RoleName: aws.String(now.Name), PermissionsBoundary: aws.String(now.Boundary),
 		})
-		return err
-	})
+	}
 	return call.Explain("set its permissions boundary", err)
 }
 
@@ -85,21 +77,15 @@ func (r *Roles) updatePolicies(ctx context.Context, before, now asset.Role) erro
 		if before.Inline[name] == now.Inline[name] {
 			continue
 		}
-		err := call.Eventually(ctx, call.IsMissing, func(ctx context.Context) error {
-			_, err := r.client.PutRolePolicy(ctx, &iam.PutRolePolicyInput{
-				RoleName: aws.String(now.Name), PolicyName: aws.String(name), PolicyDocument: aws.String(now.Inline[name]),
-			})
-			return err
+		_, err := call.Invoke(ctx, call.IsMissing, r.client.PutRolePolicy, &iam.PutRolePolicyInput{
+			RoleName: aws.String(now.Name), PolicyName: aws.String(name), PolicyDocument: aws.String(now.Inline[name]),
 		})
 		if err != nil {
 			return call.Explain(fmt.Sprintf("put policy %q", name), err)
 		}
 	}
 	for _, arn := range sets.List(sets.New(now.Attached...).Delete(before.Attached...)) {
-		err := call.Eventually(ctx, call.IsMissing, func(ctx context.Context) error {
-			_, err := r.client.AttachRolePolicy(ctx, &iam.AttachRolePolicyInput{RoleName: aws.String(now.Name), PolicyArn: aws.String(arn)})
-			return err
-		})
+		_, err := call.Invoke(ctx, call.IsMissing, r.client.AttachRolePolicy, &iam.AttachRolePolicyInput{RoleName: aws.String(now.Name), PolicyArn: aws.String(arn)})
 		if err != nil {
 			return call.Explain("attach "+arn, err)
 		}
@@ -112,20 +98,14 @@ func (r *Roles) updatePolicies(ctx context.Context, before, now asset.Role) erro
 // removePolicies removes the declared policies that the role still has.
 func (r *Roles) removePolicies(ctx context.Context, role asset.Role) error {
 	for _, name := range slices.Sorted(maps.Keys(role.Inline)) {
-		err := call.Eventually(ctx, nil, func(ctx context.Context) error {
-			_, err := r.client.DeleteRolePolicy(ctx, &iam.DeleteRolePolicyInput{RoleName: aws.String(role.Name), PolicyName: aws.String(name)})
-			return call.IgnoreMissing(err)
-		})
-		if err != nil {
+		_, err := call.Invoke(ctx, nil, r.client.DeleteRolePolicy, &iam.DeleteRolePolicyInput{RoleName: aws.String(role.Name), PolicyName: aws.String(name)})
+		if err = call.IgnoreMissing(err); err != nil {
 			return call.Explain(fmt.Sprintf("delete policy %q", name), err)
 		}
 	}
 	for _, arn := range role.Attached {
-		err := call.Eventually(ctx, nil, func(ctx context.Context) error {
-			_, err := r.client.DetachRolePolicy(ctx, &iam.DetachRolePolicyInput{RoleName: aws.String(role.Name), PolicyArn: aws.String(arn)})
-			return call.IgnoreMissing(err)
-		})
-		if err != nil {
+		_, err := call.Invoke(ctx, nil, r.client.DetachRolePolicy, &iam.DetachRolePolicyInput{RoleName: aws.String(role.Name), PolicyArn: aws.String(arn)})
+		if err = call.IgnoreMissing(err); err != nil {
 			return call.Explain("detach "+arn, err)
 		}
 	}
