@@ -6,17 +6,9 @@ import (
 	"time"
 )
 
-// Bounds limit how a paginated answer is read.
-type Bounds struct {
-	// Timeout is the time limit of the request for one page, including its retries.
-	Timeout time.Duration
-	// Pages is the largest number of pages. An answer with more is an error.
-	Pages int
-}
-
-// Lists are the bounds of lists in an account. The longest is that of roles: an account
-// has at most 5,000 unless AWS raises its quota, and IAM returns 100 per page.
-var Lists = Bounds{Timeout: ReadTimeout, Pages: 500}
+// maxPages is the largest number of pages of an answer. The longest list in an account is that
+// of roles: there are at most 5,000 unless AWS raises the quota, and IAM returns 100 per page.
+const maxPages = 500
 
 // Pager is a paginator of the SDK.
 type Pager[O, F any] interface {
@@ -24,13 +16,14 @@ type Pager[O, F any] interface {
 	NextPage(ctx context.Context, options ...F) (*O, error)
 }
 
-// EachPage calls use with each page in turn, until the first error.
-func EachPage[O, F any](ctx context.Context, b Bounds, p Pager[O, F], use func(*O)) error {
+// EachPage calls use with each page in turn, until the first error. The timeout is that of the
+// request for one page, including its retries.
+func EachPage[O, F any](ctx context.Context, timeout time.Duration, p Pager[O, F], use func(*O)) error {
 	for page := 0; p.HasMorePages(); page++ {
-		if page == b.Pages {
-			return fmt.Errorf("the answer has more than %d pages", b.Pages)
+		if page == maxPages {
+			return fmt.Errorf("the answer has more than %d pages", maxPages)
 		}
-		out, err := next(ctx, b.Timeout, p)
+		out, err := next(ctx, timeout, p)
 		if err != nil {
 			return err
 		}

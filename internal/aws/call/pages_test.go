@@ -10,8 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var bounds = Bounds{Timeout: time.Minute, Pages: 500}
-
 // book has so many pages, of which one cannot be read.
 type book struct {
 	pages, at, torn int
@@ -43,7 +41,7 @@ func TestEachPage(t *testing.T) {
 		"up to an error": {book: book{pages: 3, torn: 2}, want: []int{1}, err: "torn"},
 	} {
 		var got []int
-		err := EachPage(t.Context(), bounds, &c.book, func(page *int) { got = append(got, *page) })
+		err := EachPage(t.Context(), time.Minute, &c.book, func(page *int) { got = append(got, *page) })
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
@@ -58,8 +56,8 @@ func TestEachPage(t *testing.T) {
 
 func TestEachPageEnds(t *testing.T) {
 	b := &book{pages: 1_000_000}
-	err := EachPage(t.Context(), bounds, b, func(*int) {})
-	if err == nil || !strings.Contains(err.Error(), "more than 500 pages") || b.at != bounds.Pages {
+	err := EachPage(t.Context(), time.Minute, b, func(*int) {})
+	if err == nil || !strings.Contains(err.Error(), "more than 500 pages") || b.at != maxPages {
 		t.Errorf("read %d pages: %v", b.at, err)
 	}
 }

@@ -54,10 +54,7 @@ func Passes(err error) bool {
 		retry.IsErrorRetryables(retry.DefaultRetryables).IsErrorRetryable(err) == aws.TrueTernary
 }
 
-// maxPages is the largest number of pages that are read of one answer.
-const maxPages = 500
-
 // EachPage calls use with each page. Each is read within CallTimeout.
 func EachPage[O, F any](ctx context.Context, p call.Pager[O, F], use func(*O)) error {
-	return call.EachPage(ctx, call.Bounds{Timeout: CallTimeout, Pages: maxPages}, p, use)
+	return call.EachPage(ctx, CallTimeout, p, use)
 }

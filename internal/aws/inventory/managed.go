@@ -19,7 +19,7 @@ import (
 // EKS keeps for them.
 func (a *Account) managed(ctx context.Context, cluster string) (out []offer.NodeGroup, kept map[string]bool, err error) {
 	var names []string
-	err = call.EachPage(ctx, call.Lists, eks.NewListNodegroupsPaginator(a.clusters, &eks.ListNodegroupsInput{ClusterName: &cluster}), func(page *eks.ListNodegroupsOutput) {
+	err = call.EachPage(ctx, call.ReadTimeout, eks.NewListNodegroupsPaginator(a.clusters, &eks.ListNodegroupsInput{ClusterName: &cluster}), func(page *eks.ListNodegroupsOutput) {
 		names = append(names, page.Nodegroups...)
 	})
 	if err != nil {

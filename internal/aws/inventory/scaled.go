@@ -44,7 +44,7 @@ func (a *Account) scaled(ctx context.Context, cluster string, kept map[string]bo
 		{Name: aws.String("tag-key"), Values: []string{tagEnabled}},
 		{Name: aws.String("tag-key"), Values: []string{tagCluster + cluster}},
 	}}
-	err := call.EachPage(ctx, call.Lists, autoscaling.NewDescribeAutoScalingGroupsPaginator(a.scaling, in), func(page *autoscaling.DescribeAutoScalingGroupsOutput) {
+	err := call.EachPage(ctx, call.ReadTimeout, autoscaling.NewDescribeAutoScalingGroupsPaginator(a.scaling, in), func(page *autoscaling.DescribeAutoScalingGroupsOutput) {
 		for i := range page.AutoScalingGroups {
 			if g := &page.AutoScalingGroups[i]; !kept[aws.ToString(g.AutoScalingGroupName)] {
 				out = append(out, scaledGroup(g))

@@ -89,7 +89,7 @@ func (e *Entries) Delete(ctx context.Context, cluster, principal string) error {
 func (e *Entries) List(ctx context.Context, cluster string, kinds ...string) ([]asset.Entry, error) {
 	var principals []string
 	pages := eks.NewListAccessEntriesPaginator(e.client, &eks.ListAccessEntriesInput{ClusterName: aws.String(cluster)})
-	err := call.EachPage(ctx, call.Lists, pages, func(page *eks.ListAccessEntriesOutput) {
+	err := call.EachPage(ctx, call.ReadTimeout, pages, func(page *eks.ListAccessEntriesOutput) {
 		principals = append(principals, page.AccessEntries...)
 	})
 	if call.Code(err) == codeNoEntries {

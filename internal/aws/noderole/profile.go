@@ -69,7 +69,7 @@ func (p *Profiles) Read(ctx context.Context, name string) (live asset.Profile, a
 func (p *Profiles) Holding(ctx context.Context, role string) ([]string, error) {
 	var names []string
 	pages := iam.NewListInstanceProfilesForRolePaginator(p.client, &iam.ListInstanceProfilesForRoleInput{RoleName: aws.String(role)})
-	err := call.EachPage(ctx, call.Lists, pages, func(page *iam.ListInstanceProfilesForRoleOutput) {
+	err := call.EachPage(ctx, call.ReadTimeout, pages, func(page *iam.ListInstanceProfilesForRoleOutput) {
 		for _, profile := range page.InstanceProfiles {
 			names = append(names, aws.ToString(profile.InstanceProfileName))
 		}

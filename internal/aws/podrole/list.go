@@ -20,7 +20,7 @@ import (
 func (r *Roles) List(ctx context.Context) ([]asset.Role, error) {
 	var out []asset.Role
 	var unread error
-	err := call.EachPage(ctx, call.Lists, iam.NewListRolesPaginator(r.client, &iam.ListRolesInput{}), func(page *iam.ListRolesOutput) {
+	err := call.EachPage(ctx, call.ReadTimeout, iam.NewListRolesPaginator(r.client, &iam.ListRolesInput{}), func(page *iam.ListRolesOutput) {
 		for _, role := range page.Roles {
 			trust, err := url.QueryUnescape(aws.ToString(role.AssumeRolePolicyDocument))
 			if err != nil {

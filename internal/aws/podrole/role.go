@@ -126,7 +126,7 @@ func (r *Roles) inline(ctx context.Context, role string) (map[string]string, err
 func (r *Roles) inlineNames(ctx context.Context, role string) ([]string, error) {
 	var names []string
 	pages := iam.NewListRolePoliciesPaginator(r.client, &iam.ListRolePoliciesInput{RoleName: aws.String(role)})
-	err := call.EachPage(ctx, call.Lists, pages, func(page *iam.ListRolePoliciesOutput) { names = append(names, page.PolicyNames...) })
+	err := call.EachPage(ctx, call.ReadTimeout, pages, func(page *iam.ListRolePoliciesOutput) { names = append(names, page.PolicyNames...) })
 	if err != nil {
 		return nil, fmt.Errorf("list the inline policies of role %q: %w", role, err)
 	}
@@ -137,7 +137,7 @@ func (r *Roles) inlineNames(ctx context.Context, role string) ([]string, error) 
 func (r *Roles) attached(ctx context.Context, role string) ([]string, error) {
 	var arns []string
 	pages := iam.NewListAttachedRolePoliciesPaginator(r.client, &iam.ListAttachedRolePoliciesInput{RoleName: aws.String(role)})
-	err := call.EachPage(ctx, call.Lists, pages, func(page *iam.ListAttachedRolePoliciesOutput) {
+	err := call.EachPage(ctx, call.ReadTimeout, pages, func(page *iam.ListAttachedRolePoliciesOutput) {
 		for _, p := range page.AttachedPolicies {
 			arns = append(arns, aws.ToString(p.PolicyArn))
 		}
