@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"time"
 
@@ -89,6 +90,15 @@ func UnknownPrincipal(err error) bool {
 func IgnoreMissing(err error) error {
 	if IsMissing(err) {
 		return nil
+	}
+	return err
+}
+
+// NotExist returns fs.ErrNotExist for an error that IsMissing recognises, and any other error
+// as it is.
+func NotExist(err error) error {
+	if IsMissing(err) {
+		return fs.ErrNotExist
 	}
 	return err
 }

@@ -52,11 +52,8 @@ func (e *Entries) read(ctx context.Context, cluster, principal string) (live ass
 	ctx, cancel := context.WithTimeout(ctx, call.ReadTimeout)
 	defer cancel()
 	out, err := e.client.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: aws.String(cluster), PrincipalArn: aws.String(principal)})
-	if call.IsMissing(err) {
-		return asset.Entry{}, "", fmt.Errorf("read the access entry of %s in cluster %q: %w", principal, cluster, fs.ErrNotExist)
-	}
 	if err != nil {
-		return asset.Entry{}, "", fmt.Errorf("read the access entry of %s in cluster %q: %w", principal, cluster, err)
+		return asset.Entry{}, "", fmt.Errorf("read the access entry of %s in cluster %q: %w", principal, cluster, call.NotExist(err))
 	}
 	return asset.Entry{Cluster: cluster, Principal: principal, Type: aws.ToString(out.AccessEntry.Type), Tags: out.AccessEntry.Tags}, aws.ToString(out.AccessEntry.AccessEntryArn), nil
 }

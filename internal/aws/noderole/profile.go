@@ -51,11 +51,8 @@ func (p *Profiles) Read(ctx context.Context, name string) (live asset.Profile, a
 	ctx, cancel := context.WithTimeout(ctx, call.ReadTimeout)
 	defer cancel()
 	out, err := p.client.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: aws.String(name)})
-	if call.IsMissing(err) {
-		return asset.Profile{}, "", fmt.Errorf("read instance profile %q: %w", name, fs.ErrNotExist)
-	}
 	if err != nil {
-		return asset.Profile{}, "", fmt.Errorf("read instance profile %q: %w", name, err)
+		return asset.Profile{}, "", fmt.Errorf("read instance profile %q: %w", name, call.NotExist(err))
 	}
 	live = asset.Profile{Name: name, Path: aws.ToString(out.InstanceProfile.Path), Tags: call.TagMap(out.InstanceProfile.Tags)}
 	for _, role := range out.InstanceProfile.Roles {
@@ -74,11 +71,8 @@ func (p *Profiles) Holding(ctx context.Context, role string) ([]string, error) {
 			names = append(names, aws.ToString(profile.InstanceProfileName))
 		}
 	})
-	if call.IsMissing(err) {
-		err = fs.ErrNotExist
-	}
 	if err != nil {
-		return nil, fmt.Errorf("list the instance profiles of role %q: %w", role, err)
+		return nil, fmt.Errorf("list the instance profiles of role %q: %w", role, call.NotExist(err))
 	}
 	slices.Sort(names)
 	return names, nil

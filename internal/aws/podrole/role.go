@@ -55,11 +55,8 @@ func (r *Roles) Read(ctx context.Context, name string) (live asset.Role, arn str
 	ctx, cancel := context.WithTimeout(ctx, call.ReadTimeout)
 	defer cancel()
 	out, err := r.client.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(name)})
-	if call.IsMissing(err) {
-		return asset.Role{}, "", fmt.Errorf("read role %q: %w", name, fs.ErrNotExist)
-	}
 	if err != nil {
-		return asset.Role{}, "", fmt.Errorf("read role %q: %w", name, err)
+		return asset.Role{}, "", fmt.Errorf("read role %q: %w", name, call.NotExist(err))
 	}
 	live = asset.Role{
 		Name:        name,
@@ -93,11 +90,8 @@ func (r *Roles) ARN(ctx context.Context, name string) (arn string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, call.ReadTimeout)
 	defer cancel()
 	out, err := call.Invoke(ctx, call.IsMissing, r.client.GetRole, &iam.GetRoleInput{RoleName: aws.String(name)})
-	if call.IsMissing(err) {
-		return "", fmt.Errorf("find role %q: %w", name, fs.ErrNotExist)
-	}
 	if err != nil {
-		return "", fmt.Errorf("find role %q: %w", name, err)
+		return "", fmt.Errorf("find role %q: %w", name, call.NotExist(err))
 	}
 	return aws.ToString(out.Role.Arn), nil
 }
