@@ -75,20 +75,16 @@ func eachChunk(ids []string, request func(chunk []string) error) ([]string, erro
 	var errs []error
 	for chunk := range slices.Chunk(sets.List(sets.New(ids...)), idsPerCall) {
 		err := request(chunk)
-		if err == nil {
+		switch {
+		case err == nil:
 			done = append(done, chunk...)
-			continue
-		}
-		if len(chunk) == 1 || call.Code(err) != codeNoInstance {
+		case len(chunk) == 1 || call.Code(err) != codeNoInstance:
 			errs = append(errs, err)
-			continue
-		}
-		for _, id := range chunk {
-			if err := request([]string{id}); err != nil {
-				errs = append(errs, err)
-				continue
+		default:
+			for _, id := range chunk {
+				one, err := eachChunk([]string{id}, request)
+				done, errs = append(done, one...), append(errs, err)
 			}
-			done = append(done, id)
 		}
 	}
 	return done, errors.Join(errs...)
