@@ -145,7 +145,7 @@ func (l *launch) askFleet(ctx context.Context, round int) error {
 	}
 	refused := map[offer.Candidate]bool{}
 	for _, f := range result.failures {
-		l.refuse([]offer.Candidate{f.candidate}, f.reason, f.message)
+		l.refuse(f.candidate, f.reason, f.message)
 		refused[f.candidate] = true
 		if f.reason == offer.RefusedAddresses {
 			l.cloud.network.Exhaust(f.subnetID)
@@ -191,17 +191,15 @@ func (c *Cloud) forgetLookups() {
 	c.images.Forget()
 }
 
-// refuse records why candidates cannot be bought, and makes them unavailable in later markets
+// refuse records why a candidate cannot be bought, and makes it unavailable in later markets
 // for a while.
-func (l *launch) refuse(candidates []offer.Candidate, reason offer.RefusalReason, message string) {
-	for _, c := range candidates {
-		l.refusals = append(l.refusals, offer.Refusal{Candidate: c, Reason: reason, Message: message})
-		var vcpus int64
-		if h, ok := l.catalogue.Find(c.InstanceType); ok {
-			vcpus = h.VCPUs
-		}
-		l.cloud.shortages.add(c, l.resolved.setup, reason, vcpus)
+func (l *launch) refuse(c offer.Candidate, reason offer.RefusalReason, message string) {
+	l.refusals = append(l.refusals, offer.Refusal{Candidate: c, Reason: reason, Message: message})
+	var vcpus int64
+	if h, ok := l.catalogue.Find(c.InstanceType); ok {
+		vcpus = h.VCPUs
 	}
+	l.cloud.shortages.add(c, l.resolved.setup, reason, vcpus)
 }
 
 // addresses returns how many IPv4 addresses of its subnet a machine takes when it starts. The
@@ -267,7 +265,7 @@ func (l *launch) prepare(ctx context.Context) (*fleetRequest, error) {
 		}
 		subnet, b, reason, problem := l.place(candidate, room)
 		if problem != "" {
-			l.refuse([]offer.Candidate{candidate}, reason, problem)
+			l.refuse(candidate, reason, problem)
 			refused = append(refused, candidate)
 			continue
 		}
