@@ -86,9 +86,6 @@ func (n *Node) kubeletFlags() []string {
 }
 
 func durations(in map[string]metav1.Duration) map[string]string {
-	if len(in) == 0 {
-		return nil
-	}
 	out := make(map[string]string, len(in))
 	for signal, d := range in {
 		out[signal] = d.Duration.String()

@@ -147,9 +147,6 @@ func (n *Node) taintFlag() string {
 }
 
 func resources(list corev1.ResourceList) map[string]string {
-	if len(list) == 0 {
-		return nil
-	}
 	out := make(map[string]string, len(list))
 	for name, q := range list {
 		out[string(name)] = q.String()
