@@ -7,7 +7,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/list"
 	"github.com/hashicorp/terraform-plugin-framework/list/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
@@ -15,36 +14,28 @@ import (
 )
 
 // objectList lists the objects of one kind for `terraform query`.
-type objectList struct{ of Resource }
+type objectList struct{ Resource }
 
 // NewList returns the list resource of a kind.
 func NewList(k Kind) list.ListResource { return &objectList{Resource{kind: k}} }
 
 var _ list.ListResourceWithConfigure = &objectList{}
 
-func (l *objectList) Metadata(ctx context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
-	l.of.Metadata(ctx, req, resp)
-}
-
-func (l *objectList) Configure(ctx context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
-	l.of.Configure(ctx, req, resp)
-}
-
 func (l *objectList) ListResourceConfigSchema(_ context.Context, _ list.ListResourceSchemaRequest, resp *list.ListResourceSchemaResponse) {
-	resp.Schema = schema.Schema{MarkdownDescription: "Lists the " + l.of.kind.Title() + "s of the cluster, sorted by name."}
+	resp.Schema = schema.Schema{MarkdownDescription: "Lists the " + l.kind.Title() + "s of the cluster, sorted by name."}
 }
 
 func (l *objectList) List(ctx context.Context, req list.ListRequest, stream *list.ListResultsStream) {
-	ctx = l.of.session.Mask(ctx)
+	ctx = l.session.Mask(ctx)
 	var diags diag.Diagnostics
-	cluster := lifecycle.Connect(ctx, l.of.session, &diags)
+	cluster := lifecycle.Connect(ctx, l.session, &diags)
 	if diags.HasError() {
 		stream.Results = list.ListResultsStreamDiagnostics(diags)
 		return
 	}
-	found, err := cluster.Objects(l.of.kind.Object(), false).List(ctx)
+	found, err := cluster.Objects(l.kind.Object(), false).List(ctx)
 	if err != nil {
-		diags.AddError(fmt.Sprintf("list every %s: %s", l.of.kind.Title(), err), "")
+		diags.AddError(fmt.Sprintf("list every %s: %s", l.kind.Title(), err), "")
 		stream.Results = list.ListResultsStreamDiagnostics(diags)
 		return
 	}
@@ -66,6 +57,6 @@ func (l *objectList) result(ctx context.Context, req list.ListRequest, live *uns
 		return out
 	}
 	blank := wire.NewModel(wire.TypeOf(ctx, out.Resource.Schema), live.GetName())
-	out.Diagnostics.Append(out.Resource.Set(ctx, l.of.refresh(ctx, blank, live, true, &out.Diagnostics))...)
+	out.Diagnostics.Append(out.Resource.Set(ctx, l.refresh(ctx, blank, live, true, &out.Diagnostics))...)
 	return out
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/list"
 	"github.com/hashicorp/terraform-plugin-framework/list/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
@@ -19,20 +18,12 @@ import (
 )
 
 // NewList returns the list resource of the IAM roles that ServiceAccounts of the cluster can assume.
-func NewList() list.ListResource { return &irsaList{of: newRole()} }
+func NewList() list.ListResource { return &irsaList{newRole()} }
 
 // irsaList lists roles for `terraform query`.
-type irsaList struct{ of *irsaRole }
+type irsaList struct{ *irsaRole }
 
 var _ list.ListResourceWithConfigure = &irsaList{}
-
-func (l *irsaList) Metadata(ctx context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
-	l.of.Metadata(ctx, req, resp)
-}
-
-func (l *irsaList) Configure(ctx context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
-	l.of.Configure(ctx, req, resp)
-}
 
 func (l *irsaList) ListResourceConfigSchema(_ context.Context, _ list.ListResourceSchemaRequest, resp *list.ListResourceSchemaResponse) {
 	resp.Schema = schema.Schema{
@@ -41,9 +32,9 @@ func (l *irsaList) ListResourceConfigSchema(_ context.Context, _ list.ListResour
 }
 
 func (l *irsaList) List(ctx context.Context, req list.ListRequest, stream *list.ListResultsStream) {
-	ctx = l.of.Session.Mask(ctx)
+	ctx = l.Session.Mask(ctx)
 	var diags diag.Diagnostics
-	account := l.of.Account(ctx, &diags)
+	account := l.Account(ctx, &diags)
 	if diags.HasError() {
 		stream.Results = list.ListResultsStreamDiagnostics(diags)
 		return
@@ -65,10 +56,10 @@ func (l *irsaList) List(ctx context.Context, req list.ListRequest, stream *list.
 
 // trusting returns the names of the roles that trust only ServiceAccounts of the cluster.
 func (l *irsaList) trusting(ctx context.Context, account *session.Account) ([]string, error) {
-	if l.of.Session.Config.ClusterName == "" {
+	if l.Session.Config.ClusterName == "" {
 		return nil, errors.New("the provider block has no `cluster_name`")
 	}
-	url, err := account.Issuers.Of(ctx, l.of.Session.Config.ClusterName)
+	url, err := account.Issuers.Of(ctx, l.Session.Config.ClusterName)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +68,7 @@ func (l *irsaList) trusting(ctx context.Context, account *session.Account) ([]st
 		return nil, err
 	}
 	var out []string
-	issuer, arn := policy.IssuerPath(url), policy.ClusterARN(account.Partition, account.Region, account.ID, l.of.Session.Config.ClusterName)
+	issuer, arn := policy.IssuerPath(url), policy.ClusterARN(account.Partition, account.Region, account.ID, l.Session.Config.ClusterName)
 	for _, role := range all {
 		trust, err := policy.ParseTrust(role.Trust)
 		if err == nil && (policy.IssuerPath(trust.Issuer) == issuer || trust.Cluster == arn) {
@@ -101,18 +92,18 @@ func (l *irsaList) result(ctx context.Context, req list.ListRequest, account *se
 		return out
 	}
 	if err != nil {
-		out.Diagnostics.Append(l.of.Error(name, err))
+		out.Diagnostics.Append(l.Error(name, err))
 		return out
 	}
 	var m model
 	out.Diagnostics.Append(out.Resource.Set(ctx, wire.NewModel(wire.TypeOf(ctx, out.Resource.Schema), name))...)
 	out.Diagnostics.Append(out.Resource.Get(ctx, &m)...)
 	m.ARN = types.StringValue(arn)
-	out.Diagnostics.Append(m.adopt(live, account, l.of.Session.Config.DefaultTags)...)
-	l.of.adoptCluster(ctx, account.Issuers, &m)
+	out.Diagnostics.Append(m.adopt(live, account, l.Session.Config.DefaultTags)...)
+	l.adoptCluster(ctx, account.Issuers, &m)
 	m.refresh(live)
 	if err := m.refreshAssociations(ctx, account.Associations); err != nil {
-		out.Diagnostics.Append(l.of.Error(name, err))
+		out.Diagnostics.Append(l.Error(name, err))
 	}
 	out.Diagnostics.Append(out.Resource.Set(ctx, &m)...)
 	return out
