@@ -119,7 +119,7 @@ func (t *templates) sweep(ctx context.Context) error {
 	if now.Sub(t.started) < unusedFor {
 		return nil
 	}
-	return t.remove(ctx, nil, func(found *types.LaunchTemplate) bool {
+	return t.remove(ctx, "sweep launch templates", nil, func(found *types.LaunchTemplate) bool {
 		return t.claimUnused(awssdk.ToString(found.LaunchTemplateName), awssdk.ToTime(found.CreateTime), now)
 	})
 }
@@ -127,7 +127,7 @@ func (t *templates) sweep(ctx context.Context) error {
 // removeOf deletes the launch templates of one Provisioner.
 func (t *templates) removeOf(ctx context.Context, provisioner string) error {
 	only := client.Filter("tag:"+api.LabelProvisioner, provisioner)
-	return t.remove(ctx, []types.Filter{only}, func(found *types.LaunchTemplate) bool {
+	return t.remove(ctx, "forget provisioner "+provisioner, []types.Filter{only}, func(found *types.LaunchTemplate) bool {
 		t.forget(awssdk.ToString(found.LaunchTemplateName))
 		return true
 	})
@@ -135,13 +135,14 @@ func (t *templates) removeOf(ctx context.Context, provisioner string) error {
 
 // claim deletes the launch templates of other processes.
 func (t *templates) claim(ctx context.Context) error {
-	return t.remove(ctx, nil, func(found *types.LaunchTemplate) bool {
+	return t.remove(ctx, "claim the launches", nil, func(found *types.LaunchTemplate) bool {
 		return !strings.HasPrefix(awssdk.ToString(found.LaunchTemplateName), t.prefix)
 	})
 }
 
-// remove deletes the agent's launch templates that match the filters and are unwanted.
-func (t *templates) remove(ctx context.Context, filters []types.Filter, unwanted func(*types.LaunchTemplate) bool) error {
+// remove deletes the agent's launch templates that match the filters and are unwanted. The error
+// begins with the purpose.
+func (t *templates) remove(ctx context.Context, purpose string, filters []types.Filter, unwanted func(*types.LaunchTemplate) bool) error {
 	in := &ec2.DescribeLaunchTemplatesInput{
 		Filters: slices.Concat(t.options.ownedFilters(), []types.Filter{client.Filter("launch-template-name", templatePrefix+"*")}, filters),
 	}
@@ -163,7 +164,10 @@ func (t *templates) remove(ctx context.Context, filters []types.Filter, unwanted
 			errs = append(errs, fmt.Errorf("delete launch template %s: %w", name, err))
 		}
 	}
-	return errors.Join(errs...)
+	if len(errs) > 0 {
+		return fmt.Errorf("%s: %w", purpose, errors.Join(errs...))
+	}
+	return nil
 }
 
 // claimUnused reports whether a template has not been used for an hour. If so, it also forgets
@@ -181,26 +185,13 @@ func (t *templates) claimUnused(name string, created, now time.Time) bool {
 // Claim makes EC2 refuse fleet requests of other processes that may still be on their way, by
 // deleting their launch templates. It cannot do so for requests with a launch template of the
 // user's own; these are kept apart only by their launch ids.
-func (c *Cloud) Claim(ctx context.Context) error {
-	if err := c.templates.claim(ctx); err != nil {
-		return fmt.Errorf("claim the launches: %w", err)
-	}
-	return nil
-}
+func (c *Cloud) Claim(ctx context.Context) error { return c.templates.claim(ctx) }
 
 // Sweep deletes launch templates that have not been used for an hour.
-func (c *Cloud) Sweep(ctx context.Context) error {
-	if err := c.templates.sweep(ctx); err != nil {
-		return fmt.Errorf("sweep launch templates: %w", err)
-	}
-	return nil
-}
+func (c *Cloud) Sweep(ctx context.Context) error { return c.templates.sweep(ctx) }
 
 // Forget deletes the launch templates of a Provisioner that has no machines. A launch that
 // needs one creates it again.
 func (c *Cloud) Forget(ctx context.Context, provisioner string) error {
-	if err := c.templates.removeOf(ctx, provisioner); err != nil {
-		return fmt.Errorf("forget provisioner %s: %w", provisioner, err)
-	}
-	return nil
+	return c.templates.removeOf(ctx, provisioner)
 }
