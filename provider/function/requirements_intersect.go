@@ -10,7 +10,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
@@ -68,13 +67,9 @@ func readRequirements(ctx context.Context, list types.Dynamic) ([]api.Requiremen
 	if err != nil {
 		return nil, fmt.Errorf("not a list of requirements: %w", err)
 	}
-	var items []tftypes.Value
-	if err := conformed.As(&items); err != nil {
-		return nil, err
-	}
 	codec := wire.Codec{}
 	var out []api.Requirement
-	for i, item := range items {
+	for i, item := range wire.Elements(conformed) {
 		doc, err := codec.Encode(item)
 		if err != nil {
 			return nil, fmt.Errorf("[%d]: %w", i, err)
