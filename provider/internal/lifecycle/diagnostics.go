@@ -71,7 +71,7 @@ const (
 // ReportOnce reports that a refresh or a plan has no access to the cluster or to AWS. It does so for the
 // first resource only.
 func ReportOnce(s *session.Session, what string, err error, diags *diag.Diagnostics) {
-	if !s.First("no access") { // without access to AWS, there is often none to the cluster
+	if !s.First() { // without access to AWS, there is often none to the cluster
 		return
 	}
 	detail := NothingChanged

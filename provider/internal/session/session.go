@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-log/tflog"
@@ -21,7 +22,7 @@ type Session struct {
 	platform Platform
 	Drafts   Drafts
 	Claims   Claims
-	reported sync.Map // keys that First has seen
+	reported atomic.Bool // whether First was called
 
 	stockOnce sync.Once
 	stock     *Stock
@@ -67,12 +68,9 @@ func (s *Session) Cluster(ctx context.Context) (Cluster, error) {
 // does not exist, credentials are refused, or another authority has signed the certificate.
 var ErrWrongAccess = errors.New("wrong access")
 
-// First reports whether it is called with the key for the first time in this session. It prevents that the
-// same error for each resource hides other errors.
-func (s *Session) First(key string) bool {
-	_, before := s.reported.LoadOrStore(key, true)
-	return !before
-}
+// First reports whether it is called for the first time in this session. It prevents that the same error for
+// each resource hides other errors.
+func (s *Session) First() bool { return !s.reported.Swap(true) }
 
 // Region returns the AWS region of the provider, or an empty string if none is configured.
 func (s *Session) Region(ctx context.Context) string {
