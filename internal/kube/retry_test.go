@@ -22,12 +22,12 @@ func TestRetry(t *testing.T) {
 		calls int
 	}{
 		"success":            {nil, 1},
-		"conflict":           {apierrors.NewConflict(pods, "a", errors.New("x")), attempts},
-		"throttled":          {apierrors.NewTooManyRequests("slow down", 1), attempts},
-		"internal error":     {apierrors.NewInternalError(errors.New("x")), attempts},
-		"unavailable":        {apierrors.NewServiceUnavailable("x"), attempts},
-		"refused connection": {syscall.ECONNREFUSED, attempts},
-		"wrapped":            {fmt.Errorf("bind: %w", apierrors.NewServerTimeout(pods, "bind", 1)), attempts},
+		"conflict":           {apierrors.NewConflict(pods, "a", errors.New("x")), backoff.Steps},
+		"throttled":          {apierrors.NewTooManyRequests("slow down", 1), backoff.Steps},
+		"internal error":     {apierrors.NewInternalError(errors.New("x")), backoff.Steps},
+		"unavailable":        {apierrors.NewServiceUnavailable("x"), backoff.Steps},
+		"refused connection": {syscall.ECONNREFUSED, backoff.Steps},
+		"wrapped":            {fmt.Errorf("bind: %w", apierrors.NewServerTimeout(pods, "bind", 1)), backoff.Steps},
 		"not found":          {apierrors.NewNotFound(pods, "a"), 1},
 		"forbidden":          {apierrors.NewForbidden(pods, "a", errors.New("x")), 1},
 		"blocked":            {fmt.Errorf("evict: %w", &cluster.BlockedError{}), 1},

@@ -32,22 +32,24 @@ func Do(ctx context.Context, attempt func(context.Context) error) error {
 
 // DoIf is like Do, with passing in the place of Passing.
 func DoIf(ctx context.Context, passing func(error) bool, attempt func(context.Context) error) error {
-	pauses := backoff
+	return Retry(ctx, backoff, passing, attempt)
+}
+
+// Retry is like DoIf, with attempts and pauses of its own.
+func Retry(ctx context.Context, backoff wait.Backoff, passing func(error) bool, attempt func(context.Context) error) error {
 	for {
 		err := once(ctx, attempt)
 		if err == nil || ctx.Err() != nil || !passing(err) {
 			return err
 		}
-		pause := pauses.Step()
-		if pauses.Steps == 0 {
+		pause := backoff.Step()
+		if backoff.Steps == 0 {
 			return err
 		}
-		timer := time.NewTimer(pause)
 		select {
 		case <-ctx.Done():
-			timer.Stop()
 			return fmt.Errorf("%w (%w)", err, ctx.Err())
-		case <-timer.C:
+		case <-time.After(pause):
 		}
 	}
 }
