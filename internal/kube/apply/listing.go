@@ -11,11 +11,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
 )
 
-const (
-	// listingAge is how long a list is used: for one refresh, and not for the next.
-	listingAge  = 5 * time.Second
-	listingPage = 500
-)
+// listingAge is how long a list is used: for one refresh, and not for the next.
+const listingAge = 5 * time.Second
 
 // Listing caches a list of all objects of one kind for a few seconds, so that refreshing
 // hundreds of objects takes no more requests than refreshing one. It is safe for concurrent use.
@@ -32,7 +29,8 @@ func (l *Listing) find(ctx context.Context, s *Store, name string) (live *unstru
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.taken.IsZero() || time.Since(l.taken) > listingAge {
-		objects, err := s.list(ctx)
+		objects := map[string]*unstructured.Unstructured{}
+		err := call.Each(ctx, metav1.ListOptions{}, s.client.List, func(u *unstructured.Unstructured) { objects[u.GetName()] = u })
 		if err != nil {
 			return nil, false // the caller reads the object itself, which gives the error
 		}
@@ -47,23 +45,5 @@ func (l *Listing) forget(name string) {
 	defer l.mu.Unlock()
 	if l.written != nil {
 		l.written[name] = true
-	}
-}
-
-// list reads all objects of the kind.
-func (s *Store) list(ctx context.Context) (map[string]*unstructured.Unstructured, error) {
-	out := map[string]*unstructured.Unstructured{}
-	options := metav1.ListOptions{Limit: listingPage}
-	for {
-		page, err := call.Get(ctx, func(ctx context.Context) (*unstructured.UnstructuredList, error) { return s.client.List(ctx, options) })
-		if err != nil {
-			return nil, s.explain(err, "list", "")
-		}
-		for i := range page.Items {
-			out[page.Items[i].GetName()] = &page.Items[i]
-		}
-		if options.Continue = page.GetContinue(); options.Continue == "" {
-			return out, nil
-		}
 	}
 }

@@ -10,8 +10,11 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/pager"
 )
 
 // Timeout is the time limit of one attempt.
@@ -62,6 +65,21 @@ func Get[T any](ctx context.Context, attempt func(context.Context) (T, error)) (
 		return err
 	})
 	return out, err
+}
+
+// Each calls use with every object of a kind, which it reads in pages.
+func Each[L runtime.Object, T any](ctx context.Context, o metav1.ListOptions, list func(context.Context, metav1.ListOptions) (L, error), use func(*T)) error {
+	pages := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+		return Get(ctx, func(ctx context.Context) (L, error) { return list(ctx, o) })
+	})
+	return pages.EachListItem(ctx, o, func(object runtime.Object) error {
+		item, ok := object.(any).(*T)
+		if !ok {
+			return fmt.Errorf("the list contains an object of type %T", object)
+		}
+		use(item)
+		return nil
+	})
 }
 
 func once(ctx context.Context, attempt func(context.Context) error) error {

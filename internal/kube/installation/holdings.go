@@ -5,14 +5,13 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/survey"
 )
 
 // Holdings returns what depends on the installation: all Provisioners and node profiles, and the
@@ -57,27 +56,13 @@ func (k *Keeper) customObjects(ctx context.Context) (out []install.Object, err e
 		name     string
 		resource schema.GroupVersionResource
 	}{{api.ProvisionerKind, api.ProvisionerGVR}, {api.NodeTemplateKind, api.NodeTemplateGVR}} {
-		all, err := k.list(ctx, kind.resource)
+		all, err := survey.Objects(ctx, k.objects, kind.resource)
 		if err != nil {
 			return nil, err
 		}
-		for i := range all {
-			out = append(out, install.Object{Kind: kind.name, Name: all[i].GetName(), Leaving: all[i].GetDeletionTimestamp() != nil})
+		for _, u := range all {
+			out = append(out, install.Object{Kind: kind.name, Name: u.GetName(), Leaving: u.GetDeletionTimestamp() != nil})
 		}
 	}
 	return out, nil
-}
-
-// list returns all objects of a resource. It returns none if the cluster does not serve it.
-func (k *Keeper) list(ctx context.Context, resource schema.GroupVersionResource) ([]unstructured.Unstructured, error) {
-	list, err := call.Get(ctx, func(ctx context.Context) (*unstructured.UnstructuredList, error) {
-		return k.objects.Resource(resource).List(ctx, metav1.ListOptions{})
-	})
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("list the %s: %w", resource.GroupResource(), err)
-	}
-	return list.Items, nil
 }

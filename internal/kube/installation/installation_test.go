@@ -120,8 +120,8 @@ func TestRemoveKeepsAnInhabitedNamespace(t *testing.T) {
 
 // Only what is named leaves, and what is leaving already.
 func TestDrainLeavesOthersAlone(t *testing.T) {
-	object := func(name string, deleting bool) unstructured.Unstructured {
-		var p unstructured.Unstructured
+	object := func(name string, deleting bool) *unstructured.Unstructured {
+		p := &unstructured.Unstructured{Object: map[string]any{}}
 		p.SetName(name)
 		if deleting {
 			p.SetDeletionTimestamp(ptr.To(metav1.Now()))
@@ -137,7 +137,7 @@ func TestDrainLeavesOthersAlone(t *testing.T) {
 		return n
 	}
 	got := removalOf(
-		[]unstructured.Unstructured{object("named", false), object("foreign", false), object("deleting", true)},
+		[]*unstructured.Unstructured{object("named", false), object("foreign", false), object("deleting", true)},
 		[]corev1.Node{
 			node("a", "foreign"), node("b", "named"), node("c", "deleting"), node("d", "gone"),
 			pooled("e", "pool", nil), pooled("f", "named", nil), pooled("g", "emptied", ptr.To(metav1.Now())),

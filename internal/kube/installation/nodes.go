@@ -19,6 +19,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/apply"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/survey"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/teardown"
 )
 
@@ -28,7 +29,7 @@ import (
 // NodePools, unless they are being deleted. Only an agent can drain nodes: if there are nodes to
 // drain and no agent leads, Drain deletes nothing and returns install.ErrNoAgent.
 func (k *Keeper) Drain(ctx context.Context, named []string, progress func(remaining []string)) error {
-	provisioners, err := k.list(ctx, api.ProvisionerGVR)
+	provisioners, err := survey.Objects(ctx, k.objects, api.ProvisionerGVR)
 	if err != nil {
 		return err
 	}
@@ -49,8 +50,7 @@ func (k *Keeper) Drain(ctx context.Context, named []string, progress func(remain
 	if !alive && leaving.nodes > 0 {
 		return fmt.Errorf("it has %d nodes and %w", leaving.nodes, install.ErrNoAgent)
 	}
-	for i := range provisioners {
-		p := &provisioners[i]
+	for _, p := range provisioners {
 		if !slices.Contains(named, p.GetName()) {
 			continue
 		}
@@ -84,10 +84,9 @@ type removal struct {
 	ownerless []string // nodes whose Provisioner is gone
 }
 
-func removalOf(provisioners []unstructured.Unstructured, nodes []corev1.Node, named []string) (out removal) {
+func removalOf(provisioners []*unstructured.Unstructured, nodes []corev1.Node, named []string) (out removal) {
 	removed := map[string]bool{} // by the name of an existing Provisioner
-	for i := range provisioners {
-		p := &provisioners[i]
+	for _, p := range provisioners {
 		removed[p.GetName()] = p.GetDeletionTimestamp() != nil || slices.Contains(named, p.GetName())
 		if removed[p.GetName()] {
 			out.names = append(out.names, p.GetName())
@@ -131,12 +130,12 @@ func (k *Keeper) Release(ctx context.Context) ([]install.Node, error) {
 			return nil, err
 		}
 	}
-	provisioners, err := k.list(ctx, api.ProvisionerGVR)
+	provisioners, err := survey.Objects(ctx, k.objects, api.ProvisionerGVR)
 	if err != nil {
 		return nil, err
 	}
-	for i := range provisioners {
-		if err := k.releaseProvisioner(ctx, provisioners[i].GetName()); err != nil {
+	for _, p := range provisioners {
+		if err := k.releaseProvisioner(ctx, p.GetName()); err != nil {
 			return nil, err
 		}
 	}

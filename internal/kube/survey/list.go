@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/pager"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -25,20 +24,9 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/kinds"
 )
 
-// each calls use with every object of a kind. It reads them in pages.
+// each calls use with every object of a kind.
 func each[L runtime.Object, T any](ctx context.Context, o metav1.ListOptions, list func(context.Context, metav1.ListOptions) (L, error), use func(*T)) error {
-	pages := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-		return call.Get(ctx, func(ctx context.Context) (L, error) { return list(ctx, o) })
-	})
-	err := pages.EachListItem(ctx, o, func(object runtime.Object) error {
-		item, ok := object.(any).(*T)
-		if !ok {
-			return fmt.Errorf("the list contains an object of type %T", object)
-		}
-		use(item)
-		return nil
-	})
-	if err != nil {
+	if err := call.Each(ctx, o, list, use); err != nil {
 		return fmt.Errorf("list objects of type %T: %w", *new(T), err)
 	}
 	return nil
@@ -48,12 +36,15 @@ func each[L runtime.Object, T any](ctx context.Context, o metav1.ListOptions, li
 // not serve the kind.
 func Objects(ctx context.Context, custom dynamic.Interface, kind schema.GroupVersionResource) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
-	err := each(ctx, metav1.ListOptions{}, custom.Resource(kind).List, func(u *unstructured.Unstructured) { out = append(out, u) })
+	err := call.Each(ctx, metav1.ListOptions{}, custom.Resource(kind).List, func(u *unstructured.Unstructured) { out = append(out, u) })
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
 		return nil, nil
 	}
+	if err != nil {
+		return nil, fmt.Errorf("list the %s: %w", kind.GroupResource(), err)
+	}
 	slices.SortFunc(out, func(a, b *unstructured.Unstructured) int { return strings.Compare(a.GetName(), b.GetName()) })
-	return out, err
+	return out, nil
 }
 
 func readCustom(ctx context.Context, client kubernetes.Interface, custom dynamic.Interface, out *cluster.Survey) error {
