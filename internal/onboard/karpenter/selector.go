@@ -104,38 +104,22 @@ func (o *Object) merge(path string, terms []map[string]string) map[string]string
 	return merged
 }
 
-// alternatives joins terms that differ in the value of one key only.
+// alternatives joins terms that have the same keys, and differ in the value of one key only.
 func alternatives(terms []map[string]string) (map[string]string, bool) {
-	out := maps.Clone(terms[0])
+	out, varying := maps.Clone(terms[0]), ""
 	for _, term := range terms[1:] {
-		if !slices.Equal(slices.Sorted(maps.Keys(term)), slices.Sorted(maps.Keys(out))) {
+		if len(term) != len(out) {
 			return nil, false
 		}
-		var differ []string
-		for key := range term {
-			if term[key] != out[key] {
-				differ = append(differ, key)
-			}
-		}
-		if len(differ) > 1 {
-			return nil, false
-		}
-		for _, key := range differ {
-			out[key] += "," + term[key]
-		}
-	}
-	return out, onlyOneVaries(terms)
-}
-
-// onlyOneVaries reports whether all differences are in the same key.
-func onlyOneVaries(terms []map[string]string) bool {
-	varies := map[string]bool{}
-	for _, term := range terms[1:] {
-		for key, value := range term {
-			if value != terms[0][key] {
-				varies[key] = true
+		for key, value := range out {
+			switch other, has := term[key]; {
+			case !has, other != value && varying != "" && varying != key:
+				return nil, false
+			case other != value:
+				varying = key
+				out[key] += "," + other
 			}
 		}
 	}
-	return len(varies) <= 1
+	return out, true
 }
