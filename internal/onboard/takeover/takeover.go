@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -14,13 +15,13 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/check"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/kinds"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/simulate"
 )
 
 // Input is a cluster as Karpenter has it.
 type Input struct {
+	// Survey has what stands for the documents, see karpenter.StandIns.
 	Survey *cluster.Survey
 	// Documents are its NodePools and EC2NodeClasses, as the API server returns them.
 	Documents []map[string]any
@@ -100,16 +101,8 @@ var optional = []Option{{Name: "efa", Resource: "vpc.amazonaws.com/efa"}, {Name:
 // Of makes a preview. Nothing in it depends on the order of the input.
 func Of(ctx context.Context, in Input) (Preview, error) {
 	out := Preview{Karpenter: in.Karpenter, NodePools: []Pool{}, NodeClasses: []Class{}, Nodes: []Node{}}
-	served, err := out.objects(in.Documents)
-	if err != nil {
-		return Preview{}, err
-	}
-	whole := *in.Survey // what stands for NodePools in it is among those that are served
-	whole.Provisioners = slices.DeleteFunc(slices.Clone(whole.Provisioners), func(p *api.Provisioner) bool { return p.Source != nil })
-	whole.NodeTemplates = slices.DeleteFunc(slices.Clone(whole.NodeTemplates), func(t *api.AWSNodeTemplate) bool { return t.Source != nil })
-	whole.Provisioners = append(whole.Provisioners, served.provisioners...)
-	whole.NodeTemplates = append(whole.NodeTemplates, served.templates...)
-	input := (&simulate.Cluster{Survey: &whole, Market: simulate.Remember(in.Market), Now: in.Now}).Input(ctx)
+	out.objects(in.Documents)
+	input := (&simulate.Cluster{Survey: in.Survey, Market: simulate.Remember(in.Market), Now: in.Now}).Input(ctx)
 	// What a machine costs depends on no NodePool: nodes of one that is not served have a price, too.
 	market, err := in.Market.Market(ctx, (&api.Provisioner{}).Defaulted(), nil)
 	if err != nil {
@@ -121,42 +114,25 @@ func Of(ctx context.Context, in Input) (Preview, error) {
 	return out, nil
 }
 
-// standIns are what stands for NodePools and EC2NodeClasses.
-type standIns struct {
-	provisioners []*api.Provisioner
-	templates    []*api.AWSNodeTemplate
-}
-
 // objects says what becomes of the NodePools and EC2NodeClasses.
-func (p *Preview) objects(documents []map[string]any) (standIns, error) {
-	var sound []map[string]any
-	var out standIns
+func (p *Preview) objects(documents []map[string]any) {
 	for _, d := range documents {
-		said := check.Object(d)
-		o := Object{Name: kinds.NameOf(d), Why: said.Errors().Lines(), Warnings: said.Warnings().Lines()}
+		o := Object{Name: kinds.NameOf(d)}
 		if class := karpenter.Foreign(d); class != "" {
 			o.Why = []string{"spec.template.spec.nodeClassRef: its nodes are those of " + class + ", whose controller goes on serving it"}
-		} else if len(o.Why) == 0 {
-			sound = append(sound, d)
 		}
 		p.add(d, o)
 	}
-	served, err := karpenter.Serve(sound)
-	if err != nil {
-		return out, fmt.Errorf("read the NodePools: %w", err)
-	}
-	for _, s := range served {
+	for _, s := range karpenter.StandIns(documents) {
 		var source *api.Origin
 		if s.Provisioner != nil {
 			source = s.Provisioner.Source
-			out.provisioners = append(out.provisioners, s.Provisioner)
 		} else {
 			source = s.NodeTemplate.Source
-			out.templates = append(out.templates, s.NodeTemplate)
 		}
 		o := p.find(s.Kind, s.Name)
 		for _, u := range source.Unsupported {
-			o.Why = append(o.Why, u.Path+": "+u.Text)
+			o.Why = append(o.Why, strings.TrimPrefix(u.Path+": "+u.Text, ": "))
 		}
 		for _, line := range s.Losses.Lines() {
 			if !slices.Contains(o.Why, line) && !slices.Contains(o.Warnings, line) {
@@ -166,7 +142,6 @@ func (p *Preview) objects(documents []map[string]any) (standIns, error) {
 		o.Served = len(o.Why) == 0
 	}
 	p.missingClasses()
-	return out, nil
 }
 
 // add lists an object, of which nothing is known but what its text says.

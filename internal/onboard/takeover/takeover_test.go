@@ -17,6 +17,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/takeover/example"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/simulate"
 )
@@ -45,6 +46,13 @@ func large(t *testing.T) Input {
 	}
 	in := Input{Now: time.Unix(1_800_000_000, 0), Survey: &cluster.Survey{Snapshot: &cluster.Snapshot{}}}
 	in.Documents = slices.Concat(whole.NodeClasses, whole.NodePools)
+	for _, s := range karpenter.StandIns(in.Documents) {
+		if s.NodeTemplate != nil {
+			in.Survey.NodeTemplates = append(in.Survey.NodeTemplates, s.NodeTemplate)
+		} else {
+			in.Survey.Provisioners = append(in.Survey.Provisioners, s.Provisioner)
+		}
+	}
 	in.Survey.Snapshot.Namespaces = []cluster.Namespace{{Name: "default"}}
 	for _, n := range whole.Nodes {
 		in.Survey.Snapshot.Nodes = append(in.Survey.Snapshot.Nodes, cluster.FromNode(n, nil))
