@@ -142,13 +142,15 @@ func New(c Cluster, cloud Cloud, options Options, log hclog.Logger) *Agent {
 		Cluster: c, Pods: c, Nodes: a.nodes, Machines: cloud, Inventory: a.inventory,
 		Events: a.events, Metrics: a.metrics, Log: log, Wake: a.redrain, Drained: a.inventory.Drained,
 	})
-	a.buyer = purchase.New(purchase.Ports{
-		Machines: cloud, Nodes: a.nodes, Cluster: purchasing{a}, Events: a.events, Metrics: a.metrics, Log: log,
-		FirstSeen: firstSeen, Unsettled: a.inventory.Unsettled, Bought: a.inventory.Bought, Replan: a.replan.set,
-	})
 	a.binder = bind.New(bind.Ports{
 		Pods: c, Assumed: a.assumed, Metrics: a.metrics, Log: log, FirstSeen: firstSeen,
 		Stale: a.replan.set, Failed: retry,
+	})
+	a.reporter = &report.Reporter{Events: a.events, Log: log}
+	a.buyer = purchase.New(purchase.Ports{
+		Machines: cloud, Nodes: a.nodes, Events: a.events, Metrics: a.metrics, Log: log,
+		Verify: a.verify, Hold: a.hold, Bind: a.binder.Bind, Nominated: a.reporter.Nominated,
+		FirstSeen: firstSeen, Unsettled: a.inventory.Unsettled, Bought: a.inventory.Bought, Replan: a.replan.set,
 	})
 	a.landings = consolidation.NewLandings(&a.metrics.Consolidation)
 	a.surger = surge.New(surge.Ports{Cluster: c, Nodes: a.nodes, Events: a.events, Metrics: a.metrics, Log: log, Retry: retry})
@@ -160,7 +162,6 @@ func New(c Cluster, cloud Cloud, options Options, log hclog.Logger) *Agent {
 		Snapshot: func() *cluster.Snapshot { return a.assumed.Apply(c.Snapshot()) },
 		Complete: func() bool { return !a.buyer.Buying() && a.inventory.Complete() }, Runs: a.inventory.Runs, Avoid: a.avoided.addOffering, Ended: a.avoided.addEnded, Replan: a.replan.set,
 	}
-	a.reporter = &report.Reporter{Events: a.events, Log: log}
 	a.takeover = takeover.New(takeover.Ports{Source: options.Karpenter, Nodes: a.nodes, Events: a.events, Metrics: a.metrics, Log: log})
 	a.gatherer = &gatherer{cluster: c, history: &a.history, log: log, replan: a.replan}
 	return a

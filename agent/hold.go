@@ -6,28 +6,11 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
-// purchasing is what purchases are made for.
-type purchasing struct{ *Agent }
-
-// Verify implements purchase.Cluster.
-func (a purchasing) Verify(v *view.View) *view.Verifier { return a.verify(v) }
-
-// Bind implements purchase.Cluster.
-func (a purchasing) Bind(ctx context.Context, fresh *view.Verifier, node string, pods []cluster.PodKey) int {
-	return a.binder.Bind(ctx, fresh, node, pods)
-}
-
-// Nominate implements purchase.Cluster.
-func (a purchasing) Nominate(pod cluster.PodKey, message string) {
-	a.reporter.Nominated(pod, message)
-}
-
-// Hold puts the finalizer on a Provisioner before it gets its first
+// hold puts the finalizer on a Provisioner before it gets its first
 // node, so that it cannot go before its nodes have.
-func (a purchasing) Hold(ctx context.Context, p *view.Provisioner) error {
+func (a *Agent) hold(ctx context.Context, p *view.Provisioner) error {
 	if slices.Contains(p.Raw.Finalizers, api.Finalizer) {
 		return nil
 	}

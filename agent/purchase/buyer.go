@@ -44,26 +44,21 @@ type Machines interface {
 	Launch(ctx context.Context, order offer.Order) (offer.Delivery, error)
 }
 
-// Cluster is what purchases are made for.
-type Cluster interface {
-	// Verify compares a view with the cluster as it is now.
-	Verify(v *view.View) *view.Verifier
-	// Hold keeps a Provisioner from going before its nodes have.
-	Hold(ctx context.Context, p *view.Provisioner) error
-	// Bind binds pods to a node that is starting, and returns how many are bound.
-	Bind(ctx context.Context, fresh *view.Verifier, node string, pods []cluster.PodKey) int
-	// Nominate says where a pod will run.
-	Nominate(pod cluster.PodKey, message string)
-}
-
 // Ports are what a Buyer works with. All are to be set.
 type Ports struct {
 	Machines Machines
 	Nodes    *nodes.Writer
-	Cluster
-	Events  *event.Recorder
-	Metrics *metrics.Metrics
-	Log     hclog.Logger
+	Events   *event.Recorder
+	Metrics  *metrics.Metrics
+	Log      hclog.Logger
+	// Verify compares a view with the cluster as it is now.
+	Verify func(v *view.View) *view.Verifier
+	// Hold keeps a Provisioner from going before its nodes have.
+	Hold func(ctx context.Context, p *view.Provisioner) error
+	// Bind binds pods to a node that is starting, and returns how many are bound.
+	Bind func(ctx context.Context, fresh *view.Verifier, node string, pods []cluster.PodKey) int
+	// Nominated says where a pod will run.
+	Nominated func(pod cluster.PodKey, message string)
 	// FirstSeen returns when a pod was first seen waiting.
 	FirstSeen func(uid string) time.Time
 	// Unsettled is called when something may have been bought that has no Node object,

@@ -47,7 +47,7 @@ func (b *Buyer) reportLaunch(fresh *view.Verifier, d Delivered) {
 		fmt.Sprintf("%s %s in %s at $%.4f per hour, %s", i.CapacityType, i.InstanceType, i.Zone, d.price.Dollars(), d.why))
 	for _, key := range d.machine.Pods {
 		if pod := fresh.Pods[key.UID]; pod != nil && pod.State == cluster.PodPending {
-			b.Nominate(key, fmt.Sprintf("placed on the new node %s (%s %s in %s)",
+			b.Nominated(key, fmt.Sprintf("placed on the new node %s (%s %s in %s)",
 				i.NodeName, i.CapacityType, i.InstanceType, i.Zone))
 		}
 	}
