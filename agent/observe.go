@@ -18,7 +18,6 @@ func (a *Agent) observe(ctx context.Context) *view.View {
 		Now:     time.Now(),
 		Timeout: a.options.StartupTimeout,
 		Cached:  a.cluster.Snapshot(),
-		Nodes:   map[string]*cluster.Node{},
 		ByName:  map[string]*view.Provisioner{},
 	}
 	v.Snapshot = a.applied(v.Cached)
@@ -32,9 +31,6 @@ func (a *Agent) observe(ctx context.Context) *view.View {
 	a.avoided.addFailed(v)
 	for _, p := range v.Provisioners {
 		p.Market.Types = a.avoided.apply(p.Market.Types, p.Raw.Name)
-	}
-	for i := range v.Snapshot.Nodes {
-		v.Nodes[v.Snapshot.Nodes[i].Name] = &v.Snapshot.Nodes[i]
 	}
 	a.thought += time.Since(v.Now)
 	return v

@@ -78,7 +78,7 @@ func (g *statusSnapshot) status() *status.Status {
 		Pending: g.pending, Unavailable: g.unavailable(),
 	}
 	for _, c := range explain.Contents(g.view.Snapshot) {
-		n := g.view.Nodes[c.Node]
+		n := g.view.Snapshot.Node(c.Node)
 		if n.Doubtful {
 			continue
 		}
@@ -160,7 +160,7 @@ func (h *history) awaited(v *view.View, p *cluster.Pod) string {
 	if !ok {
 		return "appeared after the last plan; the next plan includes it"
 	}
-	if n := v.Nodes[planned.Node]; n != nil && !n.Initialized {
+	if n := v.Snapshot.Node(planned.Node); n != nil && !n.Initialized {
 		return fmt.Sprintf("has a place on node %s, which is starting", planned.Node)
 	}
 	return fmt.Sprintf("has a place on node %s", planned.Node)

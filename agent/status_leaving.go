@@ -56,7 +56,7 @@ func (g *statusSnapshot) words() map[string]status.Leaving {
 	}
 	for i := range r.Chosen {
 		c := &r.Chosen[i]
-		n := g.view.Nodes[c.Node]
+		n := g.view.Snapshot.Node(c.Node)
 		if n == nil || decide.Verdict(c.Verdict) == decide.Stay {
 			continue
 		}

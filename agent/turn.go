@@ -168,7 +168,7 @@ func (a *Agent) bind(ctx context.Context, v *view.View, plan *decide.Plan) (boun
 			continue // it still runs elsewhere, or its machine is being bought: there is nothing to bind yet
 		}
 		byNode[b.Node] = append(byNode[b.Node], b.Pod)
-		up := v.Nodes[b.Node]
+		up := v.Snapshot.Node(b.Node)
 		a.reporter.Fits(b.Pod, b.Node, up != nil && up.Initialized && up.Ready)
 	}
 	if len(byNode) == 0 {
@@ -181,7 +181,7 @@ func (a *Agent) bind(ctx context.Context, v *view.View, plan *decide.Plan) (boun
 func (a *Agent) followMoves(v *view.View, plan *decide.Plan) {
 	moves := map[string]string{}
 	for _, b := range plan.Bindings {
-		if to := v.Nodes[b.Node]; b.From != "" && to != nil && to.Initialized {
+		if to := v.Snapshot.Node(b.Node); b.From != "" && to != nil && to.Initialized {
 			moves[b.Pod.UID] = b.Node
 		}
 	}

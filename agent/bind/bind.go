@@ -72,8 +72,8 @@ func (b *Binder) BindAll(ctx context.Context, v *view.View, fresh *view.Verifier
 
 // binds reports whether the agent binds pods to the node itself.
 func (b *Binder) binds(v *view.View, fresh *view.Verifier, name string) bool {
-	n := v.Nodes[name]
-	if n == nil || n.Provisioner == "" || n.Initialized || !fresh.Node(name) || fresh.Nodes[name].Ready || b.Assumed.Uncreated(name) {
+	n := v.Snapshot.Node(name)
+	if n == nil || n.Provisioner == "" || n.Initialized || !fresh.Node(name) || fresh.Snapshot.Node(name).Ready || b.Assumed.Uncreated(name) {
 		return false
 	}
 	p := v.ByName[n.Provisioner]
@@ -125,7 +125,7 @@ func attachable(fresh *view.Verifier, node string, pods []cluster.PodKey) []clus
 		}
 		return 0
 	}
-	if n := fresh.Nodes[node]; n != nil && len(n.VolumeLimits) > 0 || !slices.ContainsFunc(pods, func(pod cluster.PodKey) bool { return claims(pod) > 0 }) {
+	if n := fresh.Snapshot.Node(node); n != nil && len(n.VolumeLimits) > 0 || !slices.ContainsFunc(pods, func(pod cluster.PodKey) bool { return claims(pod) > 0 }) {
 		return pods
 	}
 	left := mostClaims

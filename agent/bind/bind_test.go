@@ -108,10 +108,7 @@ func binder(pods bind.Pods, s *cluster.Snapshot, p *api.Provisioner, calls map[s
 		Pods: pods, Assumed: nodes.NewAssumptions(), Metrics: metrics.New(), Log: hclog.NewNullLogger(),
 		FirstSeen: func(string) time.Time { return time.Time{} }, Stale: count("stale"), Failed: count("failed"),
 	})
-	v := &view.View{
-		Snapshot: s, Nodes: map[string]*cluster.Node{"a": &s.Nodes[0]},
-		ByName: map[string]*view.Provisioner{"default": {Raw: p, Spec: p.Defaulted()}},
-	}
+	v := &view.View{Snapshot: s, ByName: map[string]*view.Provisioner{"default": {Raw: p, Spec: p.Defaulted()}}}
 	return b, v, v.Verify(s, []*api.Provisioner{p})
 }
 

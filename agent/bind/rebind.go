@@ -22,7 +22,7 @@ func (b *Binder) Rebind(ctx context.Context, v *view.View) {
 	starting := map[string]time.Time{}
 	for i := range v.Snapshot.Pods {
 		p := &v.Snapshot.Pods[i]
-		n := v.Nodes[p.NodeName]
+		n := v.Snapshot.Node(p.NodeName)
 		if p.State != cluster.PodBound || p.Running || len(p.Template.Claims) == 0 || n == nil || n.Provisioner == "" {
 			continue
 		}

@@ -113,7 +113,7 @@ func wholeSeconds(t time.Time) time.Time { return t.Add(time.Second - 1).Truncat
 func (d *Disrupter) Remove(ctx context.Context, fresh *view.Verifier, removals []decide.Removal, bought func(machine string) (node string, ok bool)) {
 	pods := fresh.Snapshot.PodsByNode()
 	parallel.Each(nodesAtOnce, removals, func(r decide.Removal) {
-		n := fresh.Nodes[r.Node]
+		n := fresh.Snapshot.Node(r.Node)
 		switch {
 		case n == nil || n.Deleting || n.Provisioner == "":
 		case !r.Voluntary:
@@ -216,9 +216,9 @@ func (d *Disrupter) Release(ctx context.Context, fresh *view.Verifier, chosen []
 			d.Log.Debug("postponed a removal", "node", n.Name, "reason", c.Why)
 		case !fresh.Node(n.Name) || came[n.Name]:
 			d.Replan()
-		case fresh.Nodes[n.Name].Annotations[api.AnnotationSurging] != "": // pods are being moved
+		case fresh.Snapshot.Node(n.Name).Annotations[api.AnnotationSurging] != "": // pods are being moved
 		case !d.undisturbed(ctx, n, fresh):
-		case !d.Surges.Clear(ctx, fresh.Snapshot, fresh.Nodes[n.Name], pods[n.Name]):
+		case !d.Surges.Clear(ctx, fresh.Snapshot, fresh.Snapshot.Node(n.Name), pods[n.Name]):
 		case d.Nodes.Drain(ctx, n):
 			if n.Annotations[api.AnnotationDisruption] == api.ReasonConsolidation {
 				d.Metrics.Consolidation.Nodes.WithLabelValues(n.Provisioner, "gone").Inc()

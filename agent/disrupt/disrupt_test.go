@@ -85,7 +85,7 @@ func marked(reason string) *cluster.Snapshot {
 }
 
 func verifier(s *cluster.Snapshot) *view.Verifier {
-	v := &view.View{Snapshot: s, Nodes: map[string]*cluster.Node{"a": &s.Nodes[0]}}
+	v := &view.View{Snapshot: s}
 	return v.Verify(s, nil)
 }
 

@@ -63,6 +63,6 @@ func (d *Disrupter) Resume(ctx context.Context, fresh *view.Verifier, became fun
 		if node, ok := became(name); ok {
 			return node, true
 		}
-		return name, d.Buying(name) || fresh.Nodes[name] != nil
+		return name, d.Buying(name) || fresh.Snapshot.Node(name) != nil
 	})
 }

@@ -128,7 +128,7 @@ func nodesByProviderID(v *view.View) map[string][]*cluster.Node {
 // nodesOf returns the node of an instance, if there is one, and those that its
 // kubelet has registered under other names.
 func (c *Inventory) nodesOf(v *view.View, nodes map[string][]*cluster.Node, i offer.Instance) (own, others []*cluster.Node) {
-	if n := v.Nodes[i.NodeName]; n != nil && n.ProviderID == "" {
+	if n := v.Snapshot.Node(i.NodeName); n != nil && n.ProviderID == "" {
 		own = append(own, n) // its kubelet does not know its provider id
 	}
 	for _, n := range nodes[i.ProviderID] {
@@ -254,7 +254,7 @@ func (c *Inventory) adopt(ctx context.Context, v *view.View, i offer.Instance) e
 		return errUnknown
 	}
 	if _, err := c.Nodes.Create(ctx, view.AdoptedNode(p, i)); err != nil {
-		n := v.Nodes[i.NodeName]
+		n := v.Snapshot.Node(i.NodeName)
 		if !errors.Is(err, cluster.ErrStale) || n == nil || n.ProviderID == "" || n.ProviderID == i.ProviderID {
 			return err
 		}

@@ -349,7 +349,7 @@ func (b *Buyer) makeNode(ctx context.Context, fresh *view.Verifier, d Delivered,
 		out.fellShort()
 		return
 	}
-	if n := fresh.Nodes[d.instance.NodeName]; n != nil && n.ProviderID == d.instance.ProviderID && n.Annotations[api.AnnotationLaunchID] == d.order.LaunchID {
+	if n := fresh.Snapshot.Node(d.instance.NodeName); n != nil && n.ProviderID == d.instance.ProviderID && n.Annotations[api.AnnotationLaunchID] == d.order.LaunchID {
 		// An order of an earlier agent with the same id has been served with it. The plan has
 		// given its room away already.
 		out.fellShort()

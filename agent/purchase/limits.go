@@ -21,7 +21,7 @@ func withinLimits(v *view.Verifier, all []*order) []*order {
 		if room, ok := slack[o.Provisioner]; ok {
 			slack[o.Provisioner] = room.Minus(o.planned())
 		} else if l := o.by.Spec.Spec.Limits; l != nil {
-			used := capacityOf(v.Nodes, o.Provisioner)
+			used := capacityOf(v.Snapshot, o.Provisioner)
 			slack[o.Provisioner] = amount.FromResourceList(l.Resources).Minus(used).Minus(o.planned())
 		}
 	}
@@ -92,10 +92,10 @@ func (o *order) keepWithin(room, limits amount.List) amount.List {
 }
 
 // capacityOf sums the capacity of a Provisioner's nodes.
-func capacityOf(nodes map[string]*cluster.Node, provisioner string) amount.List {
+func capacityOf(s *cluster.Snapshot, provisioner string) amount.List {
 	out := amount.List{}
-	for _, n := range nodes {
-		if n.Provisioner == provisioner {
+	for i := range s.Nodes {
+		if n := &s.Nodes[i]; n.Provisioner == provisioner {
 			out = out.Plus(n.Capacity.OfNode())
 		}
 	}

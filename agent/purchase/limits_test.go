@@ -38,7 +38,7 @@ func TestWithinLimitOfNodes(t *testing.T) {
 	p := seller(func(s *api.ProvisionerSpec) {
 		s.Limits = &api.Limits{Resources: corev1.ResourceList{amount.Nodes: resource.MustParse("2")}}
 	})
-	v := &view.Verifier{Nodes: map[string]*cluster.Node{"there": {Provisioner: "default"}, "another": {Provisioner: "other"}}}
+	v := verifier(cluster.Node{Provisioner: "default"}, cluster.Node{Provisioner: "other"})
 	got := withinLimits(v, orders(viewOf(p), []*decide.Machine{machine("a", "c5.large"), machine("b", "m5.large")}))
 	if len(got) != 1 {
 		t.Errorf("%d orders are left, want 1", len(got))
@@ -51,7 +51,7 @@ func TestWithinLimitsKeepsMinValues(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := machine("a", "c5.large", "c5.xlarge")
 			m.Needed = needed
-			got := withinLimits(&view.Verifier{}, orders(viewOf(seller(limitCPU("3"))), []*decide.Machine{m}))
+			got := withinLimits(verifier(), orders(viewOf(seller(limitCPU("3"))), []*decide.Machine{m}))
 			if (len(got) == 0) != (needed != nil) {
 				t.Errorf("%d orders are left", len(got))
 			}
@@ -69,6 +69,10 @@ func candidates(types ...string) []offer.Candidate {
 
 func machine(name string, types ...string) *decide.Machine {
 	return &decide.Machine{Name: name, Provisioner: "default", Candidates: candidates(types...)}
+}
+
+func verifier(nodes ...cluster.Node) *view.Verifier {
+	return &view.Verifier{Snapshot: &cluster.Snapshot{Nodes: nodes}}
 }
 
 func viewOf(p *view.Provisioner) *view.View {
@@ -113,10 +117,10 @@ func TestWithinLimits(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			p := seller(limitCPU(c.limit))
-			v := &view.Verifier{Nodes: map[string]*cluster.Node{
-				"mine":    {Provisioner: "default", Capacity: amount.List{amount.CPU: c.existing * 1000}},
-				"another": {Provisioner: "other", Capacity: amount.List{amount.CPU: 64_000}},
-			}}
+			v := verifier(
+				cluster.Node{Provisioner: "default", Capacity: amount.List{amount.CPU: c.existing * 1000}},
+				cluster.Node{Provisioner: "other", Capacity: amount.List{amount.CPU: 64_000}},
+			)
 			var got [][]string
 			for _, o := range withinLimits(v, orders(viewOf(p), c.machines)) {
 				var types []string

@@ -15,10 +15,9 @@ import (
 // than matching again: whatever matched when the plan was made, and has not
 // changed since, matches now. What has changed is dropped and planned again.
 type Verifier struct {
-	// Snapshot is fresh, and so are its Pods, by UID, and Nodes, by name.
+	// Snapshot is fresh, and so are its Pods, by UID.
 	Snapshot *cluster.Snapshot
 	Pods     map[string]*cluster.Pod
-	Nodes    map[string]*cluster.Node
 
 	planned      *View
 	pods         map[string]*cluster.Pod     // by UID, planned
@@ -31,13 +30,9 @@ func (v *View) Verify(fresh *cluster.Snapshot, provisioners []*api.Provisioner) 
 	out := &Verifier{
 		Snapshot:     fresh,
 		Pods:         ByUID(fresh),
-		Nodes:        map[string]*cluster.Node{},
 		planned:      v,
 		pods:         ByUID(v.Snapshot),
 		provisioners: map[string]*api.Provisioner{},
-	}
-	for i := range fresh.Nodes {
-		out.Nodes[fresh.Nodes[i].Name] = &fresh.Nodes[i]
 	}
 	for _, p := range provisioners {
 		out.provisioners[p.Name] = p
@@ -82,7 +77,7 @@ func (c *Verifier) Pod(key cluster.PodKey) bool {
 
 // Node reports whether a node still takes what it took when the plan was made.
 func (c *Verifier) Node(name string) bool {
-	was, is := c.planned.Nodes[name], c.Nodes[name]
+	was, is := c.planned.Snapshot.Node(name), c.Snapshot.Node(name)
 	return was != nil && is != nil && !is.Deleting && was.Unschedulable == is.Unschedulable &&
 		maps.Equal(was.Labels, is.Labels) && maps.Equal(was.Allocatable, is.Allocatable) &&
 		slices.Equal(was.Taints, is.Taints)

@@ -52,10 +52,7 @@ func TestVerifierDropsWhatHasChanged(t *testing.T) {
 		}, true, true, true},
 	} {
 		planned := provisioner()
-		v := &view.View{
-			Snapshot: snapshot(), Nodes: map[string]*cluster.Node{}, ByName: map[string]*view.Provisioner{"default": {Raw: planned, Spec: planned}},
-		}
-		v.Nodes["a"] = &v.Snapshot.Nodes[0]
+		v := &view.View{Snapshot: snapshot(), ByName: map[string]*view.Provisioner{"default": {Raw: planned, Spec: planned}}}
 		fresh, now := snapshot(), provisioner()
 		c.change(fresh, now)
 		check := v.Verify(fresh, []*api.Provisioner{now})

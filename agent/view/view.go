@@ -18,7 +18,6 @@ type View struct {
 	Snapshot     *cluster.Snapshot // with what the agent has done since
 	Expected     *cluster.Snapshot // snapshot, with the replicas that are expected
 	Provisioners []*Provisioner    // sorted by name
-	Nodes        map[string]*cluster.Node
 	ByName       map[string]*Provisioner
 }
 
