@@ -24,10 +24,6 @@ func newObstacle(reason, message string) obstacle { return obstacle{reason, mess
 // The argument is what stands in the way of all of them.
 func setReady(v *view.View, common obstacle) {
 	for _, p := range v.Provisioners {
-		used := amount.List{}
-		for _, n := range v.NodesOf(p.Raw.Name) {
-			used = used.Plus(n.Capacity.OfNode())
-		}
 		p.Ready = metav1.Condition{
 			Type: conditionReady, Status: metav1.ConditionTrue, Reason: view.ReasonReady, Message: "nodes can be bought",
 			ObservedGeneration: p.Raw.Generation,
@@ -37,7 +33,7 @@ func setReady(v *view.View, common obstacle) {
 			o = common
 		}
 		if o == (obstacle{}) {
-			o = obstacleOf(p, used)
+			o = obstacleOf(p, view.CapacityOf(v.Snapshot, p.Raw.Name))
 		}
 		if o != (obstacle{}) {
 			p.Ready.Status, p.Ready.Reason, p.Ready.Message = metav1.ConditionFalse, o.reason, o.message

@@ -97,9 +97,7 @@ func (g *statusSnapshot) status() *status.Status {
 
 func (g *statusSnapshot) provisioner(p *view.Provisioner) status.Provisioner {
 	out := status.Provisioner{Name: p.Raw.Name}
-	used := amount.List{}
 	for _, n := range g.view.NodesOf(p.Raw.Name) {
-		used = used.Plus(n.Capacity.OfNode())
 		if n.Doubtful {
 			out.Doubtful++
 			continue
@@ -111,7 +109,7 @@ func (g *statusSnapshot) provisioner(p *view.Provisioner) status.Provisioner {
 	if p.Spec.Spec.Limits == nil {
 		return out
 	}
-	limits := amount.FromResourceList(p.Spec.Spec.Limits.Resources)
+	used, limits := view.CapacityOf(g.view.Snapshot, p.Raw.Name), amount.FromResourceList(p.Spec.Spec.Limits.Resources)
 	for _, name := range limits.Names() {
 		has, may := amount.Quantity(name, used[name]), amount.Quantity(name, limits[name])
 		limit := status.Limit{Resource: name, Used: has.String(), Limit: may.String(), Share: 1}

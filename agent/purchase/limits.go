@@ -5,7 +5,6 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
@@ -21,7 +20,7 @@ func withinLimits(v *view.Verifier, all []*order) []*order {
 		if room, ok := slack[o.Provisioner]; ok {
 			slack[o.Provisioner] = room.Minus(o.planned())
 		} else if l := o.by.Spec.Spec.Limits; l != nil {
-			used := capacityOf(v.Snapshot, o.Provisioner)
+			used := view.CapacityOf(v.Snapshot, o.Provisioner)
 			slack[o.Provisioner] = amount.FromResourceList(l.Resources).Minus(used).Minus(o.planned())
 		}
 	}
@@ -89,15 +88,4 @@ func (o *order) keepWithin(room, limits amount.List) amount.List {
 		return false
 	})
 	return most
-}
-
-// capacityOf sums the capacity of a Provisioner's nodes.
-func capacityOf(s *cluster.Snapshot, provisioner string) amount.List {
-	out := amount.List{}
-	for i := range s.Nodes {
-		if n := &s.Nodes[i]; n.Provisioner == provisioner {
-			out = out.Plus(n.Capacity.OfNode())
-		}
-	}
-	return out
 }

@@ -6,6 +6,7 @@ package view
 import (
 	"time"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 )
@@ -41,6 +42,17 @@ func (v *View) NodesOf(provisioner string) []*cluster.Node {
 	for i := range v.Snapshot.Nodes {
 		if n := &v.Snapshot.Nodes[i]; n.Provisioner == provisioner {
 			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// CapacityOf sums the capacity of a Provisioner's nodes, for its limits.
+func CapacityOf(s *cluster.Snapshot, provisioner string) amount.List {
+	out := amount.List{}
+	for i := range s.Nodes {
+		if n := &s.Nodes[i]; n.Provisioner == provisioner {
+			out = out.Plus(n.Capacity.OfNode())
 		}
 	}
 	return out
