@@ -18,6 +18,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/teardown"
 )
 
 // ending says why a wait has ended without success.
@@ -96,15 +97,10 @@ func (k *Keeper) holder(ctx context.Context, namespace string, now time.Time) (s
 	if err != nil {
 		return "", fmt.Errorf("read the lease %s/%s: %w", namespace, install.LeaseName, err)
 	}
-	spec := lease.Spec
-	if spec.HolderIdentity == nil || spec.RenewTime == nil || spec.LeaseDurationSeconds == nil {
+	if !teardown.Held(lease, now) {
 		return "", nil
 	}
-	// The clocks may differ by up to a minute.
-	if now.After(spec.RenewTime.Add(time.Duration(*spec.LeaseDurationSeconds)*time.Second + time.Minute)) {
-		return "", nil
-	}
-	return *spec.HolderIdentity, nil
+	return *lease.Spec.HolderIdentity, nil
 }
 
 // waiting says what is missing until all replicas are updated and available and one of them

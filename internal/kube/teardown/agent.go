@@ -15,7 +15,7 @@ import (
 )
 
 // clockSkew is by how much the clocks of this machine and of the agent may differ.
-const clockSkew = 15 * time.Second
+const clockSkew = time.Minute
 
 // AgentAlive reports whether an agent in any namespace holds its Lease at the given time.
 func (w *Watch) AgentAlive(ctx context.Context, now time.Time) (bool, error) {
@@ -34,7 +34,7 @@ func (w *Watch) AgentAlive(ctx context.Context, now time.Time) (bool, error) {
 }
 
 // Held reports whether the lease has a holder and has not expired at the given time, if clocks differ
-// by no more than 15 seconds.
+// by no more than a minute.
 func Held(lease *coordinationv1.Lease, now time.Time) bool {
 	s := lease.Spec
 	if s.HolderIdentity == nil || *s.HolderIdentity == "" || s.RenewTime == nil || s.LeaseDurationSeconds == nil {

@@ -38,7 +38,7 @@ func TestAgentAlive(t *testing.T) {
 		want  bool
 	}{
 		"renewed a moment ago": {lease("agent-0", -2*time.Second), true},
-		"renewed long ago":     {lease("agent-0", -time.Minute), false},
+		"renewed long ago":     {lease("agent-0", -2*time.Minute), false},
 		"given back":           {lease("", -2*time.Second), false},
 		"never held":           {&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: install.LeaseName, Namespace: "packhorse"}}, false},
 	}
