@@ -150,13 +150,6 @@ func WaitsFor(p *cluster.Pod) bool {
 	}
 	unschedulable := corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}
 	return !slices.ContainsFunc(p.Template.Tolerations, func(t corev1.Toleration) bool {
-		return tolerates(t, Taint) || tolerates(t, unschedulable)
+		return cluster.Tolerates(&t, &Taint) || cluster.Tolerates(&t, &unschedulable)
 	})
-}
-
-func tolerates(t corev1.Toleration, taint corev1.Taint) bool {
-	if t.Effect != "" && t.Effect != taint.Effect || t.Key != "" && t.Key != taint.Key {
-		return false
-	}
-	return t.Operator == corev1.TolerationOpExists || t.Key != "" && t.Value == taint.Value
 }

@@ -130,3 +130,21 @@ var comingUp = []string{
 
 // IsComingUp reports whether a taint is one of a node that is not ready for pods yet.
 func IsComingUp(t *corev1.Taint) bool { return slices.Contains(comingUp, t.Key) }
+
+// Tolerates reports whether the toleration covers the taint, by the rules of
+// https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/.
+func Tolerates(tol *corev1.Toleration, taint *corev1.Taint) bool {
+	if tol.Effect != "" && tol.Effect != taint.Effect {
+		return false
+	}
+	if tol.Key != "" && tol.Key != taint.Key {
+		return false
+	}
+	switch tol.Operator {
+	case corev1.TolerationOpExists:
+		return true
+	case corev1.TolerationOpEqual, "":
+		return tol.Key != "" && tol.Value == taint.Value
+	}
+	return false
+}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 )
 
 // The weights and limits of kube-scheduler's default profile.
@@ -78,7 +77,7 @@ func softTaints(n *cluster.Node, t *cluster.Template) int {
 	count := n.Guide
 	for i := range n.Taints {
 		taint := &n.Taints[i]
-		if taint.Effect == corev1.TaintEffectPreferNoSchedule && !slices.ContainsFunc(t.Tolerations, func(tol corev1.Toleration) bool { return match.Tolerates(&tol, taint) }) {
+		if taint.Effect == corev1.TaintEffectPreferNoSchedule && !slices.ContainsFunc(t.Tolerations, func(tol corev1.Toleration) bool { return cluster.Tolerates(&tol, taint) }) {
 			count++
 		}
 	}

@@ -263,7 +263,7 @@ func admitted(t *cluster.Template, h *home) bool {
 		return false
 	}
 	for i := range h.taints {
-		if h.taints[i].Effect != corev1.TaintEffectPreferNoSchedule && !slices.ContainsFunc(t.Tolerations, func(tol corev1.Toleration) bool { return match.Tolerates(&tol, &h.taints[i]) }) {
+		if h.taints[i].Effect != corev1.TaintEffectPreferNoSchedule && !slices.ContainsFunc(t.Tolerations, func(tol corev1.Toleration) bool { return cluster.Tolerates(&tol, &h.taints[i]) }) {
 			return false
 		}
 	}

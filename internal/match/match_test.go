@@ -26,7 +26,7 @@ func TestTolerates(t *testing.T) {
 		"no key needs exists":       {corev1.Toleration{Value: "v"}, false},
 		"an operator not supported": {corev1.Toleration{Key: "k", Value: "1", Operator: "Gt"}, false},
 	} {
-		if got := Tolerates(&c.toleration, &taint); got != c.want {
+		if got := cluster.Tolerates(&c.toleration, &taint); got != c.want {
 			t.Errorf("%s: got %v", name, got)
 		}
 	}

@@ -16,29 +16,11 @@ func Untolerated(taints []corev1.Taint, tolerations []corev1.Toleration, honourP
 		if t.Effect == corev1.TaintEffectPreferNoSchedule && !honourPreferences {
 			continue
 		}
-		if !slices.ContainsFunc(tolerations, func(tol corev1.Toleration) bool { return Tolerates(&tol, t) }) {
+		if !slices.ContainsFunc(tolerations, func(tol corev1.Toleration) bool { return cluster.Tolerates(&tol, t) }) {
 			return Miss{Kind: Taint, Key: t.ToString()}, true
 		}
 	}
 	return Miss{}, false
-}
-
-// Tolerates reports whether the toleration covers the taint, by the rules of
-// https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/.
-func Tolerates(tol *corev1.Toleration, taint *corev1.Taint) bool {
-	if tol.Effect != "" && tol.Effect != taint.Effect {
-		return false
-	}
-	if tol.Key != "" && tol.Key != taint.Key {
-		return false
-	}
-	switch tol.Operator {
-	case corev1.TolerationOpExists:
-		return true
-	case corev1.TolerationOpEqual, "":
-		return tol.Key != "" && tol.Value == taint.Value
-	}
-	return false
 }
 
 // passes reports whether a taint is one of a node that is coming up or lost contact for a while, which
