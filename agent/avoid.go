@@ -101,11 +101,7 @@ func (a *avoided) addFailed(v *view.View) {
 			a.clearFailures(n)
 			continue
 		}
-		var by *api.Provisioner
-		if p := v.ByName[n.Provisioner]; p != nil {
-			by = p.Spec
-		}
-		message, late := decide.Late(n, by, pods[n.Name], v.Now, v.Timeout)
+		message, late := decide.Late(n, v.ProvisionerOf(n), pods[n.Name], v.Now, v.Timeout)
 		if !late {
 			continue
 		}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/parallel"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
@@ -21,7 +19,7 @@ func (a *Agent) markInitialized(ctx context.Context, v *view.View) {
 		if n.Provisioner == "" || n.Initialized || n.Deleting || !n.HeldBy(api.Finalizer) {
 			continue
 		}
-		if isUp(n, v.ByName[n.Provisioner]) && knowsDevices(v, n) {
+		if isUp(n, v.ProvisionerOf(n)) && knowsDevices(v, n) {
 			up = append(up, n)
 		}
 	}
@@ -44,17 +42,6 @@ func knowsDevices(v *view.View, n *cluster.Node) bool {
 
 // isUp reports whether the kubelet is ready and has reported its resources, including those of device
 // plugins, and the startup taints have been removed.
-func isUp(n *cluster.Node, p *view.Provisioner) bool {
-	if !n.Ready || len(n.Capacity) == 0 || len(n.Allocatable) == 0 {
-		return false
-	}
-	startup := func(t corev1.Taint) bool {
-		return p != nil && slices.ContainsFunc(p.Spec.Spec.StartupTaints, func(s corev1.Taint) bool { return s.MatchTaint(&t) })
-	}
-	for _, t := range n.Taints {
-		if cluster.IsComingUp(&t) || startup(t) {
-			return false
-		}
-	}
-	return len(n.Awaited) == 0
+func isUp(n *cluster.Node, by *api.Provisioner) bool {
+	return n.Ready && len(n.Capacity) > 0 && len(n.Allocatable) > 0 && len(n.Awaited) == 0 && len(n.PassingTaints(by)) == 0
 }

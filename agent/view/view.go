@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 )
@@ -34,6 +35,14 @@ func (v *View) Markets() []decide.Provisioner {
 		out = append(out, decide.NewProvisioner(p.Spec, p.Market, p.Blocked))
 	}
 	return out
+}
+
+// ProvisionerOf returns the spec of a node's Provisioner; nil where it is gone.
+func (v *View) ProvisionerOf(n *cluster.Node) *api.Provisioner {
+	if p := v.ByName[n.Provisioner]; p != nil {
+		return p.Spec
+	}
+	return nil
 }
 
 // NodesOf returns the nodes of a Provisioner, in order.

@@ -131,6 +131,18 @@ var comingUp = []string{
 // IsComingUp reports whether a taint is one of a node that is not ready for pods yet.
 func IsComingUp(t *corev1.Taint) bool { return slices.Contains(comingUp, t.Key) }
 
+// PassingTaints are the keys of the taints that a node loses when it comes up and still has: those of
+// Kubernetes, and the startup taints of its Provisioner, which may be nil.
+func (n *Node) PassingTaints(p *api.Provisioner) (keys []string) {
+	for _, t := range n.Taints {
+		startup := p != nil && slices.ContainsFunc(p.Spec.StartupTaints, func(s corev1.Taint) bool { return s.MatchTaint(&t) })
+		if startup || IsComingUp(&t) {
+			keys = append(keys, t.Key)
+		}
+	}
+	return keys
+}
+
 // Tolerates reports whether the toleration covers the taint, by the rules of
 // https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/.
 func Tolerates(tol *corev1.Toleration, taint *corev1.Taint) bool {

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -32,7 +30,7 @@ func DidNotComeUp(n *Node, now time.Time, p *Policy) (DueNode, bool) {
 	if late = late && !useful; len(n.Awaited) > 0 {
 		return DueNode{n, NeverUp, fmt.Sprintf("no device plugin has registered %s %s", strings.Join(n.Awaited, ", "), after)}, late
 	}
-	taints := n.passingTaints()
+	taints := n.PassingTaints(n.Provisioner)
 	return DueNode{n, NeverUp, fmt.Sprintf("nothing has removed the taints %s %s", strings.Join(taints, ", "), after)}, late && len(taints) > 0
 }
 
@@ -44,18 +42,6 @@ func (n *Node) hasRun() bool { return n.Initialized || slices.ContainsFunc(n.Pod
 // evicts the pods of a node whose kubelet is silent.
 func ShowsNodeUp(p *cluster.Pod) bool {
 	return p.Running && !p.Template.DaemonSet && !p.Template.Static
-}
-
-// passingTaints are the keys of the taints that a node loses when it comes up and still has: those of
-// Kubernetes, and its Provisioner's startup taints.
-func (n *Node) passingTaints() (keys []string) {
-	for _, t := range n.Taints {
-		startup := n.Provisioner != nil && slices.ContainsFunc(n.Provisioner.Spec.StartupTaints, func(s corev1.Taint) bool { return s.MatchTaint(&t) })
-		if startup || cluster.IsComingUp(&t) {
-			keys = append(keys, t.Key)
-		}
-	}
-	return keys
 }
 
 // awaits reports whether a pod needs a device that has not come.
