@@ -21,10 +21,7 @@ const autoModeDomain = "eks.amazonaws.com"
 // launches such nodes: they are EKS Auto Mode's or those of another cloud. It returns
 // nothing for a NodePool that is Karpenter's on AWS, and for all other documents.
 func Foreign(document map[string]any) string {
-	spec, _ := document["spec"].(map[string]any)
-	template, _ := spec["template"].(map[string]any)
-	nodes, _ := template["spec"].(map[string]any)
-	ref, _ := nodes["nodeClassRef"].(map[string]any)
+	ref, _ := templateSpec(document)["nodeClassRef"].(map[string]any)
 	kind, _ := ref["kind"].(string)
 	group, _ := ref["group"].(string)
 	if version, ok := ref["apiVersion"].(string); ok && group == "" {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
@@ -280,10 +282,6 @@ func (p *Preview) fresh(s *cluster.Snapshot, in decide.Input) {
 }
 
 func classOf(document map[string]any) string {
-	at := document
-	for _, key := range []string{"spec", "template", "spec", "nodeClassRef"} {
-		at, _ = at[key].(map[string]any)
-	}
-	name, _ := at["name"].(string)
+	name, _, _ := unstructured.NestedString(document, "spec", "template", "spec", "nodeClassRef", "name")
 	return name
 }
