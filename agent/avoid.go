@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
@@ -75,7 +76,7 @@ func (a *avoided) addFor(provisioner string, n *cluster.Node, reason string) {
 	defer a.mu.Unlock()
 	o := offering{n.Labels[api.LabelInstanceType], n.Labels[api.LabelZone], n.Labels[api.LabelCapacityType]}
 	until := time.Now().Add(avoidTime)
-	a.offerings[avoidable{provisioner, o}] = avoidance{until, fmt.Sprintf("%s, avoided until %s", reason, until.UTC().Format(time.TimeOnly))}
+	a.offerings[avoidable{provisioner, o}] = avoidance{until, fmt.Sprintf("%s, avoided until %s", reason, amount.Clock(until))}
 }
 
 // addEnded avoids what ends before it is up: the offering of the node's machine, and after a second
@@ -155,11 +156,11 @@ func (a *avoided) clearFailures(n *cluster.Node) {
 // other. It is empty if machines may be bought.
 func (a *avoided) failing(t *offer.InstanceType, provisioner string, now time.Time) string {
 	if f := a.devices[device{provisioner, anyMachine}]; now.Before(f.until) {
-		return fmt.Sprintf("machines bought one after the other ended before they were up, avoided until %s", f.until.UTC().Format(time.TimeOnly))
+		return fmt.Sprintf("machines bought one after the other ended before they were up, avoided until %s", amount.Clock(f.until))
 	}
 	for _, name := range t.Capacity.Names() {
 		if f := a.devices[device{provisioner, name}]; t.Capacity[name] > 0 && now.Before(f.until) {
-			return fmt.Sprintf("no device plugin has registered %s on machines bought one after the other, avoided until %s", name, f.until.UTC().Format(time.TimeOnly))
+			return fmt.Sprintf("no device plugin has registered %s on machines bought one after the other, avoided until %s", name, amount.Clock(f.until))
 		}
 	}
 	return ""

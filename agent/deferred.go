@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 )
@@ -52,7 +53,7 @@ func (d deferrals) of(s *cluster.Snapshot, now time.Time) map[cluster.PodKey]str
 			continue
 		}
 		if is.seen = now; now.Before(is.until) {
-			out[p.PodKey] = fmt.Sprintf("%s; tried again at %s", is.reason, is.until.UTC().Format(time.TimeOnly))
+			out[p.PodKey] = fmt.Sprintf("%s; tried again at %s", is.reason, amount.Clock(is.until))
 		}
 	}
 	maps.DeleteFunc(d, func(_ string, is *deferral) bool { return now.Sub(is.seen) > 2*deferMost })
@@ -81,6 +82,6 @@ func (d deferrals) note(plan *decide.Plan, s *cluster.Snapshot, now time.Time) {
 			is.failures++
 		}
 		is.template, is.reason, is.seen = p.Template, u.Reason, now
-		u.Reason = fmt.Sprintf("%s; tried again at %s", is.reason, is.until.UTC().Format(time.TimeOnly))
+		u.Reason = fmt.Sprintf("%s; tried again at %s", is.reason, amount.Clock(is.until))
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/batch"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 )
@@ -41,7 +42,7 @@ func (a *Agent) provisioners(ctx context.Context) []*view.Provisioner {
 	all := a.reader.Read(ctx)
 	for _, p := range all {
 		if until, message := a.buyer.Paused(p.Raw.Name); p.Blocked == "" && message != "" {
-			p.Block(view.ReasonLaunch, fmt.Sprintf("%s; tried again at %s", message, until.UTC().Format(time.TimeOnly)))
+			p.Block(view.ReasonLaunch, fmt.Sprintf("%s; tried again at %s", message, amount.Clock(until)))
 		} else {
 			p.Failure = a.buyer.Retrying(p.Raw.Name)
 		}

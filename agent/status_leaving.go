@@ -6,9 +6,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/drain"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
@@ -72,7 +72,7 @@ func (g *statusSnapshot) words() map[string]status.Leaving {
 // draining says how far a node is that is being deleted.
 func draining(n *cluster.Node, pods []*cluster.Pod, held string) status.Leaving {
 	pods = slices.DeleteFunc(slices.Clone(pods), func(p *cluster.Pod) bool { return !drain.WaitsFor(p) })
-	what := fmt.Sprintf("has been draining since %s: ", clock(n.DeletedAt))
+	what := fmt.Sprintf("has been draining since %s: ", amount.Clock(n.DeletedAt))
 	switch {
 	case held != "":
 		return status.Leaving{What: what + held, Blocked: true}
@@ -85,12 +85,10 @@ func draining(n *cluster.Node, pods []*cluster.Pod, held string) status.Leaving 
 	}
 	last := slices.MaxFunc(pods, func(a, b *cluster.Pod) int { return a.StopBy.Compare(b.StopBy) })
 	if !last.StopBy.IsZero() {
-		what += fmt.Sprintf(", and pod %s may take until %s to stop", last, clock(last.StopBy))
+		what += fmt.Sprintf(", and pod %s may take until %s to stop", last, amount.Clock(last.StopBy))
 	}
 	return status.Leaving{What: what}
 }
-
-func clock(t time.Time) string { return t.UTC().Format(time.TimeOnly) + " UTC" }
 
 // due says when a node goes if nothing changes.
 func (g *statusSnapshot) due(n *cluster.Node) (status.Leaving, bool) {

@@ -103,30 +103,28 @@ func (s *step) held() []holdUp {
 func (s *step) heldByAnnotation(p *cluster.Pod) holdUp {
 	text := fmt.Sprintf("pod %s must not be disrupted, and is waited for", p)
 	if s.limit > 0 {
-		text += " until " + clock(s.node.DeletedAt.Add(s.limit)) + " at most"
+		text += " until " + amount.Clock(s.node.DeletedAt.Add(s.limit)) + " at most"
 	}
 	return holdUp{HeldByAnnotation, text, p.PodKey}
 }
 
 func (s *step) heldBy(p *cluster.Pod) holdUp {
-	ends := "the instance will be terminated at " + clock(p.StopBy.Add(stuckAfter+stuckPatience)) + " even if the pod is still there"
+	ends := "the instance will be terminated at " + amount.Clock(p.StopBy.Add(stuckAfter+stuckPatience)) + " even if the pod is still there"
 	if s.endsWithMachine(p) {
 		ends = "the instance will be terminated even if the pod is still there"
 	}
 	switch silent := s.silentFor(); {
 	case len(p.Finalizers) > 0 && s.late(p) >= 0:
 		return holdUp{HeldByFinalizer, fmt.Sprintf("pod %s should have gone by %s and is held by its finalizer %s; %s",
-			p, clock(p.StopBy), strings.Join(p.Finalizers, ", "), ends), p.PodKey}
+			p, amount.Clock(p.StopBy), strings.Join(p.Finalizers, ", "), ends), p.PodKey}
 	case silent > 0 && silent < kubeletPatience:
 		return holdUp{HeldByKubelet, fmt.Sprintf("the kubelet has been silent since %s and cannot stop pod %s; the instance will be terminated at %s even if the pod is still there",
-			clock(s.node.SilentSince), p, clock(s.node.SilentSince.Add(kubeletPatience))), cluster.PodKey{}}
+			amount.Clock(s.node.SilentSince), p, amount.Clock(s.node.SilentSince.Add(kubeletPatience))), cluster.PodKey{}}
 	case silent == 0 && s.late(p) >= stuckAfter:
-		return holdUp{HeldByPod, fmt.Sprintf("pod %s has not stopped, although its grace period ended at %s; %s", p, clock(p.StopBy), ends), p.PodKey}
+		return holdUp{HeldByPod, fmt.Sprintf("pod %s has not stopped, although its grace period ended at %s; %s", p, amount.Clock(p.StopBy), ends), p.PodKey}
 	}
 	return holdUp{}
 }
-
-func clock(t time.Time) string { return t.UTC().Format(time.TimeOnly) + " UTC" }
 
 // volumesKept is how many volumes stay attached because their pods stay until the machine is
 // terminated. The drain waits until the others are detached, so that successors can use them at once.

@@ -17,3 +17,6 @@ func ShortDuration(d time.Duration) string {
 	}
 	return text
 }
+
+// Clock writes the time of day: 15:04:05 UTC.
+func Clock(t time.Time) string { return t.UTC().Format(time.TimeOnly) + " UTC" }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 )
 
@@ -118,7 +119,7 @@ func (n *Emptiness) Words() string {
 	if n.Since.IsZero() {
 		return "is in use again"
 	}
-	return "has had no workload pods since " + n.Since.UTC().Format("15:04:05") + " UTC"
+	return "has had no workload pods since " + amount.Clock(n.Since)
 }
 
 // Topic is a list with a heading; each item begins with a name.
