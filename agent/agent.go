@@ -87,7 +87,7 @@ type Agent struct {
 	surger    *surge.Surger
 	notices   *notice.Watcher
 	reporter  *report.Reporter
-	takeover  *takeover.Takeover // nil: there is nothing to take over
+	takeover  *takeover.Takeover
 	gatherer  *gatherer
 
 	plan func(decide.Input) decide.Plan

@@ -66,7 +66,7 @@ type Source struct {
 	Machines Machines
 }
 
-// Ports are what a Takeover works with. All are to be set.
+// Ports are what a Takeover works with. All are to be set. Without a Source, nothing is taken over.
 type Ports struct {
 	Source  Source
 	Nodes   *nodes.Writer
@@ -83,7 +83,7 @@ const (
 )
 
 // Takeover takes machines over. The planning loop runs it; its results may be asked for
-// at any time. A nil one does nothing.
+// at any time.
 type Takeover struct {
 	Ports
 
@@ -93,20 +93,12 @@ type Takeover struct {
 	left   map[string]string // by NodePool: what is left to be done, and why
 }
 
-// New returns one that has taken over nothing yet; nil without a source.
-func New(p Ports) *Takeover {
-	if p.Source == (Source{}) {
-		return nil
-	}
-	return &Takeover{Ports: p}
-}
+// New returns one that has taken over nothing yet.
+func New(p Ports) *Takeover { return &Takeover{Ports: p} }
 
 // Left says why the machines of a NodePool have not all been taken over. It is empty if they have. Until
 // then, the agent cannot keep the limits of the NodePool.
 func (t *Takeover) Left(pool string) string {
-	if t == nil {
-		return ""
-	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.left[pool]
@@ -115,7 +107,7 @@ func (t *Takeover) Left(pool string) string {
 // Due reports whether there may be something to take over: NodePools are served that
 // were not before, something was left, or the interval has passed.
 func (t *Takeover) Due(v *view.View, interval time.Duration) bool {
-	if t == nil {
+	if t.Source == (Source{}) {
 		return false
 	}
 	t.mu.Lock()
@@ -127,9 +119,6 @@ func (t *Takeover) Due(v *view.View, interval time.Duration) bool {
 
 // Next returns when the agent tries again. It is zero if nothing is left.
 func (t *Takeover) Next() time.Time {
-	if t == nil {
-		return time.Time{}
-	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.left) == 0 {
