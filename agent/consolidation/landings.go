@@ -10,8 +10,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
-// successorPatience is how long the successor of an evicted pod is waited for.
-const successorPatience = time.Minute
+// landingPatience is how long the successor of an evicted pod is waited for.
+const landingPatience = time.Minute
 
 // Landings counts where the pods land that come in the place of evicted ones, which
 // kube-scheduler places. The plan has a node for each: where many land elsewhere, nodes are
@@ -77,7 +77,7 @@ func (l *Landings) gone(stay map[string]bool, now time.Time) map[string][]string
 		case at.gone.IsZero():
 			at.gone = now
 			l.departures[uid] = at
-		case now.Sub(at.gone) >= successorPatience:
+		case now.Sub(at.gone) >= landingPatience:
 			delete(l.departures, uid)
 			continue
 		}
@@ -113,7 +113,7 @@ func (l *Landings) look(p *cluster.Pod, gone map[string][]string) {
 
 // succeeded reports whether a pod has come in the place of the one that has gone.
 func (at departure) succeeded(p *cluster.Pod) bool {
-	if p.State == cluster.PodTerminating || p.Created.Before(at.alive.Add(-clockSkew)) {
+	if p.State == cluster.PodTerminating || p.Created.Before(at.alive.Add(-serverLag)) {
 		return false
 	}
 	return (at.owner.Kind != "StatefulSet" || p.Name == at.name) && alike(p.Template, at.template)

@@ -28,8 +28,8 @@ const (
 	guideRest = 2 * time.Minute
 )
 
-// clockSkew is how far the API server's clock, by which pods are created, may be behind.
-const clockSkew = 2 * time.Second
+// serverLag is how far the API server's clock, by which pods are created, may be behind.
+const serverLag = 2 * time.Second
 
 // Memory is used by one goroutine.
 type Memory struct {
@@ -103,7 +103,7 @@ func (m *Memory) follow(s *cluster.Snapshot, places map[string]place, now time.T
 	for i := range s.Pods {
 		p := &s.Pods[i]
 		at := m.evicted[p.Owner.UID]
-		if _, known := m.moved[p.UID]; !known && len(at) > 0 && !p.Created.Before(at[0].Add(-clockSkew)) && p.State != cluster.PodTerminating {
+		if _, known := m.moved[p.UID]; !known && len(at) > 0 && !p.Created.Before(at[0].Add(-serverLag)) && p.State != cluster.PodTerminating {
 			m.moved[p.UID], m.evicted[p.Owner.UID] = at[0], at[1:]
 		}
 	}

@@ -154,13 +154,13 @@ func (n *Node) InUse() bool {
 	return n.Nominated || slices.ContainsFunc(n.Pods, func(p *cluster.Pod) bool { return workload(p) || n.comesBack(p) })
 }
 
-// successorPatience is how long after the end of its grace period a pod that has not
+// stoppingPatience is how long after the end of its grace period a pod that has not
 // stopped keeps its node for its successor.
-const successorPatience = 5 * time.Minute
+const stoppingPatience = 5 * time.Minute
 
 // comesBack reports whether a pod that is going will have a successor of its name,
 // which is made when it has gone: until then its node is not empty. One that does not
 // go in time does not keep its node for ever.
 func (n *Node) comesBack(p *cluster.Pod) bool {
-	return p.State == cluster.PodTerminating && p.Owner.Kind == "StatefulSet" && n.At.Sub(p.StopBy) < successorPatience
+	return p.State == cluster.PodTerminating && p.Owner.Kind == "StatefulSet" && n.At.Sub(p.StopBy) < stoppingPatience
 }

@@ -265,7 +265,7 @@ func TestTerminatingStatefulPodKeepsItsNode(t *testing.T) { // DISR-025, DEPROV-
 	}{
 		"StatefulSet":                    {kind: "StatefulSet", late: -time.Minute, want: true},
 		"StatefulSet, a little late":     {kind: "StatefulSet", late: time.Minute, want: true},
-		"StatefulSet, late":              {kind: "StatefulSet", late: successorPatience},
+		"StatefulSet, late":              {kind: "StatefulSet", late: stoppingPatience},
 		"ReplicaSet":                     {kind: "ReplicaSet", late: -time.Minute},
 		"a pod that nobody will replace": {late: -time.Minute},
 	} {

@@ -10,12 +10,10 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
 )
-
-// clockSkew is by how much the clocks of this machine and of the agent may differ.
-const clockSkew = time.Minute
 
 // AgentAlive reports whether an agent in any namespace holds its Lease at the given time.
 func (w *Watch) AgentAlive(ctx context.Context, now time.Time) (bool, error) {
@@ -34,12 +32,12 @@ func (w *Watch) AgentAlive(ctx context.Context, now time.Time) (bool, error) {
 }
 
 // Held reports whether the lease has a holder and has not expired at the given time, if clocks differ
-// by no more than a minute.
+// by no more than cluster.ClockSkew.
 func Held(lease *coordinationv1.Lease, now time.Time) bool {
 	s := lease.Spec
 	if s.HolderIdentity == nil || *s.HolderIdentity == "" || s.RenewTime == nil || s.LeaseDurationSeconds == nil {
 		return false
 	}
 	term := time.Duration(*s.LeaseDurationSeconds) * time.Second
-	return now.Before(s.RenewTime.Add(term + clockSkew))
+	return now.Before(s.RenewTime.Add(term + cluster.ClockSkew))
 }
