@@ -12,11 +12,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/record"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
 )
 
 const (
@@ -136,18 +138,9 @@ func (e *events) write(ctx context.Context, client kubernetes.Interface, event *
 
 // insist repeats a request for about two minutes while it fails with temporary errors. The other
 // events wait meanwhile, because they would fail too.
-func insist(ctx context.Context, call func(context.Context) error) error {
-	for tries := 1; ; tries++ {
-		err := retry(ctx, call)
-		if err == nil || !passing(err) || tries == writeTries {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(writePause):
-		}
-	}
+func insist(ctx context.Context, write func(context.Context) error) error {
+	patient := wait.Backoff{Steps: writeTries, Duration: writePause}
+	return call.Retry(ctx, patient, passing, func(ctx context.Context) error { return retry(ctx, write) })
 }
 
 // Event records an event on an object. It does not wait until the event is written.
