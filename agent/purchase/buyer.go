@@ -230,10 +230,16 @@ func (b *Buyer) Prune(s *cluster.Snapshot) { b.attempts.prune(s) }
 func (b *Buyer) Buying() bool { return b.busy.Load() || b.open.unsettled() }
 
 // Holds reports whether the node is a machine that is still being bought.
-func (b *Buyer) Holds(node string) bool { return b.open.holds(node) }
+func (b *Buyer) Holds(node string) bool {
+	return b.open.contain(func(p *purchase) bool {
+		return slices.ContainsFunc(p.nodes, func(n cluster.Node) bool { return n.Name == node })
+	})
+}
 
 // Launching reports whether an instance belongs to an order that is still open.
-func (b *Buyer) Launching(launchID string) bool { return b.open.launching(launchID) }
+func (b *Buyer) Launching(launchID string) bool {
+	return b.open.contain(func(p *purchase) bool { return p.order.LaunchID == launchID })
+}
 
 // Apply returns the snapshot with the machines that are being bought. The argument is not
 // changed.
@@ -261,7 +267,7 @@ func (b *Buyer) await(ctx context.Context, p *purchase, patience <-chan struct{}
 			b.doubt(p)
 		}
 		close(p.bought)
-		if b.open.isOpen(p) {
+		if b.open.contain(func(other *purchase) bool { return other == p }) {
 			b.Replan()
 		}
 	}()

@@ -31,7 +31,7 @@ func (b *Buyer) Paused(provisioner string) (time.Time, string) {
 
 // Retrying says why the last launch for a Provisioner broke which is being tried again.
 func (b *Buyer) Retrying(provisioner string) string {
-	if !b.open.buys(provisioner) {
+	if !b.open.contain(func(p *purchase) bool { return p.order.Provisioner == provisioner }) {
 		return ""
 	}
 	return b.pauses[provisioner].message

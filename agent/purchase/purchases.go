@@ -93,11 +93,11 @@ func (ps *purchases) decided(p *purchase) {
 	ps.doubt = slices.DeleteFunc(ps.doubt, func(other *purchase) bool { return other == p })
 }
 
-// isOpen reports whether a purchase goes on after its turn.
-func (ps *purchases) isOpen(p *purchase) bool {
+// contain reports whether a purchase goes on after its turn of which that is so.
+func (ps *purchases) contain(is func(*purchase) bool) bool {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
-	return slices.Contains(ps.open, p)
+	return slices.ContainsFunc(ps.open, is)
 }
 
 // slot waits until a Provisioner has few enough orders under way.
@@ -138,29 +138,6 @@ func (ps *purchases) unsettled() bool {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	return len(ps.open)+len(ps.doubt) > 0
-}
-
-// holds reports whether the node is a machine that is still being bought.
-func (ps *purchases) holds(node string) bool {
-	ps.mu.Lock()
-	defer ps.mu.Unlock()
-	return slices.ContainsFunc(ps.open, func(p *purchase) bool {
-		return slices.ContainsFunc(p.nodes, func(n cluster.Node) bool { return n.Name == node })
-	})
-}
-
-// launching reports whether an instance belongs to an order that is still open.
-func (ps *purchases) launching(launchID string) bool {
-	ps.mu.Lock()
-	defer ps.mu.Unlock()
-	return slices.ContainsFunc(ps.open, func(p *purchase) bool { return p.order.LaunchID == launchID })
-}
-
-// buys reports whether an order of the Provisioner is still open.
-func (ps *purchases) buys(provisioner string) bool {
-	ps.mu.Lock()
-	defer ps.mu.Unlock()
-	return slices.ContainsFunc(ps.open, func(p *purchase) bool { return p.order.Provisioner == provisioner })
 }
 
 // apply returns the snapshot with the machines that are being bought, and those that may
