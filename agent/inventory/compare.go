@@ -146,11 +146,11 @@ func (c *Inventory) nodesOf(v *view.View, nodes map[string][]*cluster.Node, i of
 // instances lists what there is. What an earlier leader has ordered is there by then,
 // or never will be.
 func (c *Inventory) instances(ctx context.Context) ([]offer.Instance, error) {
-	if !c.isOwned() {
+	if !c.owned.Load() {
 		if err := c.Listing.Claim(ctx); err != nil {
 			return nil, err
 		}
-		c.claimed()
+		c.owned.Store(true)
 	}
 	return c.Listing.Instances(ctx)
 }

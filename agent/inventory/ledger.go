@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
@@ -26,7 +27,7 @@ type ledger struct {
 	unknown    map[string]time.Time // by provider id: since when the cloud does not know the instance of a node
 	scaled     map[string]time.Time // by Provisioner: a node came or went
 	met        map[string]bool      // instances whose kubelet registered by itself
-	owned      bool                 // the cloud refuses the orders of earlier leaders
+	owned      atomic.Bool          // the cloud refuses the orders of earlier leaders
 }
 
 func newLedger() *ledger {
@@ -37,20 +38,8 @@ func newLedger() *ledger {
 func (l *ledger) Lead() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.at, l.owned, l.failure, l.nodeless, l.refused = time.Time{}, false, "", nil, nil
-}
-
-// claimed notes that the cloud refuses the orders of earlier leaders.
-func (l *ledger) claimed() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.owned = true
-}
-
-func (l *ledger) isOwned() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.owned
+	l.at, l.failure, l.nodeless, l.refused = time.Time{}, "", nil, nil
+	l.owned.Store(false)
 }
 
 // Unsettled asks for a comparison before anything more is bought.
