@@ -118,19 +118,9 @@ func (h *holdUps) words() map[string]string {
 	return out
 }
 
-// nodeCause is one cause that holds up one node.
-type nodeCause struct {
-	node  string
-	cause Cause
-}
-
-// causes returns the causes for each node, each once.
-func (h *holdUps) causes() []nodeCause {
+// causes returns the first of what holds up a node for each cause.
+func (h *holdUps) causes() []*standing {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	var out []nodeCause
-	for _, s := range h.known {
-		out = append(out, nodeCause{s.node, s.cause})
-	}
-	return slices.Compact(out)
+	return slices.CompactFunc(slices.Clone(h.known), func(a, b *standing) bool { return a.node == b.node && a.cause == b.cause })
 }
