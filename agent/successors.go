@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"sync"
@@ -69,9 +68,7 @@ func (h *successors) await(s *cluster.Snapshot, now time.Time) *cluster.Snapshot
 		p.State, p.StopBy = cluster.PodTerminating, now
 		out.Pods = append(out.Pods, p)
 	}
-	slices.SortFunc(out.Pods, func(a, b cluster.Pod) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
-	})
+	out.Sort()
 	return &out
 }
 

@@ -190,12 +190,7 @@ func (s *Surger) write(ctx context.Context, n *cluster.Node, all []Record) bool 
 	if !s.Nodes.Patch(ctx, n.Name, c) {
 		return false // which has asked for another try
 	}
-	annotations := maps.Clone(n.Annotations)
-	maps.Copy(annotations, c.SetAnnotations)
-	for _, key := range c.RemoveAnnotations {
-		delete(annotations, key)
-	}
-	n.Annotations = annotations
+	c.ApplyTo(n)
 	return true
 }
 
