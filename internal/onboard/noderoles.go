@@ -43,32 +43,19 @@ func nodeRoleItems(roles []NodeRole, groups []offer.NodeGroup) []Item {
 // imported without that change, so that it is a suggestion.
 func nodeRoleItem(role *NodeRole) Item {
 	item := Item{Kind: "node role", Name: role.Name, Resource: nodeRoleResource, ImportID: role.Name}
-	item.arguments = role.arguments()
-	add := item.add
+	item.describe(&role.Role)
 	needed := policy.NodePolicies(partitionOf(role.ARN), true)
-	if network := needed[len(needed)-1]; !slices.Contains(role.Attached, network) {
-		add("cni_policy", false)
-	}
+	item.addIf(!slices.Contains(role.Attached, needed[len(needed)-1]), "cni_policy", false)
 	others := slices.DeleteFunc(slices.Clone(role.Attached), func(arn string) bool { return slices.Contains(needed, arn) })
-	if len(others) > 0 {
-		add("policy_arns", others)
+	item.addIf(len(others) > 0, "policy_arns", others)
+	own := map[string]any{}
+	for name, document := range role.Inline {
+		own[name] = encoded(document)
 	}
-	if len(role.Inline) > 0 {
-		own := map[string]any{}
-		for name, document := range role.Inline {
-			own[name] = encoded(document)
-		}
-		add("policies", own)
-	}
-	if profile, ok := role.profile(); ok && profile.Name != role.Name {
-		add("instance_profile", profile.Name)
-	}
-	if role.Entry != linuxEntry {
-		add("access_entry", role.Entry)
-	}
-	if len(role.Tags) > 0 {
-		add("tags", role.Tags)
-	}
+	item.addIf(len(own) > 0, "policies", own)
+	profile, ok := role.profile()
+	item.addIf(ok && profile.Name != role.Name, "instance_profile", profile.Name)
+	item.addIf(role.Entry != linuxEntry, "access_entry", role.Entry)
 	if changes := role.changes(); len(changes) > 0 {
 		item.ImportID, item.Notes = "", changes
 	}

@@ -52,19 +52,10 @@ func (r *Role) names(arn string) bool {
 // without that change, so that it is a suggestion.
 func queueItem(queue *Queue) Item {
 	item := Item{Kind: "interruption queue", Name: queue.Name, Resource: queueResource, ImportID: queue.Name}
-	add := item.add
-	if queue.Retention != defaultRetention {
-		add("message_retention_seconds", queue.Retention)
-	}
-	if queue.Visibility != defaultVisibility {
-		add("visibility_timeout_seconds", queue.Visibility)
-	}
-	if queue.Key != "" {
-		add("kms_key_id", queue.Key)
-	}
-	if len(queue.Tags) > 0 {
-		add("tags", queue.Tags)
-	}
+	item.addIf(queue.Retention != defaultRetention, "message_retention_seconds", queue.Retention)
+	item.addIf(queue.Visibility != defaultVisibility, "visibility_timeout_seconds", queue.Visibility)
+	item.addIf(queue.Key != "", "kms_key_id", queue.Key)
+	item.addIf(len(queue.Tags) > 0, "tags", queue.Tags)
 	if changes := queue.changes(); len(changes) > 0 {
 		item.ImportID, item.Notes = "", changes
 	}

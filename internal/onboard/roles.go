@@ -3,7 +3,6 @@ package onboard
 import (
 	"context"
 	"encoding/json"
-	"maps"
 	"slices"
 	"strings"
 
@@ -20,8 +19,7 @@ const defaultSession = 3600
 // imported, since the resource would take their trust away.
 func roleItem(ctx context.Context, role *Role, cluster Cluster) (Item, error) {
 	item := Item{Kind: "IRSA role", Name: role.Name, Resource: roleResource, ImportID: role.Name}
-	item.arguments = role.arguments()
-	add := item.add
+	item.describe(role)
 	trust, err := policy.ParseTrust(role.Trust)
 	if err != nil {
 		item.ImportID = ""
@@ -31,10 +29,8 @@ func roleItem(ctx context.Context, role *Role, cluster Cluster) (Item, error) {
 		for _, a := range trust.Accounts {
 			accounts = append(accounts, map[string]any{"namespace": a.Namespace, "name": a.Name})
 		}
-		add("service_accounts", accounts)
-		if trust.Cluster != "" {
-			add("identity", map[bool]string{true: "pod-identity", false: "both"}[trust.Issuer == ""])
-		}
+		item.add("service_accounts", accounts)
+		item.addIf(trust.Cluster != "", "identity", map[bool]string{true: "pod-identity", false: "both"}[trust.Issuer == ""])
 		carries, err := annotated(ctx, role, trust.Accounts, cluster)
 		if err != nil {
 			return Item{}, err
@@ -43,13 +39,8 @@ func roleItem(ctx context.Context, role *Role, cluster Cluster) (Item, error) {
 			item.Notes = append(item.Notes, "its ServiceAccounts carry its ARN: set annotate_service_account to have that kept")
 		}
 	}
-	if role.MaxSession != defaultSession && role.MaxSession != 0 {
-		add("max_session_duration", int64(role.MaxSession))
-	}
-	addPolicies(role, add)
-	if len(role.Tags) > 0 {
-		add("tags", role.Tags)
-	}
+	item.addIf(role.MaxSession != defaultSession && role.MaxSession != 0, "max_session_duration", int64(role.MaxSession))
+	item.addPolicies(role)
 	return item, nil
 }
 
@@ -58,46 +49,39 @@ func (i *Item) add(name string, value any) {
 	i.arguments = append(i.arguments, terraform.Argument{Name: name, Value: value})
 }
 
-// arguments are those that all roles have in common, but their name.
-func (r *Role) arguments() []terraform.Argument {
-	var out []terraform.Argument
-	if r.Path != "/" {
-		out = append(out, terraform.Argument{Name: "path", Value: r.Path})
+// addIf adds an argument that is set.
+func (i *Item) addIf(set bool, name string, value any) {
+	if set {
+		i.add(name, value)
 	}
-	if r.Description != "" {
-		out = append(out, terraform.Argument{Name: "description", Value: r.Description})
-	}
-	if r.Boundary != "" {
-		out = append(out, terraform.Argument{Name: "permissions_boundary", Value: r.Boundary})
-	}
-	return out
+}
+
+// describe adds the arguments that all roles have in common, but their name.
+func (i *Item) describe(r *Role) {
+	i.addIf(r.Path != "/", "path", r.Path)
+	i.addIf(r.Description != "", "description", r.Description)
+	i.addIf(r.Boundary != "", "permissions_boundary", r.Boundary)
+	i.addIf(len(r.Tags) > 0, "tags", r.Tags)
 }
 
 // addPolicies writes the agent's own policies as the preset that they came from.
-func addPolicies(role *Role, add func(string, any)) {
+func (i *Item) addPolicies(role *Role) {
 	own, preset := map[string]any{}, map[string]string{}
-	for _, name := range slices.Sorted(maps.Keys(role.Inline)) {
-		document := role.Inline[name]
+	for name, document := range role.Inline {
 		if slices.Contains(policy.Names, name) {
 			preset[name] = document
-			continue
+		} else {
+			own[name] = encoded(document)
 		}
-		own[name] = encoded(document)
 	}
 	if len(preset) > 0 {
 		facts := policy.ParseAgent(preset)
-		add("preset", "agent")
-		add("node_roles", roleNames(facts.NodeRoles, role.ARN))
-		if facts.Queue != "" {
-			add("interruption_queue_arn", facts.Queue)
-		}
+		i.add("preset", "agent")
+		i.add("node_roles", roleNames(facts.NodeRoles, role.ARN))
+		i.addIf(facts.Queue != "", "interruption_queue_arn", facts.Queue)
 	}
-	if len(own) > 0 {
-		add("policies", own)
-	}
-	if len(role.Attached) > 0 {
-		add("policy_arns", role.Attached)
-	}
+	i.addIf(len(own) > 0, "policies", own)
+	i.addIf(len(role.Attached) > 0, "policy_arns", role.Attached)
 }
 
 // encoded writes a policy as HCL, or as the text that it is.
