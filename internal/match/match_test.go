@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/labelset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
@@ -74,7 +75,7 @@ func term(key string, op corev1.NodeSelectorOperator, values ...string) corev1.N
 }
 
 func TestPlaces(t *testing.T) {
-	zones := []Requirements{{{Key: api.LabelZone, Set: Only("a", "b")}}}
+	zones := []Requirements{{{Key: api.LabelZone, Set: labelset.Only("a", "b")}}}
 	for name, c := range map[string]struct {
 		template cluster.Template
 		volumes  []Requirements
@@ -133,19 +134,19 @@ func TestCombined(t *testing.T) {
 		want string
 		miss string
 	}{
-		"a pod's own selector replaces an overridable one": {pod: Requirements{{Key: api.LabelZone, Set: Only("z")}}, want: api.LabelZone + " In [z]"},
-		"a pod chooses the value of a custom label":        {pod: Requirements{{Key: "team", Set: Only("x")}}, want: "team In [x]"},
-		"an undefined label that may be missing":           {pod: Requirements{{Key: "other", Set: set(t, api.OpNotIn, "x")}}, want: "other DoesNotExist"},
-		"an undefined label":                               {pod: Requirements{{Key: "other", Set: Only("x")}}, miss: `does not define the label "other"`},
+		"a pod's own selector replaces an overridable one": {pod: Requirements{{Key: api.LabelZone, Set: labelset.Only("z")}}, want: api.LabelZone + " In [z]"},
+		"a pod chooses the value of a custom label":        {pod: Requirements{{Key: "team", Set: labelset.Only("x")}}, want: "team In [x]"},
+		"an undefined label that may be missing":           {pod: Requirements{{Key: "other", Set: notIn(t, "x")}}, want: "other DoesNotExist"},
+		"an undefined label":                               {pod: Requirements{{Key: "other", Set: labelset.Only("x")}}, miss: `does not define the label "other"`},
 		"a restricted label": {
-			pod:  Requirements{{Key: "kubernetes.io/mine", Set: Only("x")}},
+			pod:  Requirements{{Key: "kubernetes.io/mine", Set: labelset.Only("x")}},
 			miss: "cannot give nodes the label kubernetes.io/mine In [x]: it is in the reserved domain kubernetes.io",
 		},
 		"another provisioner": {
-			pod:  Requirements{{Key: api.LabelProvisioner, Set: Only("other")}},
+			pod:  Requirements{{Key: api.LabelProvisioner, Set: labelset.Only("other")}},
 			miss: "requires karpenter.sh/provisioner-name In [default], the pod requires In [other]",
 		},
-		"a node's name": {pod: Requirements{{Key: NodeNameField, Set: Only("n1")}}, miss: "cannot give a machine the name that the pod asks for"},
+		"a node's name": {pod: Requirements{{Key: NodeNameField, Set: labelset.Only("n1")}}, miss: "cannot give a machine the name that the pod asks for"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, miss := Combined(p, has, c.pod)
@@ -163,18 +164,27 @@ func TestCombined(t *testing.T) {
 	}
 }
 
+func notIn(t *testing.T, value string) labelset.Set {
+	t.Helper()
+	out, err := labelset.New(api.OpNotIn, []string{value})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
 func TestNode(t *testing.T) {
 	n := &cluster.Node{Name: "n1", Labels: map[string]string{"team": "a"}}
 	for name, c := range map[string]struct {
 		requires Requirements
 		want     bool
 	}{
-		"the value":           {Requirements{{Key: "team", Set: Only("a", "b")}}, true},
-		"another value":       {Requirements{{Key: "team", Set: Only("b")}}, false},
-		"a label it lacks":    {Requirements{{Key: "tier", Set: Any()}}, false},
-		"a label it may lack": {Requirements{{Key: "tier", Set: set(t, api.OpNotIn, "x")}}, true},
-		"its name":            {Requirements{{Key: NodeNameField, Set: Only("n1")}}, true},
-		"another name":        {Requirements{{Key: NodeNameField, Set: Only("n2")}}, false},
+		"the value":           {Requirements{{Key: "team", Set: labelset.Only("a", "b")}}, true},
+		"another value":       {Requirements{{Key: "team", Set: labelset.Only("b")}}, false},
+		"a label it lacks":    {Requirements{{Key: "tier", Set: labelset.Any()}}, false},
+		"a label it may lack": {Requirements{{Key: "tier", Set: notIn(t, "x")}}, true},
+		"its name":            {Requirements{{Key: NodeNameField, Set: labelset.Only("n1")}}, true},
+		"another name":        {Requirements{{Key: NodeNameField, Set: labelset.Only("n2")}}, false},
 	} {
 		if miss, ok := Node(c.requires, n); ok != c.want {
 			t.Errorf("%s: got %v (%v)", name, ok, miss)

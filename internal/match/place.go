@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/labelset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
@@ -33,11 +34,11 @@ func unmet(r Requirements, n *cluster.Node) int {
 // ForProvisioner returns what a Provisioner says about its nodes' labels, with
 // its own name. Requirements on the same key are met together.
 func ForProvisioner(p *api.Provisioner) Requirements {
-	out := Requirements{{Key: api.LabelProvisioner, Set: Only(p.Name)}}
+	out := Requirements{{Key: api.LabelProvisioner, Set: labelset.Only(p.Name)}}
 	for _, r := range p.EffectiveRequirements() {
-		set, err := NewSet(r.Operator, r.Values)
+		set, err := labelset.New(r.Operator, r.Values)
 		if err != nil {
-			set = Set{} // an invalid requirement can be met by nothing
+			set = labelset.Set{} // an invalid requirement can be met by nothing
 		}
 		out = out.With(r.Key, set)
 	}
@@ -74,7 +75,7 @@ func Combined(p *api.Provisioner, has, pod Requirements) (Requirements, Miss) {
 			more = append(more, q)
 		case q.Set.HasMissing():
 			// A node without the label satisfies the pod.
-			more = append(more, Requirement{Key: q.Key, Set: q.Set.Intersect(Missing())})
+			more = append(more, Requirement{Key: q.Key, Set: q.Set.Intersect(labelset.Missing())})
 		default:
 			return nil, undefined(p, q)
 		}

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/labelset"
 )
 
 // NodeNameField is the key under which a requirement on the node's name (a
@@ -16,7 +17,7 @@ const NodeNameField = "metadata.name field"
 // Requirement is what one label must be.
 type Requirement struct {
 	Key string
-	Set Set
+	Set labelset.Set
 }
 
 // Requirements is a conjunction, sorted by key, with one Set per key and
@@ -24,10 +25,10 @@ type Requirement struct {
 type Requirements []Requirement
 
 // Get returns the set of a key.
-func (r Requirements) Get(key string) (Set, bool) {
+func (r Requirements) Get(key string) (labelset.Set, bool) {
 	i, ok := r.find(key)
 	if !ok {
-		return Set{}, false
+		return labelset.Set{}, false
 	}
 	return r[i].Set, true
 }
@@ -37,7 +38,7 @@ func (r Requirements) find(key string) (int, bool) {
 }
 
 // With returns the conjunction of r and a requirement on one key.
-func (r Requirements) With(key string, set Set) Requirements {
+func (r Requirements) With(key string, set labelset.Set) Requirements {
 	i, ok := r.find(key)
 	if ok {
 		set = set.Intersect(r[i].Set)
@@ -89,7 +90,8 @@ func (r Requirements) Unmeetable() (string, bool) {
 func (r Requirements) Size() int {
 	n := len(r)
 	for i := range r {
-		n += len(r[i].Set.values)
+		values, _ := r[i].Set.Values()
+		n += len(values)
 	}
 	return n
 }
@@ -104,9 +106,6 @@ func (r Requirements) String() string {
 		b.WriteString(q.Key)
 		b.WriteByte(' ')
 		b.WriteString(q.Set.String())
-		if q.Set.absent && q.Set.complement && q.Set.bounded {
-			b.WriteString(" or missing")
-		}
 	}
 	return b.String()
 }
@@ -116,7 +115,7 @@ func (r Requirements) String() string {
 func Labels(labels map[string]string) Requirements {
 	out := make(Requirements, 0, len(labels))
 	for key, value := range labels {
-		out = append(out, Requirement{Key: api.NormalizeLabel(key), Set: Only(value)})
+		out = append(out, Requirement{Key: api.NormalizeLabel(key), Set: labelset.Only(value)})
 	}
 	slices.SortFunc(out, func(a, b Requirement) int { return strings.Compare(a.Key, b.Key) })
 	return slices.CompactFunc(out, func(a, b Requirement) bool { return a.Key == b.Key })
@@ -126,7 +125,7 @@ func Labels(labels map[string]string) Requirements {
 func fromSelector(selector map[string]string) Requirements {
 	out := make(Requirements, 0, len(selector))
 	for key, value := range selector {
-		out = append(out, Requirement{Key: api.NormalizeLabel(key), Set: Only(value)})
+		out = append(out, Requirement{Key: api.NormalizeLabel(key), Set: labelset.Only(value)})
 	}
 	return conjunction(out)
 }
@@ -139,14 +138,14 @@ func fromTerm(term *corev1.NodeSelectorTerm) (Requirements, Miss) {
 	}
 	var out Requirements
 	for _, e := range term.MatchExpressions {
-		set, err := NewSet(api.Operator(e.Operator), e.Values)
+		set, err := labelset.New(api.Operator(e.Operator), e.Values)
 		if err != nil {
 			return nil, Miss{Kind: Unsupported, Want: "node affinity on " + e.Key + ": " + err.Error()}
 		}
 		out = append(out, Requirement{Key: api.NormalizeLabel(e.Key), Set: set})
 	}
 	for _, e := range term.MatchFields {
-		set, err := NewSet(api.Operator(e.Operator), e.Values)
+		set, err := labelset.New(api.Operator(e.Operator), e.Values)
 		if err != nil || e.Key != "metadata.name" {
 			return nil, Miss{Kind: Unsupported, Want: "matchFields on " + e.Key + " is not supported"}
 		}

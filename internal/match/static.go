@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/labelset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
@@ -96,7 +97,7 @@ func alternatives(places []Requirements) []Requirements {
 		values, listed := p[0].Set.Values()
 		if i >= 0 && listed {
 			if others, listed := out[i][0].Set.Values(); listed {
-				out[i] = Requirements{{Key: p[0].Key, Set: Only(slices.Concat(others, values)...)}}
+				out[i] = Requirements{{Key: p[0].Key, Set: labelset.Only(slices.Concat(others, values)...)}}
 				continue
 			}
 		}

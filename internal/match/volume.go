@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/labelset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
@@ -206,7 +207,7 @@ func (v *Volumes) unbound(c *cluster.Claim) ([]Requirements, string, Miss) {
 func fromTopology(term corev1.TopologySelectorTerm) Requirements {
 	var out Requirements
 	for _, e := range term.MatchLabelExpressions {
-		out = append(out, Requirement{Key: api.NormalizeLabel(e.Key), Set: Only(e.Values...)})
+		out = append(out, Requirement{Key: api.NormalizeLabel(e.Key), Set: labelset.Only(e.Values...)})
 	}
 	return conjunction(out)
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/labelset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 )
 
@@ -92,11 +93,11 @@ func (m *Supply) PinnedTo(o *Options, at *Cell) *Options {
 }
 
 // Set is what a node's label must be to be in the domain.
-func (d Domain) Set() match.Set {
+func (d Domain) Set() labelset.Set {
 	if d.Known {
-		return match.Only(d.Value)
+		return labelset.Only(d.Value)
 	}
-	return match.Missing()
+	return labelset.Missing()
 }
 
 // combinations lists the domains of the keys that a offering's nodes can be in.

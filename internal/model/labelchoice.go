@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/labelset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 )
 
@@ -33,7 +34,7 @@ func (m *Supply) labelChoicesOf(p *Pool) []match.Requirements {
 		var more []match.Requirements
 		for _, of := range out {
 			for _, values := range parts {
-				more = append(more, of.With(q.Key, match.Only(values...)))
+				more = append(more, of.With(q.Key, labelset.Only(values...)))
 			}
 		}
 		out = more
@@ -78,7 +79,7 @@ func (o *Offering) allows(r match.Requirements) bool {
 }
 
 // limited returns what a label of the offering's machines can be, of a set.
-func (o *Offering) limited(key string, set match.Set) match.Set {
+func (o *Offering) limited(key string, set labelset.Set) labelset.Set {
 	if own, ok := o.LabelChoice.Get(key); ok {
 		return set.Intersect(own)
 	}

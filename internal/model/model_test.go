@@ -11,6 +11,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/labelset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
@@ -74,13 +75,13 @@ func TestOptions(t *testing.T) {
 		want        string
 	}{
 		"offerings are sorted by price": {free, nil, "default/small/a default/small/b default/large/a default/large/b"},
-		"a zone":                        {free.With(api.LabelZone, match.Only("b")), nil, "default/small/b default/large/b"},
-		"a type":                        {free.With(api.LabelInstanceType, match.Only("large")), nil, "default/large/a default/large/b"},
+		"a zone":                        {free.With(api.LabelZone, labelset.Only("b")), nil, "default/small/b default/large/b"},
+		"a type":                        {free.With(api.LabelInstanceType, labelset.Only("large")), nil, "default/large/a default/large/b"},
 		"a taint that is tolerated": {
-			free.With(api.LabelZone, match.Only("a")), []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+			free.With(api.LabelZone, labelset.Only("a")), []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
 			"default/small/a default/large/a tainted/small/a tainted/large/a",
 		},
-		"a zone that nobody sells in": {free.With(api.LabelZone, match.Only("c")), nil, ""},
+		"a zone that nobody sells in": {free.With(api.LabelZone, labelset.Only("c")), nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := m.OptionsFor(of.requires, of.tolerations, TolerationKey(of.tolerations), false)
@@ -101,8 +102,8 @@ func TestNearestMiss(t *testing.T) {
 		requires match.Requirements
 		want     match.Miss
 	}{
-		"zone":  {0, free.With(api.LabelZone, match.Only("c")), match.Miss{Kind: match.Offering, Key: api.LabelZone, Want: api.LabelZone + " In [c]", Have: "a, b"}},
-		"type":  {0, free.With(api.LabelInstanceType, match.Only("larg")), match.Miss{Kind: match.TypeLabel, Key: api.LabelInstanceType, Want: "In [larg]", Have: "large, small", Hint: "large"}},
+		"zone":  {0, free.With(api.LabelZone, labelset.Only("c")), match.Miss{Kind: match.Offering, Key: api.LabelZone, Want: api.LabelZone + " In [c]", Have: "a, b"}},
+		"type":  {0, free.With(api.LabelInstanceType, labelset.Only("larg")), match.Miss{Kind: match.TypeLabel, Key: api.LabelInstanceType, Want: "In [larg]", Have: "large, small", Hint: "large"}},
 		"taint": {1, nil, match.Miss{Kind: match.Taint, Key: "gpu=true:NoSchedule"}},
 		"none":  {0, nil, match.Miss{}},
 	} {
@@ -194,7 +195,7 @@ func TestExclusiveClaims(t *testing.T) {
 func TestResidualsMerge(t *testing.T) {
 	m := read(input(pool("default")))
 	residual := func(key, value string) int {
-		return m.intern(match.Requirements(nil).With(key, match.Only(value)))
+		return m.intern(match.Requirements(nil).With(key, labelset.Only(value)))
 	}
 	if _, ok := m.Merge(residual("team", "a"), residual("team", "b")); ok {
 		t.Error("two values of one label go together")
@@ -249,7 +250,7 @@ func TestLabelChoices(t *testing.T) {
 	in.Pods = append(in.Pods, pod("pod", &cluster.Template{Requests: amount.List{amount.CPU: 1}}))
 	m := read(in)
 	asking := func(values ...string) string {
-		o := m.OptionsFor(match.Requirements{{Key: "tier", Set: match.Only(values...)}}, nil, "", false)
+		o := m.OptionsFor(match.Requirements{{Key: "tier", Set: labelset.Only(values...)}}, nil, "", false)
 		var out []string
 		for k := range o.Offerings.All {
 			if m.LeavesChoice(o.Residual[0], &m.Offerings[k]) && m.Offerings[k].Offer.Zone == "a" {
@@ -270,7 +271,7 @@ func TestLabelChoices(t *testing.T) {
 			t.Errorf("for %v: %s, want %s", of.tiers, got, of.want)
 		}
 	}
-	silver := m.intern(match.Requirements{{Key: "tier", Set: match.Only("silver")}})
+	silver := m.intern(match.Requirements{{Key: "tier", Set: labelset.Only("silver")}})
 	if !m.LeavesChoice(silver, &m.Offerings[0]) || m.LeavesChoice(silver, &m.Offerings[1]) {
 		t.Errorf("silver is to be left by %v and not by %v", m.Offerings[0].LabelChoice, m.Offerings[1].LabelChoice)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/labelset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
@@ -296,7 +297,7 @@ func offeringTest(r match.Requirements) func(*offer.Offering) bool {
 	id, byID := r.Get(api.LabelZoneID)
 	reservation, byReservation := r.Get(api.LabelReservationID)
 	kind, byKind := r.Get(api.LabelReservationType)
-	reserved := func(set match.Set, o *offer.Offering, value string) bool {
+	reserved := func(set labelset.Set, o *offer.Offering, value string) bool {
 		if o.Reservation == "" {
 			return set.HasMissing()
 		}

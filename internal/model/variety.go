@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/labelset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 )
@@ -76,7 +77,7 @@ func askedOfTypes(classes []*Class) match.Requirements {
 			add(p.Requirements)
 		}
 		for _, key := range topologyKeys(c.Template) {
-			add(match.Requirements{{Key: key, Set: match.Any()}})
+			add(match.Requirements{{Key: key, Set: labelset.Any()}})
 		}
 	}
 	return out

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/labelset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
@@ -40,9 +40,9 @@ func Select(types []offer.InstanceType, claims []Claim) Selection {
 		if !api.WellKnown(key) {
 			continue
 		}
-		set, err := match.NewSet(claims[i].Operator, claims[i].Values)
+		set, err := labelset.New(claims[i].Operator, claims[i].Values)
 		if err != nil {
-			set = match.Set{}
+			set = labelset.Set{}
 		}
 		next := narrow(left, key, set)
 		if len(next) == 0 && len(left) > 0 {
@@ -73,7 +73,7 @@ func valuesOf(t *offer.InstanceType, key string) []string {
 
 // narrow keeps the types with a label in the set. Zone and capacity type are
 // labels of offerings.
-func narrow(types []offer.InstanceType, key string, set match.Set) []offer.InstanceType {
+func narrow(types []offer.InstanceType, key string, set labelset.Set) []offer.InstanceType {
 	of := offeringLabels[key]
 	out := make([]offer.InstanceType, 0, len(types))
 	for _, t := range types {

@@ -12,7 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/labelset"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/wire"
 )
@@ -40,7 +40,7 @@ func runRequirementsIntersect(ctx context.Context, req function.RunRequest, resp
 	if resp.Error = req.Arguments.Get(ctx, &lists); resp.Error != nil {
 		return
 	}
-	together := map[string]match.Set{}
+	together := map[string]labelset.Set{}
 	for i, list := range lists {
 		requirements, err := readRequirements(ctx, list)
 		if err == nil {
@@ -94,9 +94,9 @@ func readRequirements(ctx context.Context, list types.Dynamic) ([]api.Requiremen
 	return out, nil
 }
 
-func intersect(together map[string]match.Set, requirements []api.Requirement) error {
+func intersect(together map[string]labelset.Set, requirements []api.Requirement) error {
 	for i, r := range requirements {
-		set, err := match.NewSet(r.Operator, r.Values)
+		set, err := labelset.New(r.Operator, r.Values)
 		if err != nil {
 			return fmt.Errorf("[%d]: %s: %w", i, r.Key, err)
 		}
@@ -115,7 +115,7 @@ func intersect(together map[string]match.Set, requirements []api.Requirement) er
 	return nil
 }
 
-func valuesOf(together map[string]match.Set) []attr.Value {
+func valuesOf(together map[string]labelset.Set) []attr.Value {
 	out := []attr.Value{}
 	for _, key := range slices.Sorted(maps.Keys(together)) {
 		for _, r := range together[key].Spell(key) {

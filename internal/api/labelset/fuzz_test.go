@@ -1,4 +1,4 @@
-package match
+package labelset
 
 import (
 	"strings"
@@ -16,11 +16,11 @@ func FuzzSets(f *testing.F) {
 	f.Add(uint8(6), "9223372036854775806", uint8(1), "9223372036854775807,9223372036854775806", "x")
 	operators := []api.Operator{api.OpIn, api.OpNotIn, api.OpExists, api.OpDoesNotExist, api.OpGt, api.OpLt, api.OpGte, api.OpLte}
 	f.Fuzz(func(t *testing.T, opA uint8, valuesA string, opB uint8, valuesB, probe string) {
-		a, err := NewSet(operators[int(opA)%len(operators)], strings.Split(valuesA, ","))
+		a, err := New(operators[int(opA)%len(operators)], strings.Split(valuesA, ","))
 		if err != nil {
 			return
 		}
-		b, err := NewSet(operators[int(opB)%len(operators)], strings.Split(valuesB, ","))
+		b, err := New(operators[int(opB)%len(operators)], strings.Split(valuesB, ","))
 		if err != nil {
 			return
 		}

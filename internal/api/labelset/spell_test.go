@@ -1,4 +1,4 @@
-package match
+package labelset
 
 import (
 	"strconv"
@@ -20,7 +20,7 @@ func TestSpellMeansTheSame(t *testing.T) {
 			if op == api.OpGt || op == api.OpLt || op == api.OpGte || op == api.OpLte {
 				values = values[:1]
 			}
-			next, err := NewSet(op, values)
+			next, err := New(op, values)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -34,7 +34,7 @@ func TestSpellMeansTheSame(t *testing.T) {
 		}
 		again := Set{complement: true, absent: true}
 		for _, r := range set.Spell("k") {
-			next, err := NewSet(r.Operator, r.Values)
+			next, err := New(r.Operator, r.Values)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,4 +1,4 @@
-package match
+package labelset
 
 import (
 	"strconv"
@@ -11,7 +11,7 @@ import (
 
 func set(t testing.TB, op api.Operator, values ...string) Set {
 	t.Helper()
-	s, err := NewSet(op, values)
+	s, err := New(op, values)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestSetErrors(t *testing.T) {
 		`operator Gt takes one value, not 2`:      {api.OpGt, []string{"1", "2"}},
 		`operator Lt takes an integer, not "two"`: {api.OpLt, []string{"two"}},
 	} {
-		if _, err := NewSet(c.op, c.values); err == nil || err.Error() != want {
+		if _, err := New(c.op, c.values); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
@@ -94,7 +94,7 @@ func drawSet(r *rapid.T, label string) Set {
 	case api.OpGt, api.OpLt, api.OpGte, api.OpLte:
 		values = []string{value.Draw(r, label+" bound")}
 	}
-	s, err := NewSet(op, values)
+	s, err := New(op, values)
 	if err != nil {
 		r.Fatal(err)
 	}

@@ -1,4 +1,6 @@
-package match
+// Package labelset holds sets of states that a label of a node may be in, and what operators and
+// intersections make of them.
+package labelset
 
 import (
 	"fmt"
@@ -36,9 +38,9 @@ func Missing() Set { return Set{absent: true} }
 // Any returns the set of all values, without the missing label.
 func Any() Set { return Set{complement: true} }
 
-// NewSet returns the set that an operator describes. Like in Kubernetes, NotIn
+// New returns the set that an operator describes. Like in Kubernetes, NotIn
 // holds for a missing label, while Gt and its kin want an integer.
-func NewSet(op api.Operator, values []string) (Set, error) {
+func New(op api.Operator, values []string) (Set, error) {
 	switch op {
 	case api.OpIn:
 		return Only(values...), nil
@@ -166,8 +168,9 @@ func union(a, b []string) []string {
 	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(a, b))))
 }
 
-// Values returns the values of a set that lists them all.
-func (s Set) Values() ([]string, bool) { return s.values, !s.complement }
+// Values returns the values that the set lists, and whether these are all that it has: else it has
+// all but these.
+func (s Set) Values() (listed []string, all bool) { return s.values, !s.complement }
 
 // Pick returns a value of the set, always the same one: the first that is
 // listed, or one that is made up where the set leaves the choice. It returns
