@@ -5,25 +5,34 @@ import (
 	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 )
 
+// EachClaim calls do with all that the Provisioner says about its nodes' labels, and where:
+// its requirements, the instanceTypes shorthand and its labels as single-value In.
+func (s *ProvisionerSpec) EachClaim(path *field.Path, do func(at *field.Path, r Requirement)) {
+	for i, r := range s.Requirements {
+		do(path.Child("requirements").Index(i), r)
+	}
+	if len(s.InstanceTypes) > 0 {
+		do(path.Child("instanceTypes"), Requirement{Key: LabelInstanceType, Operator: OpIn, Values: s.InstanceTypes})
+	}
+	for _, key := range slices.Sorted(maps.Keys(s.Labels)) {
+		do(path.Child("labels").Key(key), Requirement{Key: key, Operator: OpIn, Values: []string{s.Labels[key]}})
+	}
+}
+
 // EffectiveRequirements returns all that the Provisioner says about its nodes'
-// labels as one conjunction: its requirements, the instanceTypes shorthand and
-// its labels as single-value In, with normalised keys and sorted, distinct
+// labels as one conjunction, with normalised keys and sorted, distinct
 // values, in the order of the keys. Two requirements on one key stay two; equal
 // ones become one. Defaults are not included: see Defaulted.
 func (p *Provisioner) EffectiveRequirements() []Requirement {
 	var out []Requirement
-	for _, r := range p.Spec.Requirements {
-		out = append(out, Requirement{Key: NormalizeLabel(r.Key), Operator: r.Operator, Values: distinct(r.Values), MinValues: r.MinValues})
-	}
-	if len(p.Spec.InstanceTypes) > 0 {
-		out = append(out, Requirement{Key: LabelInstanceType, Operator: OpIn, Values: distinct(p.Spec.InstanceTypes)})
-	}
-	for _, key := range slices.Sorted(maps.Keys(p.Spec.Labels)) {
-		out = append(out, Requirement{Key: NormalizeLabel(key), Operator: OpIn, Values: []string{p.Spec.Labels[key]}})
-	}
+	p.Spec.EachClaim(nil, func(_ *field.Path, r Requirement) {
+		r.Key, r.Values = NormalizeLabel(r.Key), distinct(r.Values)
+		out = append(out, r)
+	})
 	slices.SortStableFunc(out, func(a, b Requirement) int {
 		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Operator, b.Operator), slices.Compare(a.Values, b.Values), -cmp.Compare(ptr.Deref(a.MinValues, 0), ptr.Deref(b.MinValues, 0)))
 	})

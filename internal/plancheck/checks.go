@@ -153,5 +153,3 @@ func say(r api.Requirement) string {
 	}
 	return fmt.Sprintf("%s %s [%s]", r.Key, r.Operator, strings.Join(r.Values, ", "))
 }
-
-func indexed(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }

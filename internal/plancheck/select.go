@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/labelset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
@@ -119,15 +121,9 @@ func (s Selection) CapacityTypes() []string { return s.distinct(offeringLabels[a
 // which it is written, and the defaults for the rest.
 func Claims(p *api.Provisioner) []Claim {
 	var out []Claim
-	for i, r := range p.Spec.Requirements {
-		out = append(out, Claim{r, indexed("spec.requirements", i)})
-	}
-	if len(p.Spec.InstanceTypes) > 0 {
-		out = append(out, Claim{api.Requirement{Key: api.LabelInstanceType, Operator: api.OpIn, Values: p.Spec.InstanceTypes}, "spec.instanceTypes"})
-	}
-	for _, key := range slices.Sorted(maps.Keys(p.Spec.Labels)) {
-		out = append(out, Claim{api.Requirement{Key: key, Operator: api.OpIn, Values: []string{p.Spec.Labels[key]}}, "spec.labels[" + key + "]"})
-	}
+	p.Spec.EachClaim(field.NewPath("spec"), func(at *field.Path, r api.Requirement) {
+		out = append(out, Claim{r, at.String()})
+	})
 	for _, r := range p.Defaulted().Spec.Requirements[len(p.Spec.Requirements):] {
 		out = append(out, Claim{Requirement: r})
 	}

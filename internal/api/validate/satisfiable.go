@@ -16,23 +16,14 @@ import (
 // The requirements themselves have been checked.
 func validateSatisfiable(spec *api.ProvisionerSpec, path *field.Path) finding.List {
 	left, origins := map[string]labelset.Set{}, map[string][]*field.Path{}
-	add := func(r api.Requirement, at *field.Path) {
+	spec.EachClaim(path, func(at *field.Path, r api.Requirement) {
 		key := api.NormalizeLabel(r.Key)
 		set, _ := labelset.New(r.Operator, r.Values)
 		if before, ok := left[key]; ok {
 			set = set.Intersect(before)
 		}
 		left[key], origins[key] = set, append(origins[key], at)
-	}
-	for i, r := range spec.Requirements {
-		add(r, path.Child("requirements").Index(i))
-	}
-	if len(spec.InstanceTypes) > 0 {
-		add(api.Requirement{Key: api.LabelInstanceType, Operator: api.OpIn, Values: spec.InstanceTypes}, path.Child("instanceTypes"))
-	}
-	for _, key := range slices.Sorted(maps.Keys(spec.Labels)) {
-		add(api.Requirement{Key: key, Operator: api.OpIn, Values: []string{spec.Labels[key]}}, path.Child("labels").Key(key))
-	}
+	})
 	var errs finding.List
 	for _, key := range slices.Sorted(maps.Keys(left)) {
 		if left[key].Empty() {
