@@ -135,7 +135,7 @@ func (s *Market) FirstOf(set model.Bitset) *model.Pool {
 	for _, tier := range s.Tiers() {
 		var first *model.Pool
 		for _, p := range tier {
-			if model.AnyIn(set, p.Offerings) {
+			if set.AnyIn(p.Offerings) {
 				if first != nil {
 					return nil
 				}

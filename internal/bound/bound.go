@@ -10,13 +10,17 @@
 // more than any machines that hold them.
 package bound
 
-import "math"
+import (
+	"math"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/bitset"
+)
 
 // Problem is what is to be bought for, and what can be bought.
 type Problem struct {
 	Offerings []Offering
 	// Choices are sets of offerings that classes may be on.
-	Choices []Set
+	Choices []bitset.Set
 	Classes []Class
 	// Groups are those of which a machine or node holds only so many pods.
 	Groups []ClassGroup
@@ -41,11 +45,6 @@ type Offering struct {
 	Capacity []int64 // by resource, what counts against limits
 	Domains  []int   // by topology key
 }
-
-// Set has bit k%64 of word k/64 for offering k.
-type Set []uint64
-
-func (s Set) has(k int) bool { return k>>6 < len(s) && s[k>>6]&(1<<(k&63)) != 0 }
 
 // Class is a number of pods that are equal in all that placement asks.
 type Class struct {

@@ -6,10 +6,12 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/bitset"
 )
 
 // everything is a choice of all of the first 64 offerings.
-var everything = Set{math.MaxUint64}
+var everything = bitset.Set{math.MaxUint64}
 
 const operations = 5_000_000
 
@@ -35,7 +37,7 @@ func TestPrice(t *testing.T) {
 		"two of different classes":      {Problem{Offerings: []Offering{large}, Classes: []Class{pods(3, 5), pods(3, 6)}}, 900},
 		"no more on a machine":          {Problem{Offerings: []Offering{small, large}, Classes: []Class{{Need: []int64{1, 1}, Count: 5, Most: 1}}}, 500},
 		"none beside another":           {Problem{Offerings: []Offering{small}, Classes: []Class{pods(2, 1), pods(3, 1)}, Groups: []ClassGroup{{Classes: []int{0, 1}, Most: 1}}}, 500},
-		"what they may be on":           {Problem{Offerings: []Offering{small, other}, Choices: []Set{{2}}, Classes: []Class{pods(2, 2)}}, 300},
+		"what they may be on":           {Problem{Offerings: []Offering{small, other}, Choices: []bitset.Set{{2}}, Classes: []Class{pods(2, 2)}}, 300},
 		"room on a node":                {Problem{Offerings: []Offering{small}, Classes: []Class{pods(5, 2)}, Nodes: []Node{{Room: []int64{7, 9}, Holds: []int64{3}, Domains: []int{0}}}}, 100},
 		"a node that not all may be on": {Problem{Offerings: []Offering{small}, Classes: []Class{pods(4, 2)}, Nodes: []Node{{Room: []int64{8, 9}, Holds: []int64{2}, Domains: []int{0}}}}, 100},
 		"all on a node":                 {Problem{Offerings: []Offering{small}, Classes: []Class{pods(3, 1), pods(3, 2)}, Nodes: []Node{{Room: []int64{9, 9}, Holds: []int64{3, 3}, Domains: []int{0}}}}, 0},
@@ -49,7 +51,7 @@ func TestPrice(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := c.problem
 			if p.Choices == nil {
-				p.Choices = []Set{everything}
+				p.Choices = []bitset.Set{everything}
 			}
 			p.Price, p.Operations = 2*c.want, operations
 			if got, _ := Price(&p); got > c.want || float64(got) < float64(c.want)*0.99 {
@@ -62,7 +64,7 @@ func TestPrice(t *testing.T) {
 // TestTooManyClasses: where there are too many classes for patterns, the sums of what
 // they need prove something.
 func TestTooManyClasses(t *testing.T) {
-	p := &Problem{Offerings: []Offering{machine(4, 100)}, Choices: []Set{everything}, Price: 1 << 30, Operations: operations}
+	p := &Problem{Offerings: []Offering{machine(4, 100)}, Choices: []bitset.Set{everything}, Price: 1 << 30, Operations: operations}
 	for range MostClasses + 1 {
 		p.Classes = append(p.Classes, pods(1, 2))
 	}
@@ -74,7 +76,7 @@ func TestTooManyClasses(t *testing.T) {
 
 // TestEffortIsBounded: with next to no operations something smaller is proven.
 func TestEffortIsBounded(t *testing.T) {
-	p := &Problem{Offerings: []Offering{machine(7, 100), machine(16, 180)}, Choices: []Set{everything}, Price: 1 << 30}
+	p := &Problem{Offerings: []Offering{machine(7, 100), machine(16, 180)}, Choices: []bitset.Set{everything}, Price: 1 << 30}
 	for i := range int64(20) {
 		p.Classes = append(p.Classes, pods(3+i%4, 1+i%6))
 	}
@@ -96,7 +98,7 @@ func small(t *rapid.T) *Problem {
 		p.Offerings = append(p.Offerings, o)
 	}
 	for range number(1, 3, "choices") {
-		p.Choices = append(p.Choices, Set{uint64(number(1, 1<<len(p.Offerings)-1, "choice"))})
+		p.Choices = append(p.Choices, bitset.Set{uint64(number(1, 1<<len(p.Offerings)-1, "choice"))})
 	}
 	for range number(1, 3, "classes") {
 		p.Classes = append(p.Classes, Class{Need: []int64{number(1, 6, "need"), number(0, 6, "need")}, Count: number(1, 3, "pods"), Choice: int(number(0, int64(len(p.Choices)-1), "of")), Most: number(1, 3, "most")})
@@ -176,7 +178,7 @@ func (o *oracle) try(m, class int, next func()) {
 	most := c.Most
 	if k < 0 {
 		most = o.Nodes[m].Holds[class]
-	} else if !o.Choices[c.Choice].has(k) {
+	} else if !o.Choices[c.Choice].Has(k) {
 		return
 	}
 	if o.on[m][class] >= most {

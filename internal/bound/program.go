@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/bitset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/lp"
 )
 
@@ -96,7 +97,7 @@ func (g *generation) machine(o int, also rowsOf, fixed entriesOf) *kind {
 	of := &p.Offerings[o]
 	var items []item
 	for i := range p.Classes {
-		if c := &p.Classes[i]; p.Choices[c.Choice].has(o) {
+		if c := &p.Classes[i]; p.Choices[c.Choice].Has(o) {
 			items = append(items, item{i, c.Most, also(i, of.Domains)})
 		}
 	}
@@ -247,7 +248,7 @@ func rivals(p *Problem) []int {
 		}
 		beats := func(j int) bool {
 			by := &p.Offerings[j]
-			return subset(choices[k], choices[j]) && atLeast(by.Room, o.Room) && (!limited[o.Pool] || slices.Equal(by.Capacity, o.Capacity))
+			return choices[k].SubsetOf(choices[j]) && atLeast(by.Room, o.Room) && (!limited[o.Pool] || slices.Equal(by.Capacity, o.Capacity))
 		}
 		if same := byDomains[string(key)]; !slices.ContainsFunc(same, beats) {
 			byDomains[string(key)] = append(same, k)
@@ -265,29 +266,20 @@ func (p *Problem) affordable(o *Offering) bool {
 }
 
 // choicesOf returns, by offering, the choices that have it as a set; nil for none.
-func (p *Problem) choicesOf() []Set {
-	out := make([]Set, len(p.Offerings))
+func (p *Problem) choicesOf() []bitset.Set {
+	out := make([]bitset.Set, len(p.Offerings))
 	for i, c := range p.Choices {
 		for k := range p.Offerings {
-			if !c.has(k) {
+			if !c.Has(k) {
 				continue
 			}
 			if out[k] == nil {
-				out[k] = make(Set, len(p.Choices)/64+1)
+				out[k] = bitset.New(len(p.Choices))
 			}
-			out[k][i>>6] |= 1 << (i & 63)
+			out[k].Add(i)
 		}
 	}
 	return out
-}
-
-func subset(a, b Set) bool {
-	for i, w := range a {
-		if w&^b[i] != 0 {
-			return false
-		}
-	}
-	return true
 }
 
 func atLeast(a, b []int64) bool {

@@ -36,7 +36,7 @@ func (p *Problem) sums(offerings []int) (values []float64, total float64) {
 			m.Room = append(m.Room, float64(usable(v, grain[r])))
 		}
 		for i := range p.Classes {
-			if p.Choices[p.Classes[i].Choice].has(o) && !slices.Contains(m.Groups, groups[i]) {
+			if p.Choices[p.Classes[i].Choice].Has(o) && !slices.Contains(m.Groups, groups[i]) {
 				m.Groups = append(m.Groups, groups[i])
 			}
 		}

@@ -2,6 +2,8 @@ package buy
 
 import (
 	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/bitset"
 )
 
 // attempt is what is bought for the content of machines that were taken out.
@@ -27,7 +29,7 @@ type content struct {
 	used     []int64
 	cost     int64
 	value    float64
-	on       set // offerings that all of its parts allow
+	on       bitset.Set // offerings that all of its parts allow
 }
 
 func newAttempt(items, width, offerings int) attempt {
@@ -39,7 +41,7 @@ func newAttempt(items, width, offerings int) attempt {
 }
 
 func newContent(width, offerings int) content {
-	return content{used: make([]int64, width), on: newSet(offerings)}
+	return content{used: make([]int64, width), on: bitset.New(offerings)}
 }
 
 func (c *content) hold() holding {

@@ -47,7 +47,7 @@ func (s *Search) buyNext(most int64) bool {
 func (s *Search) fillNode(node int) {
 	s.empty(node)
 	if len(s.pool) > 0 && s.random.below(100) < anyFirst {
-		if first := s.pool[s.random.below(len(s.pool))]; s.kinds[s.items[first].Kind].has(node) {
+		if first := s.pool[s.random.below(len(s.pool))]; s.kinds[s.items[first].Kind].Has(node) {
 			s.take(&s.tried, first, 1)
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/bitset"
 )
 
 // market states a problem for the search: offerings by cost, and resources that somebody
@@ -13,7 +15,7 @@ type market struct {
 	items []Item
 	width int
 	need  []int64 // item by item
-	kinds []set
+	kinds []bitset.Set
 	// By offering, first the nodes and then the cheapest first:
 	order []int // index of Problem.Offerings
 	nodes int   // how many of them are nodes
@@ -63,9 +65,9 @@ func newMarket(p *Problem) market {
 		k.room = appendOf(k.room, o.Room, used)
 	}
 	for _, kind := range p.Kinds {
-		of := newSet(len(k.order))
+		of := bitset.New(len(k.order))
 		for _, j := range kind {
-			of.add(k.place[j])
+			of.Add(k.place[j])
 		}
 		k.kinds = append(k.kinds, of)
 	}
@@ -87,7 +89,7 @@ func (k *market) rank(used []int) {
 	for j := range k.order {
 		clear(price)
 		for i := range k.items {
-			if it := &k.items[i]; k.kinds[it.Kind].has(j) {
+			if it := &k.items[i]; k.kinds[it.Kind].Has(j) {
 				for r, at := range used {
 					price[r] = max(price[r], it.Price[at])
 				}
@@ -95,7 +97,7 @@ func (k *market) rank(used []int) {
 		}
 		ratio[j] = valueOf(k.roomOf(j), price) / float64(k.costs[j])
 		for i := range k.items {
-			if it := &k.items[i]; k.kinds[it.Kind].has(j) {
+			if it := &k.items[i]; k.kinds[it.Kind].Has(j) {
 				k.density[j*len(k.items)+i] = it.Value / max(valueOf(k.needOf(i), price), leastValue)
 			}
 		}
@@ -103,7 +105,7 @@ func (k *market) rank(used []int) {
 	for _, kind := range k.kinds {
 		var able []int
 		for j := k.nodes; j < len(k.order); j++ {
-			if kind.has(j) {
+			if kind.Has(j) {
 				able = append(able, j)
 			}
 		}
@@ -141,37 +143,13 @@ func (k *market) copies(item int, room []int64, n int64) int64 {
 }
 
 // masked sets the offerings that all parts allow.
-func (k *market) masked(on set, parts []Part) {
+func (k *market) masked(on bitset.Set, parts []Part) {
 	for w := range on {
 		on[w] = math.MaxUint64
 	}
 	for _, part := range parts {
-		on.keep(k.kinds[k.items[part.Item].Kind])
+		on.Keep(k.kinds[k.items[part.Item].Kind])
 	}
-}
-
-// set is a set of offerings.
-type set []uint64
-
-func newSet(n int) set { return make(set, (n+63)/64) }
-
-func (s set) add(i int)      { s[i/64] |= 1 << (i % 64) }
-func (s set) has(i int) bool { return s[i/64]&(1<<(i%64)) != 0 }
-
-// keep leaves what the other set has, too.
-func (s set) keep(o set) {
-	for w, v := range o[:len(s)] {
-		s[w] &= v
-	}
-}
-
-func (s set) meets(o set) bool {
-	for w, v := range s {
-		if v&o[w] != 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // price is what is paid for one more of an offering.
@@ -184,7 +162,7 @@ func (k *market) price(offering int) int64 {
 
 // cheapest returns the first of the offerings to be bought that has so much room and is accepted, or -1
 // where none below a number is.
-func (k *market) cheapest(on set, need []int64, below int, accept func(int) bool) int {
+func (k *market) cheapest(on bitset.Set, need []int64, below int, accept func(int) bool) int {
 	for w, v := range on {
 		for ; v != 0; v &= v - 1 {
 			j := w*64 + bits.TrailingZeros64(v)

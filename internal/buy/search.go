@@ -3,6 +3,8 @@ package buy
 import (
 	"math"
 	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/bitset"
 )
 
 // A large-neighbourhood search takes a few machines out, wasteful ones rather than others,
@@ -54,7 +56,7 @@ type holding struct {
 	Machine
 	cost  int64 // what is on it is worth no more
 	value float64
-	on    set // offerings that all of its parts allow
+	on    bitset.Set // offerings that all of its parts allow
 }
 
 // change is an attempt that was accepted: so many machines were added at the end, after
@@ -86,7 +88,7 @@ func New(p *Problem, bought []Machine) *Search {
 		s.limits = append(s.limits, slices.Clone(left))
 	}
 	for _, m := range bought {
-		h := holding{Machine: Machine{s.place[m.Offering], slices.Clone(m.Parts)}, on: newSet(len(s.costs))}
+		h := holding{Machine: Machine{s.place[m.Offering], slices.Clone(m.Parts)}, on: bitset.New(len(s.costs))}
 		h.cost = s.costs[h.Offering]
 		s.masked(h.on, h.Parts)
 		for _, part := range h.Parts {
@@ -234,7 +236,7 @@ func (s *Search) choose() {
 		worst, most := -1, math.Inf(-1)
 		for range amongWorst {
 			i := s.random.below(len(s.bought))
-			if len(s.out) == 0 && s.bought[i].Offering < s.nodes || slices.Contains(s.out, i) || like && !s.bought[i].on.meets(s.bought[s.out[0]].on) {
+			if len(s.out) == 0 && s.bought[i].Offering < s.nodes || slices.Contains(s.out, i) || like && !s.bought[i].on.Meets(s.bought[s.out[0]].on) {
 				continue
 			}
 			if w := s.bought[i].waste(); w > most {

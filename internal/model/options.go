@@ -105,10 +105,10 @@ func askedOf(requires, combined match.Requirements, p *Pool) match.Requirements 
 // MissOf says why the options allow none of the pool's offerings, if that is so.
 func (m *Supply) MissOf(o *Options, p *Pool) match.Miss {
 	combined, miss := m.combined(demand{o.Requires, o.tolerations}, o.Honour, p)
-	if miss.Missed() || AnyIn(o.Offerings, p.Offerings) {
+	if miss.Missed() || o.Offerings.AnyIn(p.Offerings) {
 		return miss
 	}
-	if AnyIn(o.Any, p.Offerings) {
+	if o.Any.AnyIn(p.Offerings) {
 		return m.VarietyMiss(o, p, nil)
 	}
 	return nearestOffering(p, combined)

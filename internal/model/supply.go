@@ -7,9 +7,16 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/labelset"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/bitset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
+
+// Bitset is a set of offerings or shapes by their indices.
+type Bitset = bitset.Set
+
+// NewBitset returns an empty set of indices below n.
+func NewBitset(n int) Bitset { return bitset.New(n) }
 
 // Supply is what may be bought for some pod, and what sets of requirements allow of it. What
 // no pod can use is not part of it, so that it changes nothing. What a supply works out on

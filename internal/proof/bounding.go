@@ -92,7 +92,7 @@ func (b *bounding) choiceOf(class int) int {
 	if !ok {
 		id = len(b.Choices)
 		b.choices[string(key)] = id
-		b.Choices = append(b.Choices, bound.Set(set))
+		b.Choices = append(b.Choices, set)
 	}
 	return id
 }

@@ -94,7 +94,7 @@ func newRequest(s *buyer, groups []*assign.PodGroup, pools []*model.Pool, limits
 // lower reports whether pools of a lower weight have something for the pod groups.
 func (r *request) lower() bool {
 	return slices.ContainsFunc(r.Pools, func(p *model.Pool) bool {
-		return p.Weight < r.pools[0].Weight && slices.ContainsFunc(r.asked, func(l *assign.PodGroup) bool { return model.AnyIn(l.Mask, p.Offerings) })
+		return p.Weight < r.pools[0].Weight && slices.ContainsFunc(r.asked, func(l *assign.PodGroup) bool { return l.Mask.AnyIn(p.Offerings) })
 	})
 }
 

@@ -127,7 +127,7 @@ func (p *searchProblem) addItems(b *bought, d duals) {
 // tied reports whether it depends on what else is on a machine whether the pod group may be there.
 func (p *searchProblem) tied(l *assign.PodGroup) bool {
 	return len(l.Host) > 0 || slices.ContainsFunc(p.pools, func(of *model.Pool) bool {
-		return l.Opt.Residual[of.Number] != of.Residual && model.AnyIn(l.Mask, of.Offerings)
+		return l.Opt.Residual[of.Number] != of.Residual && l.Mask.AnyIn(of.Offerings)
 	})
 }
 

@@ -72,7 +72,7 @@ func (s *Purchaser) sellsAll(pools []*model.Pool, groups []*assign.PodGroup) boo
 
 // sell reports whether pools have an offering for the pod group.
 func sell(pools []*model.Pool, l *assign.PodGroup) bool {
-	return slices.ContainsFunc(pools, func(p *model.Pool) bool { return model.AnyIn(l.Mask, p.Offerings) })
+	return slices.ContainsFunc(pools, func(p *model.Pool) bool { return l.Mask.AnyIn(p.Offerings) })
 }
 
 // invited returns the pod groups, those as guests that pools have plain offerings for as well.

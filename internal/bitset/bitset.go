@@ -1,27 +1,28 @@
-package model
+// Package bitset holds sets of small numbers, such as those of offerings.
+package bitset
 
 import "math/bits"
 
-// Bitset is a set of offering indices.
-type Bitset []uint64
+// Set has bit k%64 of word k/64 for element k.
+type Set []uint64
 
-// NewBitset returns an empty set of indices below n.
-func NewBitset(n int) Bitset { return make(Bitset, (n+63)/64) }
+// New returns an empty set of numbers below n.
+func New(n int) Set { return make(Set, (n+63)/64) }
 
 // Add adds an element.
-func (b Bitset) Add(i int) { b[i>>6] |= 1 << (i & 63) }
+func (b Set) Add(i int) { b[i>>6] |= 1 << (i & 63) }
 
 // Drop removes an element.
-func (b Bitset) Drop(i int) { b[i>>6] &^= 1 << (i & 63) }
+func (b Set) Drop(i int) { b[i>>6] &^= 1 << (i & 63) }
 
 // Has reports whether i is an element.
-func (b Bitset) Has(i int) bool { return b[i>>6]&(1<<(i&63)) != 0 }
+func (b Set) Has(i int) bool { return b[i>>6]&(1<<(i&63)) != 0 }
 
 // Clone returns a copy.
-func (b Bitset) Clone() Bitset { return append(Bitset(nil), b...) }
+func (b Set) Clone() Set { return append(Set(nil), b...) }
 
 // Empty reports whether there is no element.
-func (b Bitset) Empty() bool {
+func (b Set) Empty() bool {
 	for _, w := range b {
 		if w != 0 {
 			return false
@@ -31,7 +32,7 @@ func (b Bitset) Empty() bool {
 }
 
 // Meets reports whether the sets have an element in common.
-func (b Bitset) Meets(o Bitset) bool {
+func (b Set) Meets(o Set) bool {
 	for i, w := range b {
 		if w&o[i] != 0 {
 			return true
@@ -40,8 +41,18 @@ func (b Bitset) Meets(o Bitset) bool {
 	return false
 }
 
+// SubsetOf reports whether the other set has all elements.
+func (b Set) SubsetOf(o Set) bool {
+	for i, w := range b {
+		if w&^o[i] != 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // Keep removes what is not in o, of which nil is the empty set.
-func (b Bitset) Keep(o Bitset) {
+func (b Set) Keep(o Set) {
 	if o == nil {
 		clear(b)
 		return
@@ -53,21 +64,21 @@ func (b Bitset) Keep(o Bitset) {
 }
 
 // Join adds what is in o.
-func (b Bitset) Join(o Bitset) {
+func (b Set) Join(o Set) {
 	for i := range b {
 		b[i] |= o[i]
 	}
 }
 
 // Remove removes what is in o.
-func (b Bitset) Remove(o Bitset) {
+func (b Set) Remove(o Set) {
 	for i := range b {
 		b[i] &^= o[i]
 	}
 }
 
 // All calls yield with each element in ascending order until it returns false.
-func (b Bitset) All(yield func(int) bool) {
+func (b Set) All(yield func(int) bool) {
 	for i, w := range b {
 		for ; w != 0; w &= w - 1 {
 			if !yield(i<<6 + bits.TrailingZeros64(w)) {
@@ -78,7 +89,7 @@ func (b Bitset) All(yield func(int) bool) {
 }
 
 // Count returns the number of elements.
-func (b Bitset) Count() int {
+func (b Set) Count() int {
 	n := 0
 	for _, w := range b {
 		n += bits.OnesCount64(w)
@@ -87,7 +98,7 @@ func (b Bitset) Count() int {
 }
 
 // Within returns the elements of a range [from, to) in ascending order.
-func (b Bitset) Within(span [2]int) func(yield func(int) bool) {
+func (b Set) Within(span [2]int) func(yield func(int) bool) {
 	return func(yield func(int) bool) {
 		for i := span[0] >> 6; i < len(b) && i<<6 < span[1]; i++ {
 			w := b[i]
@@ -105,7 +116,7 @@ func (b Bitset) Within(span [2]int) func(yield func(int) bool) {
 }
 
 // AnyIn reports whether the set has an element in a range [from, to).
-func AnyIn(b Bitset, span [2]int) bool {
+func (b Set) AnyIn(span [2]int) bool {
 	for range b.Within(span) {
 		return true
 	}

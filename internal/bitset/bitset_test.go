@@ -1,4 +1,4 @@
-package model
+package bitset
 
 import (
 	"maps"
@@ -7,12 +7,12 @@ import (
 	"testing"
 )
 
-// numbers are an ordinary set, by which a Bitset is judged.
+// numbers are an ordinary set, by which a Set is judged.
 type numbers map[int]bool
 
 // someOf returns the same random elements below n as both kinds of set.
-func someOf(random *rand.Rand, n int) (Bitset, numbers) {
-	b, want := NewBitset(n), numbers{}
+func someOf(random *rand.Rand, n int) (Set, numbers) {
+	b, want := New(n), numbers{}
 	for range random.IntN(n + 1) {
 		i := random.IntN(n)
 		b.Add(i)
@@ -28,7 +28,7 @@ func both(a, b numbers) numbers {
 }
 
 // wantSet checks that all that can be asked of a set agrees.
-func wantSet(t *testing.T, what string, got Bitset, want numbers, n int) {
+func wantSet(t *testing.T, what string, got Set, want numbers, n int) {
 	t.Helper()
 	elements := slices.Sorted(maps.Keys(want))
 	if all := slices.Collect(got.All); !slices.Equal(all, elements) || got.Count() != len(want) || got.Empty() != (len(want) == 0) {
@@ -41,9 +41,9 @@ func wantSet(t *testing.T, what string, got Bitset, want numbers, n int) {
 	}
 }
 
-// A Bitset is a set: each operation does what it does to an ordinary one, also where
+// A Set is a set: each operation does what it does to an ordinary one, also where
 // elements are at the borders of machine words.
-func TestBitset(t *testing.T) {
+func TestSet(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, n := range []int{1, 63, 64, 65, 130} {
 		for range 50 {
@@ -53,6 +53,9 @@ func TestBitset(t *testing.T) {
 			common := both(inA, inB)
 			if a.Meets(b) != (len(common) > 0) {
 				t.Fatalf("%v meets %v = %t", inA, inB, a.Meets(b))
+			}
+			if a.SubsetOf(b) != (len(common) == len(inA)) {
+				t.Fatalf("%v is a subset of %v: %t", inA, inB, a.SubsetOf(b))
 			}
 
 			kept, joined, removed := a.Clone(), a.Clone(), a.Clone()
@@ -78,8 +81,8 @@ func TestBitset(t *testing.T) {
 			span := [2]int{random.IntN(n + 1), random.IntN(n + 1)}
 			slices.Sort(span[:])
 			within := slices.DeleteFunc(slices.Sorted(maps.Keys(inA)), func(i int) bool { return i < span[0] || i >= span[1] })
-			if got := slices.Collect(a.Within(span)); !slices.Equal(got, within) || AnyIn(a, span) != (len(within) > 0) {
-				t.Fatalf("%v within %v = %v, any %t; want %v", inA, span, got, AnyIn(a, span), within)
+			if got := slices.Collect(a.Within(span)); !slices.Equal(got, within) || a.AnyIn(span) != (len(within) > 0) {
+				t.Fatalf("%v within %v = %v, any %t; want %v", inA, span, got, a.AnyIn(span), within)
 			}
 		}
 	}
