@@ -7,6 +7,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/labelset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
 // Domain is what a node has as a topology key: a value, or no such label.
@@ -56,7 +57,7 @@ func (m *Supply) CellsOf(o *Options, keys []string) []Cell {
 	places := map[place]bool{}
 	// Labels that no type has are the same on all machines of a Provisioner and label choice.
 	byPlace := !slices.ContainsFunc(keys, func(key string) bool {
-		return !ofOffering(key) && key != api.LabelProvisioner && m.originOf(key).some
+		return !offer.DecidesLabel(key) && key != api.LabelProvisioner && m.originOf(key).some
 	})
 	for k := range o.Offerings.All {
 		if m.Effort.Over() {
@@ -130,21 +131,11 @@ const domainSteps = 8
 
 // domainsOf lists what nodes of a offering with the residual can have as a key.
 func (m *Supply) domainsOf(residual int, c *Offering, key string) []Domain {
-	one := func(value string) []Domain { return []Domain{{value, true}} }
-	switch key {
-	case api.LabelZone:
-		return one(c.Offer.Zone)
-	case api.LabelCapacityType:
-		return one(c.Offer.CapacityType)
-	case api.LabelZoneID:
-		return one(c.Offer.ZoneID)
-	case api.LabelReservationID, api.LabelReservationType:
-		if c.Offer.Reservation == "" {
-			return []Domain{{}}
-		}
-		return one(offeringLabel(key, c.Offer))
-	case api.LabelProvisioner:
-		return one(m.Pools[c.Pool].Spec.Name)
+	if offer.DecidesLabel(key) {
+		value, ok := c.Offer.Label(key)
+		return []Domain{{value, ok}}
+	} else if key == api.LabelProvisioner {
+		return []Domain{{m.Pools[c.Pool].Spec.Name, true}}
 	}
 	set, asked := m.residuals[residual].Get(key)
 	set = c.limited(key, set)

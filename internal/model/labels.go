@@ -4,6 +4,7 @@ import (
 	"maps"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
 // origin is what decides a label of a machine.
@@ -16,7 +17,7 @@ type origin struct {
 // leaves a choice of it, and it is well known or some type has it.
 func (m *Supply) originOf(key string) origin {
 	switch {
-	case ofOffering(key):
+	case offer.DecidesLabel(key):
 		return origin{settled: true}
 	case key == api.LabelProvisioner:
 		return origin{}

@@ -80,7 +80,7 @@ func typeMiss(p *Pool, combined match.Requirements) match.Miss {
 func offeringMiss(types []*offer.InstanceType, combined match.Requirements) match.Miss {
 	var all []string
 	for i, q := range combined {
-		if !ofOffering(q.Key) {
+		if !offer.DecidesLabel(q.Key) {
 			continue
 		}
 		allows := offeringTest(slices.Delete(slices.Clone(combined), i, i+1))
@@ -88,7 +88,8 @@ func offeringMiss(types []*offer.InstanceType, combined match.Requirements) matc
 		for _, t := range types {
 			for j := range t.Offerings {
 				if o := &t.Offerings[j]; allows(o) {
-					values = append(values, offeringLabel(q.Key, o))
+					value, _ := o.Label(q.Key)
+					values = append(values, value)
 				}
 			}
 		}
@@ -99,23 +100,6 @@ func offeringMiss(types []*offer.InstanceType, combined match.Requirements) matc
 		all = append(all, text)
 	}
 	return match.Miss{Kind: match.Offering, Want: strings.Join(all, " and ")}
-}
-
-func offeringLabel(key string, o *offer.Offering) string {
-	switch key {
-	case api.LabelZone:
-		return o.Zone
-	case api.LabelZoneID:
-		return o.ZoneID
-	case api.LabelReservationID:
-		return o.Reservation
-	case api.LabelReservationType:
-		if o.Reservation == "" {
-			return ""
-		}
-		return api.ReservationDefault
-	}
-	return o.CapacityType
 }
 
 // MaxListed is how many values of a label a reason lists.

@@ -6,7 +6,6 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/labelset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/bitset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
@@ -261,7 +260,7 @@ func typesAllowed(r match.Requirements, of *offer.Index) []bool {
 		out[i] = true
 	}
 	for _, q := range r {
-		if ofOffering(q.Key) {
+		if offer.DecidesLabel(q.Key) {
 			continue
 		}
 		values, _ := of.Label(q.Key)
@@ -275,14 +274,6 @@ func typesAllowed(r match.Requirements, of *offer.Index) []bool {
 		}
 	}
 	return out
-}
-
-func ofOffering(key string) bool {
-	switch key {
-	case api.LabelZone, api.LabelCapacityType, api.LabelZoneID, api.LabelReservationID, api.LabelReservationType:
-		return true
-	}
-	return false
 }
 
 func offeringAllows(r match.Requirements, o *offer.Offering) bool { return offeringTest(r)(o) }
@@ -299,19 +290,11 @@ func placesAllowed(r match.Requirements, of *offer.Index) []bool {
 // offeringTest returns whether offerings meet the requirements, which are looked
 // up once.
 func offeringTest(r match.Requirements) func(*offer.Offering) bool {
-	zone, byZone := r.Get(api.LabelZone)
-	capacity, byCapacity := r.Get(api.LabelCapacityType)
-	id, byID := r.Get(api.LabelZoneID)
-	reservation, byReservation := r.Get(api.LabelReservationID)
-	kind, byKind := r.Get(api.LabelReservationType)
-	reserved := func(set labelset.Set, o *offer.Offering, value string) bool {
-		if o.Reservation == "" {
-			return set.HasMissing()
-		}
-		return set.Has(value)
-	}
+	r = slices.DeleteFunc(slices.Clone(r), func(q match.Requirement) bool { return !offer.DecidesLabel(q.Key) })
 	return func(o *offer.Offering) bool {
-		return (!byZone || zone.Has(o.Zone)) && (!byCapacity || capacity.Has(o.CapacityType)) && (!byID || id.Has(o.ZoneID)) &&
-			(!byReservation || reserved(reservation, o, o.Reservation)) && (!byKind || reserved(kind, o, api.ReservationDefault))
+		return !slices.ContainsFunc(r, func(q match.Requirement) bool {
+			value, ok := o.Label(q.Key)
+			return ok && !q.Set.Has(value) || !ok && !q.Set.HasMissing()
+		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/labelset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
 // A requirement with minValues asks that a launch request offers several types, or
@@ -63,7 +64,7 @@ func askedOfTypes(classes []*Class) match.Requirements {
 	add := func(of match.Requirements) {
 		for _, q := range of {
 			one := match.Requirements{q}
-			if key := one.String(); !ofOffering(q.Key) && !known[key] {
+			if key := one.String(); !offer.DecidesLabel(q.Key) && !known[key] {
 				known[key] = true
 				out = append(out, q)
 			}
@@ -98,13 +99,14 @@ func (v *varieties) note() {
 	for _, demand := range p.MinValues {
 		of := make([][]string, len(p.Types))
 		for i := range p.Types {
-			if t := &p.Types[i]; !ofOffering(demand.Key) {
+			if t := &p.Types[i]; !offer.DecidesLabel(demand.Key) {
 				of[i] = t.Labels[demand.Key]
 				continue
 			}
 			for j := range p.Types[i].Offerings {
 				if o := &p.Types[i].Offerings[j]; o.Unavailable == "" && allows(o) {
-					of[i] = append(of[i], offeringLabel(demand.Key, o))
+					value, _ := o.Label(demand.Key)
+					of[i] = append(of[i], value)
 				}
 			}
 		}

@@ -72,6 +72,35 @@ type Offering struct {
 	Unavailable string
 }
 
+// DecidesLabel reports whether a label of a machine follows from its offering, not from its
+// type.
+func DecidesLabel(key string) bool {
+	switch key {
+	case api.LabelZone, api.LabelCapacityType, api.LabelZoneID, api.LabelReservationID, api.LabelReservationType:
+		return true
+	}
+	return false
+}
+
+// Label returns the value of such a label, or false where a machine does not have it.
+func (o *Offering) Label(key string) (string, bool) {
+	switch key {
+	case api.LabelZone:
+		return o.Zone, true
+	case api.LabelZoneID:
+		return o.ZoneID, true
+	case api.LabelCapacityType:
+		return o.CapacityType, true
+	case api.LabelReservationID:
+		return o.Reservation, o.Reservation != ""
+	case api.LabelReservationType:
+		if o.Reservation != "" {
+			return api.ReservationDefault, true
+		}
+	}
+	return "", false
+}
+
 // Price is an amount of money in micro-dollars per hour.
 type Price int64
 

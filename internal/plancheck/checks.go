@@ -23,7 +23,7 @@ func (s Subject) withoutSubnet() finding.List {
 	if err != nil {
 		return nil //nolint:nilerr // a region that is not known is reported elsewhere
 	}
-	sold := s.values(api.LabelZone)
+	sold := distinct(s.Market.Types, api.LabelZone)
 	var out finding.List
 	for _, c := range Claims(s.Provisioner) {
 		if api.NormalizeLabel(c.Key) != api.LabelZone || c.Operator != api.OpIn {
@@ -46,7 +46,7 @@ func (s Subject) withoutSubnet() finding.List {
 
 // withoutImage reports architectures that are asked for and have no image.
 func (s Subject) withoutImage(p Preview) finding.List {
-	have := s.values(api.LabelArch)
+	have := distinct(s.Market.Types, api.LabelArch)
 	var out finding.List
 	for _, c := range Claims(s.Provisioner) {
 		if api.NormalizeLabel(c.Key) != api.LabelArch || c.Operator != api.OpIn {

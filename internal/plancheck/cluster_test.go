@@ -1,6 +1,7 @@
 package plancheck_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -36,6 +37,7 @@ func TestLeaving(t *testing.T) {
 
 func TestSelectNamesTheRequirementThatRemovedTheLastType(t *testing.T) {
 	types := offer.Embedded().Types(offer.Settings{Region: "us-east-1"})
+	types[0].Offerings = append(slices.Clone(types[0].Offerings), offer.Offering{CapacityType: api.CapacityReserved, Reservation: "cr-1"})
 	claim := func(key, value string) plancheck.Claim {
 		return plancheck.Claim{Requirement: api.Requirement{Key: key, Operator: api.OpIn, Values: []string{value}}}
 	}
@@ -48,6 +50,8 @@ func TestSelectNamesTheRequirementThatRemovedTheLastType(t *testing.T) {
 		"a label of one's own":     {[]plancheck.Claim{claim("example.com/team", "a")}, ""},
 		"a deprecated alias":       {[]plancheck.Claim{claim("beta.kubernetes.io/arch", "mips")}, "beta.kubernetes.io/arch"},
 		"zones and capacity types": {[]plancheck.Claim{claim(api.LabelZone, "us-east-1a"), claim(api.LabelCapacityType, "rented")}, api.LabelCapacityType},
+		"a capacity reservation":   {[]plancheck.Claim{claim(api.LabelReservationID, "cr-1")}, ""},
+		"another one":              {[]plancheck.Claim{claim(api.LabelReservationID, "cr-2")}, api.LabelReservationID},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

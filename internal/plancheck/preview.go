@@ -100,7 +100,7 @@ func (s Subject) hint(r api.Requirement) (hint finding.Message) {
 	if r.Operator != api.OpIn {
 		return hint
 	}
-	known := s.values(api.NormalizeLabel(r.Key))
+	known := distinct(s.Market.Types, api.NormalizeLabel(r.Key))
 	if slices.ContainsFunc(r.Values, func(v string) bool { return slices.Contains(known, v) }) {
 		return hint
 	}
@@ -110,16 +110,6 @@ func (s Subject) hint(r api.Requirement) (hint finding.Message) {
 		}
 	}
 	return hint
-}
-
-// values lists the values of a label in the whole market.
-func (s Subject) values(key string) []string {
-	var out []string
-	for i := range s.Market.Types {
-		out = append(out, valuesOf(&s.Market.Types[i], key)...)
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
 }
 
 func podsPerNode(types []offer.InstanceType) (fewest, most int64) {

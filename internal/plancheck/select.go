@@ -4,7 +4,6 @@ package plancheck
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -62,13 +61,13 @@ func (s Selection) Nothing() string {
 
 // valuesOf lists what a type, or its offerings, can have as a label.
 func valuesOf(t *offer.InstanceType, key string) []string {
-	of := offeringLabels[key]
-	if of == nil {
+	if !offer.DecidesLabel(key) {
 		return t.Labels[key]
 	}
 	var out []string
 	for _, o := range t.Offerings {
-		out = append(out, of(o))
+		value, _ := o.Label(key)
+		out = append(out, value)
 	}
 	return out
 }
@@ -76,17 +75,19 @@ func valuesOf(t *offer.InstanceType, key string) []string {
 // narrow keeps the types with a label in the set. Zone and capacity type are
 // labels of offerings.
 func narrow(types []offer.InstanceType, key string, set labelset.Set) []offer.InstanceType {
-	of := offeringLabels[key]
 	out := make([]offer.InstanceType, 0, len(types))
 	for _, t := range types {
-		if of == nil {
+		if !offer.DecidesLabel(key) {
 			values, ok := t.Labels[key]
 			if ok && set.HasAny(values) || !ok && set.HasMissing() {
 				out = append(out, t)
 			}
 			continue
 		}
-		t.Offerings = slices.DeleteFunc(slices.Clone(t.Offerings), func(o offer.Offering) bool { return !set.Has(of(o)) })
+		t.Offerings = slices.DeleteFunc(slices.Clone(t.Offerings), func(o offer.Offering) bool {
+			value, ok := o.Label(key)
+			return ok && !set.Has(value) || !ok && !set.HasMissing()
+		})
 		if len(t.Offerings) > 0 {
 			out = append(out, t)
 		}
@@ -94,28 +95,21 @@ func narrow(types []offer.InstanceType, key string, set labelset.Set) []offer.In
 	return out
 }
 
-var offeringLabels = map[string]func(offer.Offering) string{
-	api.LabelZone:         func(o offer.Offering) string { return o.Zone },
-	api.LabelZoneID:       func(o offer.Offering) string { return o.ZoneID },
-	api.LabelCapacityType: func(o offer.Offering) string { return o.CapacityType },
-}
-
-// distinct returns the values that offerings have, sorted.
-func (s Selection) distinct(of func(offer.Offering) string) []string {
-	seen := map[string]bool{}
-	for _, t := range s.Types {
-		for _, o := range t.Offerings {
-			seen[of(o)] = true
-		}
+// distinct returns the values that types can have as a label, sorted.
+func distinct(types []offer.InstanceType, key string) []string {
+	var out []string
+	for i := range types {
+		out = append(out, valuesOf(&types[i], key)...)
 	}
-	return slices.Sorted(maps.Keys(seen))
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // Zones lists the zones of the selection, sorted.
-func (s Selection) Zones() []string { return s.distinct(offeringLabels[api.LabelZone]) }
+func (s Selection) Zones() []string { return distinct(s.Types, api.LabelZone) }
 
 // CapacityTypes lists the capacity types of the selection, sorted.
-func (s Selection) CapacityTypes() []string { return s.distinct(offeringLabels[api.LabelCapacityType]) }
+func (s Selection) CapacityTypes() []string { return distinct(s.Types, api.LabelCapacityType) }
 
 // Claims returns what a Provisioner says about its machines, in the order in
 // which it is written, and the defaults for the rest.

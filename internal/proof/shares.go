@@ -15,10 +15,8 @@ var sharedKeys = [...]string{api.LabelZone, api.LabelCapacityType}
 
 // domainIn returns the domain that a machine of an offering is in.
 func domainIn(o *model.Offering, key string) string {
-	if key == api.LabelZone {
-		return o.Offer.Zone
-	}
-	return o.Offer.CapacityType
+	domain, _ := o.Offer.Label(key)
+	return domain
 }
 
 // addShares adds how many pods each domain has at least of those that are spread over
