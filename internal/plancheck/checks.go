@@ -86,16 +86,10 @@ func (s Subject) Choice(types []offer.InstanceType) finding.List {
 		if c.MinValues == nil {
 			continue
 		}
-		values := map[string]bool{}
-		for i := range types {
-			for _, v := range valuesOf(&types[i], api.NormalizeLabel(c.Key)) {
-				values[v] = true
-			}
-		}
-		if want := int(*c.MinValues); len(values) < want {
+		if want, has := int(*c.MinValues), len(distinct(types, api.NormalizeLabel(c.Key))); has < want {
 			least := finding.Field{Path: c.Path + ".minValues", Name: "minValues"}
 			out = append(out, broken(c.Path,
-				finding.Say("%s demands a choice of %d values of %s, and what can be bought has %d", least, want, c.Key, len(values)),
+				finding.Say("%s demands a choice of %d values of %s, and what can be bought has %d", least, want, c.Key, has),
 				finding.Say("lower %s, or allow more", least)))
 		}
 	}

@@ -52,11 +52,7 @@ func Look(s Subject) (Preview, finding.List) {
 		return out, s.nothing(out.Selection, strangers)
 	}
 	out.FewestPods, out.MostPods = podsPerNode(out.Types)
-	for _, t := range out.Types {
-		out.Architectures = append(out.Architectures, t.Labels[api.LabelArch]...)
-	}
-	slices.Sort(out.Architectures)
-	out.Architectures = slices.Compact(out.Architectures)
+	out.Architectures = distinct(out.Types, api.LabelArch)
 	findings := slices.Concat(strangers, s.withoutSubnet(), s.withoutImage(out), few(out), s.Choice(out.Types), s.limits(out), pods(out))
 	return out, findings
 }
