@@ -96,8 +96,6 @@ type Part struct {
 }
 
 const (
-	// safety takes off a bound what rounding could have added.
-	safety = 1 - 1e-9
 	// near is the share of the price that a bound may be below it to be enough.
 	near = 1e-3
 	// MostClasses bounds the classes: the effort grows with their square.

@@ -2,6 +2,7 @@ package bound
 
 import (
 	"cmp"
+	"encoding/binary"
 	"maps"
 	"math"
 	"slices"
@@ -111,7 +112,7 @@ func (g *generation) converge() {
 	between, idle, cost := slices.Clone(g.centre), 0, math.Inf(1)
 	g.generate(between)
 	for g.effort > 0 && !g.close(float64(g.problem.Price)) && idle < mostIdle {
-		g.optimise()
+		g.effort = g.master.Optimise(g.effort, 8)
 		reached := g.master.Cost()
 		if g.close(reached) {
 			return
@@ -137,17 +138,6 @@ func (g *generation) converge() {
 	}
 }
 
-// optimise solves the program over the patterns that are known.
-func (g *generation) optimise() {
-	for g.effort > 0 {
-		j := g.master.Entering()
-		if j == lp.None || !g.master.Pivot(j) {
-			return
-		}
-		g.effort -= g.master.Rows()*g.master.Rows() + 8*g.master.Columns()
-	}
-}
-
 // generate adds for each kind the pattern that is worth most, if it is worth more than it
 // costs, and reports whether there is any. What contents can be worth at most gives a
 // bound.
@@ -163,7 +153,7 @@ func (g *generation) generate(prices []float64) bool {
 		held += float64(values[i] * k.count)
 	}
 	// Where nodes hold nearly everything, little is left of the difference but rounding.
-	total := float64(asked*safety) - held
+	total := float64(asked*lp.Safety) - held
 	if most <= 0 || total <= 0 {
 		return found
 	}
@@ -240,17 +230,10 @@ func (g *generation) add(c lp.Column) bool {
 }
 
 func identity(c lp.Column) string {
-	key := make([]byte, 0, 8*(2*len(c.Entries)+1))
-	put := func(v uint64) {
-		for range 8 {
-			key = append(key, byte(v))
-			v >>= 8
-		}
-	}
-	put(math.Float64bits(c.Cost))
+	key := binary.LittleEndian.AppendUint64(make([]byte, 0, 8*(2*len(c.Entries)+1)), math.Float64bits(c.Cost))
 	for _, e := range c.Entries {
-		put(uint64(e.Row))
-		put(math.Float64bits(e.N))
+		key = binary.LittleEndian.AppendUint64(key, uint64(e.Row))
+		key = binary.LittleEndian.AppendUint64(key, math.Float64bits(e.N))
 	}
 	return string(key)
 }

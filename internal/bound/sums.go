@@ -59,7 +59,7 @@ func (p *Problem) sums(offerings []int) (values []float64, total float64) {
 			total -= float64(most * float64(max(0, v)))
 		}
 	}
-	return values, total * safety
+	return values, total * lp.Safety
 }
 
 // grouped numbers the groups of the classes.

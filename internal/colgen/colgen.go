@@ -80,10 +80,6 @@ type Solution struct {
 }
 
 const (
-	// tolerance is the share of a cost that counts as nothing.
-	tolerance = lp.Tolerance
-	// safety takes off a bound what rounding could have added.
-	safety = 1 - 1e-9
 	// trustInBound is the weight of the best bound's prices, see run. Where there are limits it
 	// is 0: a price of a limit that is far from the dual hides contents that would be of use.
 	// Worlds 1901000051 and 1901000063 cost 361 and 483 $/h with 0.5, and 354 and 479 with 0.
@@ -199,7 +195,7 @@ func (g *Generation) worth(prices []float64) float64 {
 			limits -= float64(prices[row] * d)
 		}
 	}
-	return items*safety - limits/safety
+	return items*lp.Safety - limits/lp.Safety
 }
 
 // start begins with machines that hold one kind of item each, or leaves all items over
@@ -289,7 +285,7 @@ func (g *Generation) run() {
 		trust = 0
 	}
 	for g.effort > 0 && g.Target > g.bound+g.Slack {
-		g.optimise()
+		g.effort = g.master.Optimise(g.effort, 4)
 		if g.master.Cost() <= g.bound+g.Slack {
 			return
 		}
@@ -303,17 +299,6 @@ func (g *Generation) run() {
 		if g.patience *= longer; g.patience > longest {
 			return
 		}
-	}
-}
-
-// optimise solves the program over the patterns that are known.
-func (g *Generation) optimise() {
-	for g.effort > 0 {
-		j := g.master.Entering()
-		if j == lp.None || !g.master.Pivot(j) {
-			return
-		}
-		g.effort -= g.master.Rows()*g.master.Rows() + 4*g.master.Columns()
 	}
 }
 
@@ -332,12 +317,12 @@ func (g *Generation) generate(prices []float64) bool {
 	slices.SortStableFunc(g.order, func(a, b int) int { return cmp.Compare(g.ratio[b], g.ratio[a]) })
 	most, found := 0.0, false
 	for i, k := range g.order {
-		if g.ratio[k] <= 1+tolerance || i >= widest && (found || g.patience > hasty) {
+		if g.ratio[k] <= 1+lp.Tolerance || i >= widest && (found || g.patience > hasty) {
 			most = max(most, g.ratio[k])
 			break
 		}
 		f, before := g.fillers[k], g.search.Operations
-		most = max(most, g.search.Run(f.Knapsack, f.cost*(1+tolerance), g.patience)/f.cost)
+		most = max(most, g.search.Run(f.Knapsack, f.cost*(1+lp.Tolerance), g.patience)/f.cost)
 		g.effort -= g.search.Operations - before
 		if g.search.Found && g.add(Pattern{Kind: k, Parts: f.parts(g.search.Content)}) {
 			found = true

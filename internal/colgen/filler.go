@@ -2,6 +2,7 @@ package colgen
 
 import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/knapsack"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/lp"
 )
 
 // filler finds the content of one machine of a kind that is worth most.
@@ -32,7 +33,7 @@ func (f *filler) ceiling(prices []float64) (float64, int) {
 	for j, i := range f.items {
 		f.values[j] = prices[i]
 	}
-	return f.Ceiling(f.values, f.cost*(1+tolerance))
+	return f.Ceiling(f.values, f.cost*(1+lp.Tolerance))
 }
 
 // parts states a content.

@@ -40,8 +40,11 @@ type Covering struct {
 // Tolerance is the share of a cost that counts as nothing.
 const Tolerance = 1e-7
 
-// None says that nothing may enter.
-const None = -1 << 62
+// Safety takes off a bound what rounding could have added.
+const Safety = 1 - 1e-9
+
+// none says that nothing may enter.
+const none = -1 << 62
 
 // Smallest pivot that is trusted.
 const Smallest = 1e-9
@@ -57,9 +60,6 @@ func NewCovering(demand []float64) *Covering {
 		level: make([]float64, n), enters: make([]float64, n),
 	}
 }
-
-// Columns is how many columns there are.
-func (c *Covering) Columns() int { return len(c.columns) }
 
 // Rows is how many rows there are.
 func (c *Covering) Rows() int { return c.rows }
@@ -106,10 +106,24 @@ func (c *Covering) Used(yield func(column int, level float64) bool) {
 	}
 }
 
-// Entering returns the column or surplus that the basis gains most from, for its
-// cost, or None.
-func (c *Covering) Entering() int {
-	best, most := None, 1+Tolerance
+// Optimise improves the basis until it is the best for the columns that there are, or so
+// many operations are used up, and returns how many are left. A step takes so many for each
+// column.
+func (c *Covering) Optimise(operations, perColumn int) int {
+	for operations > 0 {
+		j := c.entering()
+		if j == none || !c.pivot(j) {
+			break
+		}
+		operations -= c.rows*c.rows + perColumn*len(c.columns)
+	}
+	return operations
+}
+
+// entering returns the column or surplus that the basis gains most from, for its
+// cost, or none.
+func (c *Covering) entering() int {
+	best, most := none, 1+Tolerance
 	for j := range c.columns {
 		if c.isBasic[j] {
 			continue
@@ -123,7 +137,7 @@ func (c *Covering) Entering() int {
 			best, most = j, r
 		}
 	}
-	if best != None {
+	if best != none {
 		return best
 	}
 	least := -Tolerance
@@ -135,8 +149,8 @@ func (c *Covering) Entering() int {
 	return best
 }
 
-// Pivot lets a column enter the basis. It reports false where rounding leaves no way.
-func (c *Covering) Pivot(enters int) bool {
+// pivot lets a column enter the basis. It reports false where rounding leaves no way.
+func (c *Covering) pivot(enters int) bool {
 	gain := c.direction(enters)
 	leave := c.leaving()
 	if leave < 0 {

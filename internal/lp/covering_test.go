@@ -18,7 +18,7 @@ func solved(demand []float64, columns []Column) *Covering {
 	for _, col := range columns {
 		c.Add(col)
 	}
-	for j := c.Entering(); j != None && c.Pivot(j); j = c.Entering() {
+	for j := c.entering(); j != none && c.pivot(j); j = c.entering() {
 	}
 	return c
 }

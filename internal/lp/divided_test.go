@@ -167,7 +167,7 @@ func byColumns(d *Divided) float64 {
 	c := NewCovering(d.Demand)
 	c.Start(d.Alone)
 	for more := true; more; {
-		for j := c.Entering(); j != None && c.Pivot(j); j = c.Entering() {
+		for j := c.entering(); j != none && c.pivot(j); j = c.entering() {
 		}
 		more = false
 		for k := range d.Kinds {

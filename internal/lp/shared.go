@@ -2,6 +2,7 @@ package lp
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
@@ -103,8 +104,7 @@ func (s *SharedResources) generate(rows []row, number [][]int, width int) (best 
 	best = make([]float64, len(rows))
 	value, order := make([]float64, len(s.Machines)), make([]int, len(s.Machines))
 	for range mostRounds {
-		for j := c.Entering(); j != None && c.Pivot(j); j = c.Entering() {
-		}
+		c.Optimise(math.MaxInt, 0)
 		most := 0.0
 		for m := range s.Machines {
 			value[m], order[m] = s.value(m, c.Dual, number, width)/s.Machines[m].Cost, m
