@@ -34,61 +34,80 @@ var macros = slices.Sorted(maps.Keys(expressions))
 // ranges and steps as in crontab(5), or a macro such as @daily. Times are UTC,
 // so that a time zone is refused. It returns nil for one that can be read.
 func Check(expression string, path *field.Path) *finding.Finding {
-	wrong := func(text, advice finding.Message) *finding.Finding {
+	_, wrong := read(expression, path)
+	return wrong
+}
+
+func read(expression string, path *field.Path) (Schedule, *finding.Finding) {
+	wrong := func(text, advice finding.Message) (Schedule, *finding.Finding) {
 		out := finding.Invalid(path, expression, text, advice)
-		return &out
+		return Schedule{}, &out
 	}
-	if strings.HasPrefix(expression, "@") {
-		if slices.Contains(macros, expression) {
-			return nil
-		}
+	expanded, known := expressions[expression]
+	switch {
+	case known:
+	case strings.HasPrefix(expression, "@"):
 		return wrong(finding.Say("must be one of %s", strings.Join(macros, ", ")), finding.Either(didYouMean(expression, macros), finding.Say("write one of these, or five fields")))
-	}
-	if strings.Contains(expression, "TZ=") {
+	case strings.Contains(expression, "TZ="):
 		return wrong(finding.Say("must not name a time zone: schedules are in UTC"), finding.Say("remove it, and give the times in UTC"))
+	default:
+		expanded = expression
 	}
-	parts := strings.Fields(expression)
+	parts := strings.Fields(expanded)
 	if len(parts) != len(fields) {
 		return wrong(finding.Say("must have 5 fields (minute, hour, day of month, month, day of week), not %d", len(parts)), finding.Say(`write them all, such as "0 9 * * mon-fri"`))
 	}
+	var bits [5]uint64
 	for i, text := range parts {
 		for item := range strings.SplitSeq(text, ",") {
-			if text, advice := fields[i].check(item); !text.Empty() {
+			values, text, advice := fields[i].read(item)
+			if !text.Empty() {
 				return wrong(text, advice)
 			}
+			bits[i] |= values
 		}
 	}
-	return nil
+	s := Schedule{minute: bits[0], hour: bits[1], day: bits[2], month: bits[3], weekday: bits[4]}
+	s.weekday |= s.weekday >> 7 // 7 is Sunday too
+	s.eitherDay = !anyDay(parts[2]) && !anyDay(parts[4])
+	return s, nil
 }
 
-// check accepts *, a value, or a range, each with an optional step. Of
-// another item it says what is wrong.
-func (f part) check(item string) (text, advice finding.Message) {
-	span, step, hasStep := strings.Cut(item, "/")
+func anyDay(part string) bool { return strings.HasPrefix(part, "*") || strings.HasPrefix(part, "?") }
+
+// read returns the values of an item, as bits: *, a value, or a range, each with an optional
+// step. Of another item it says what is wrong.
+func (f part) read(item string) (values uint64, text, advice finding.Message) {
+	span, stepText, hasStep := strings.Cut(item, "/")
+	step := uint64(1)
 	if hasStep {
-		if n, err := strconv.ParseUint(step, 10, 31); err != nil || n == 0 {
-			return finding.Say("%s %q: the step must be a number above zero", f.name, item), finding.Say("write it such as */15")
+		var err error
+		if step, err = strconv.ParseUint(stepText, 10, 31); err != nil || step == 0 {
+			return 0, finding.Say("%s %q: the step must be a number above zero", f.name, item), finding.Say("write it such as */15")
 		}
 	}
-	if span == "*" || (span == "?" && strings.HasPrefix(f.name, "day")) {
-		return finding.None, finding.None
+	low, high := f.low, f.high
+	if span != "*" && (span != "?" || !strings.HasPrefix(f.name, "day")) {
+		from, to, isRange := strings.Cut(span, "-")
+		if !isRange {
+			to = from
+		}
+		first, ok := f.value(from)
+		last, also := f.value(to)
+		if !ok || !also {
+			return f.outside(item)
+		}
+		if last < first {
+			return 0, finding.Say("%s %q: the range ends before it begins", f.name, item), finding.Say("write it as %s,%s", f.span(first, f.high), f.span(f.low, last))
+		}
+		if low = first; isRange || !hasStep {
+			high = last
+		}
 	}
-	from, to, isRange := strings.Cut(span, "-")
-	low, ok := f.value(from)
-	if !ok {
-		return f.outside(item)
+	for v := low; v <= high; v += int(step) {
+		values |= 1 << v
 	}
-	if !isRange {
-		return finding.None, finding.None
-	}
-	high, ok := f.value(to)
-	if !ok {
-		return f.outside(item)
-	}
-	if high < low {
-		return finding.Say("%s %q: the range ends before it begins", f.name, item), finding.Say("write it as %s,%s", f.span(low, f.high), f.span(f.low, high))
-	}
-	return finding.None, finding.None
+	return values, finding.None, finding.None
 }
 
 // span spells a range, by names where the field has them.
@@ -116,12 +135,12 @@ func (f part) value(text string) (int, bool) {
 	return int(n), err == nil && int(n) >= f.low && int(n) <= f.high
 }
 
-func (f part) outside(item string) (text, advice finding.Message) {
+func (f part) outside(item string) (none uint64, text, advice finding.Message) {
 	advice = finding.Either(didYouMean(item, f.names), finding.Say("write it in digits"))
 	if n, err := strconv.Atoi(item); err == nil {
 		advice = finding.Say("the nearest valid value is %d", min(max(n, f.low), f.high))
 	}
-	return finding.Say("%s %q: must be from %d to %d", f.name, item, f.low, f.high), advice
+	return 0, finding.Say("%s %q: must be from %d to %d", f.name, item, f.low, f.high), advice
 }
 
 func didYouMean(text string, allowed []string) finding.Message {

@@ -1,10 +1,6 @@
 package cron
 
-import (
-	"fmt"
-	"strings"
-	"time"
-)
+import "time"
 
 // expressions are what the macros stand for.
 var expressions = map[string]string{
@@ -21,50 +17,11 @@ type Schedule struct {
 
 // Parse reads an expression that Check accepts.
 func Parse(expression string) (Schedule, error) {
-	if wrong := Check(expression, nil); wrong != nil {
+	s, wrong := read(expression, nil)
+	if wrong != nil {
 		return Schedule{}, *wrong
 	}
-	if expanded, ok := expressions[expression]; ok {
-		expression = expanded
-	}
-	parts := strings.Fields(expression)
-	var bits [5]uint64
-	for i, text := range parts {
-		for item := range strings.SplitSeq(text, ",") {
-			bits[i] |= fields[i].bits(item)
-		}
-	}
-	s := Schedule{minute: bits[0], hour: bits[1], day: bits[2], month: bits[3], weekday: bits[4]}
-	s.weekday |= s.weekday >> 7 // 7 is Sunday too
-	s.eitherDay = !anyDay(parts[2]) && !anyDay(parts[4])
 	return s, nil
-}
-
-func anyDay(part string) bool { return strings.HasPrefix(part, "*") || strings.HasPrefix(part, "?") }
-
-// bits returns the values of an item that check has accepted.
-func (f part) bits(item string) uint64 {
-	span, stepText, hasStep := strings.Cut(item, "/")
-	step := 1
-	if hasStep {
-		_, _ = fmt.Sscan(stepText, &step) // was checked
-	}
-	low, high := f.low, f.high
-	if span != "*" && span != "?" {
-		from, to, isRange := strings.Cut(span, "-")
-		low, _ = f.value(from)
-		switch {
-		case isRange:
-			high, _ = f.value(to)
-		case !hasStep:
-			high = low
-		}
-	}
-	var out uint64
-	for v := low; v <= high; v += step {
-		out |= 1 << v
-	}
-	return out
 }
 
 // MatchedSince reports whether some minute matched less than d ago. Days and hours

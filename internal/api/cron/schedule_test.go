@@ -30,6 +30,8 @@ func TestMatchedSince(t *testing.T) {
 		"Sunday is 7 too":                {"0 0 * * 7", 24 * time.Hour, "2026-01-04 12:00:00", true},
 		"a list with steps":              {"*/15,7 * * * *", time.Minute, "2026-01-01 03:07:30", true},
 		"between the steps":              {"*/15 * * * *", time.Minute, "2026-01-01 03:16:00", false},
+		"a step with a leading zero":     {"*/010 * * * *", time.Minute, "2026-01-01 03:10:00", true},
+		"a step that is no octal number": {"*/08 * * * *", time.Minute, "2026-01-01 03:08:00", true},
 		"a step from a value to the end": {"0 20/2 * * *", time.Minute, "2026-01-01 22:00:10", true},
 		"either of two restricted days":  {"0 0 13 * fri", time.Hour, "2026-01-02 00:30:00", true},
 		"both where one is free":         {"0 0 13 * *", time.Hour, "2026-01-02 00:30:00", false},
