@@ -128,7 +128,7 @@ func (l *landings) room(st *Step, m *pack.Machine) *room {
 		free = free.Plus(moves[k].Pod.Template.Requests)
 	}
 	node := &cluster.Node{Labels: map[string]string{zoneLabel: m.Candidates[0].Zone}}
-	return &room{node: node, all: l.rooms.vector(m.Allocatable), free: l.rooms.vector(free), like: map[*cluster.Template]int{}}
+	return &room{node: node, all: l.rooms.space.Vector(m.Allocatable), free: l.rooms.space.Vector(free), like: map[*cluster.Template]int{}}
 }
 
 // land takes the room that kube-scheduler prefers for a pod, and returns it; nil if there is none.

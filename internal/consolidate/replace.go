@@ -81,7 +81,7 @@ func (r *replacer) mergeAll() {
 		if src == nil || !r.taken[m.node.Name] || r.gone[m.node.Name] {
 			continue
 		}
-		if free := r.rates.Value(r.list(m.free)); free > src.Price/mergeWaste {
+		if free := r.free(m); free > src.Price/mergeWaste {
 			waste[src] = free
 			wasteful = append(wasteful, src)
 		}
@@ -159,19 +159,15 @@ func newReplacer(s *solver) *replacer {
 			r.spare = append(r.spare, m)
 		}
 	}
-	free := func(m *room) offer.Price { return r.rates.Value(r.list(m.free)) }
 	slices.SortStableFunc(r.spare, func(a, b *room) int {
-		return cmp.Or(cmp.Compare(free(b), free(a)), strings.Compare(a.node.Name, b.node.Name))
+		return cmp.Or(cmp.Compare(r.free(b), r.free(a)), strings.Compare(a.node.Name, b.node.Name))
 	})
 	return r
 }
 
-func (r *replacer) list(v []int64) amount.List {
-	out := amount.List{}
-	for i, name := range r.rooms.names {
-		out[name] = max(0, v[i])
-	}
-	return out
+// free is what the room that is left on a node costs.
+func (r *replacer) free(m *room) offer.Price {
+	return r.rates.Value(amount.List{}.Max(r.rooms.space.List(m.free)))
 }
 
 // wasteful lists the sources that may be replaced, the greatest waste for each eviction

@@ -9,6 +9,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 )
 
 // room is a node with what is left of it. It only proposes places: what pods ask of each
@@ -23,7 +24,7 @@ type room struct {
 
 // rooms are the nodes that pods may be moved to.
 type rooms struct {
-	names []string // of resources, sorted
+	space *model.Space
 	list  []*room
 	// kinds are what is known of templates.
 	kinds   map[*cluster.Template]*kind
@@ -44,21 +45,15 @@ type kind struct {
 // newRooms lists those on the nodes that are open.
 func newRooms(s *cluster.Snapshot, open func(*cluster.Node) bool) *rooms {
 	r := &rooms{kinds: map[*cluster.Template]*kind{}, needs: map[*cluster.Template][]int64{}, volumes: match.NewVolumes(s)}
-	seen := map[string]bool{}
+	var lists []amount.List
 	for i := range s.Nodes {
-		for name := range s.Nodes[i].Allocatable {
-			seen[name] = true
-		}
+		lists = append(lists, s.Nodes[i].Allocatable)
 	}
-	r.names = make([]string, 0, len(seen))
-	for name := range seen {
-		r.names = append(r.names, name)
-	}
-	slices.Sort(r.names)
+	r.space = model.NewSpace(lists)
 	byName := map[string]*room{}
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
-		room := &room{node: n, all: r.vector(n.Allocatable), like: map[*cluster.Template]int{}}
+		room := &room{node: n, all: r.space.Vector(n.Allocatable), like: map[*cluster.Template]int{}}
 		room.free = slices.Clone(room.all)
 		byName[n.Name] = room
 		if !n.Deleting && open(n) {
@@ -74,34 +69,22 @@ func newRooms(s *cluster.Snapshot, open func(*cluster.Node) bool) *rooms {
 	return r
 }
 
-func (r *rooms) vector(l amount.List) []int64 {
-	out := make([]int64, len(r.names))
-	for i, name := range r.names {
-		out[i] = l[name]
-	}
-	return out
-}
-
 func (r *rooms) need(t *cluster.Template) []int64 {
 	v, ok := r.needs[t]
 	if !ok {
-		v = r.vector(t.Requests)
+		v = r.space.Vector(t.Requests)
 		r.needs[t] = v
 	}
 	return v
 }
 
 func (m *room) take(t *cluster.Template, need []int64) {
-	for i, v := range need {
-		m.free[i] -= v
-	}
+	model.AddTimes(m.free, need, -1)
 	m.like[t]++
 }
 
 func (m *room) give(t *cluster.Template, need []int64) {
-	for i, v := range need {
-		m.free[i] += v
-	}
+	model.AddTimes(m.free, need, 1)
 	m.like[t]--
 }
 
@@ -143,7 +126,7 @@ func (r *rooms) kind(t *cluster.Template) *kind {
 // known reports whether some node has each of the resources that the template asks for.
 func (r *rooms) known(t *cluster.Template) bool {
 	for name, v := range t.Requests {
-		if _, ok := slices.BinarySearch(r.names, name); !ok && v > 0 {
+		if _, ok := slices.BinarySearch(r.space.Names, name); !ok && v > 0 {
 			return false
 		}
 	}

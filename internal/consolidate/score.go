@@ -62,8 +62,8 @@ func (l *landings) crowds(t *cluster.Template, among []*room) []float64 {
 // allocated is the sum of the scores for the least allocated room and for a balanced one.
 func (l *landings) allocated(m *room, need []int64) float64 {
 	free := func(name string) float64 {
-		i, known := slices.BinarySearch(l.rooms.names, name)
-		if !known || m.all[i] <= 0 {
+		i := slices.Index(l.rooms.space.Names, name)
+		if m.all[i] <= 0 {
 			return 0
 		}
 		return float64(m.free[i]-need[i]) / float64(m.all[i])

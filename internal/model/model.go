@@ -100,7 +100,7 @@ func (m *Model) measure() {
 		}
 		lists = append(lists, limited)
 	}
-	m.Space = newSpace(lists)
+	m.Space = NewSpace(lists)
 	for _, c := range m.Classes {
 		c.Need = m.Space.Vector(c.Template.Requests)
 		for name, v := range c.Template.Requests {

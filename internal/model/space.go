@@ -19,7 +19,8 @@ type Space struct {
 // the largest requests stay far from overflow.
 const Plenty = math.MaxInt64 / 4
 
-func newSpace(lists []amount.List) *Space {
+// NewSpace returns the space of CPU, memory, pods and all resources of which some list has any.
+func NewSpace(lists []amount.List) *Space {
 	s := &Space{index: map[string]int{amount.CPU: 0, amount.Memory: 0, amount.Pods: 0}}
 	for _, l := range lists {
 		for name, v := range l {
