@@ -6,11 +6,10 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 )
 
-// cheapest lists what to buy for pods with these options: of the offerings of one shape that
-// exactly the same options allow, the cheapest that limits allow.
-func (s *buyer) cheapest(options []*model.Options, pools []*model.Pool, b assign.RemainingLimits) []int {
-	masks := distinctMasks(options)
-	known := map[string]model.Bitset{} // the shapes that were seen, by the options
+// cheapest lists what to buy for pods that may have these sets of offerings: of the offerings of
+// one shape that are in exactly the same sets, the cheapest that limits allow.
+func (s *buyer) cheapest(masks []model.Bitset, pools []*model.Pool, b assign.RemainingLimits) []int {
+	known := map[string]model.Bitset{} // the shapes that were seen, by the masks
 	var out []int
 	key := make([]byte, (len(masks)+7)/8+1)
 	for _, p := range pools {
@@ -47,19 +46,6 @@ func (s *buyer) keyOf(k int, masks []model.Bitset, key []byte) bool {
 		key[len(key)-1] = 1
 	}
 	return some
-}
-
-// distinctMasks lists the sets of offerings that the options allow.
-func distinctMasks(options []*model.Options) []model.Bitset {
-	seen := map[int]bool{}
-	var out []model.Bitset
-	for _, o := range options {
-		if !seen[o.ID] {
-			seen[o.ID] = true
-			out = append(out, o.Offerings)
-		}
-	}
-	return out
 }
 
 // kindsOf states offerings, each of which holds the items whose masks have it.

@@ -67,12 +67,11 @@ type request struct {
 
 func newRequest(s *buyer, groups []*assign.PodGroup, pools []*model.Pool, limits assign.RemainingLimits) *request {
 	r := &request{buyer: s, pools: pools, limits: limits}
-	var options []*model.Options
 	fit := model.NewBitset(len(s.Offerings)) // holds an item of some pod group
 	for _, l := range groups {
 		if l.N > 0 && sell(pools, l) {
 			l.Index = len(r.asked)
-			r.asked, options = append(r.asked, l), append(options, l.Opt)
+			r.asked = append(r.asked, l)
 			fit.Join(l.Mask)
 		}
 	}
@@ -83,10 +82,10 @@ func newRequest(s *buyer, groups []*assign.PodGroup, pools []*model.Pool, limits
 	}
 	r.limited = slices.ContainsFunc(pools, func(p *model.Pool) bool { return limits[p.Number] != nil }) && !r.lower()
 	r.order = r.inOrder(r.limited)
-	// What is too small for all of them would set prices that nobody can have.
-	r.candidates = slices.DeleteFunc(s.cheapest(options, pools, limits), func(k int) bool { return !fit.Has(k) })
-	r.pricing = price.New(s.Supply, r.candidates)
 	r.groupByMask()
+	// What is too small for all of them would set prices that nobody can have.
+	r.candidates = slices.DeleteFunc(s.cheapest(r.masks, pools, limits), func(k int) bool { return !fit.Has(k) })
+	r.pricing = price.New(s.Supply, r.candidates)
 	r.prune()
 	return r
 }
