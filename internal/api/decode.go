@@ -1,7 +1,6 @@
 package api
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -83,10 +82,8 @@ func parse(doc []byte, want schema.GroupVersionKind) (map[string]any, error) {
 			return nil, fmt.Errorf("parse %s: %w", want.Kind, err)
 		}
 	}
-	decoder := json.NewDecoder(bytes.NewReader(asJSON))
-	decoder.UseNumber()
-	var tree any
-	if err := decoder.Decode(&tree); err != nil {
+	tree, err := decode.Tree(asJSON)
+	if err != nil {
 		return nil, fmt.Errorf("parse %s: %w", want.Kind, err)
 	}
 	if tree == nil {

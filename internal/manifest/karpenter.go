@@ -1,12 +1,11 @@
 package manifest
 
 import (
-	"bytes"
-	"encoding/json"
 	"slices"
 	"strings"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/decode"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/check"
@@ -16,11 +15,10 @@ import (
 // addKarpenter takes a NodePool or an EC2NodeClass. What stands for it is known only
 // when all files are read: a NodePool has the kubelet settings of its class.
 func (b *Builder) addKarpenter(doc *Document, asJSON []byte) error {
-	var object map[string]any
-	decoder := json.NewDecoder(bytes.NewReader(asJSON))
-	decoder.UseNumber()
-	if err := decoder.Decode(&object); err != nil || !kinds.Known(object) {
-		return nil //nolint:nilerr // what is no JSON object has no kind, which is reported
+	tree, _ := decode.Tree(asJSON)
+	object, _ := tree.(map[string]any)
+	if !kinds.Known(object) {
+		return nil // what is no JSON object has no kind, which is reported
 	}
 	doc.Karpenter, doc.Namespace = object, ""
 	doc.Known = karpenter.Foreign(object) == ""

@@ -1,8 +1,6 @@
 package manifest
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -110,10 +108,8 @@ var plain = decode.Decoder{Foreign: true}
 // were left out, of problems that name no value and no place in a list. A field that is there
 // twice is a problem; the trees that the decoder reads have each field once.
 func explain(asJSON []byte, into any, problems []error) (ignored finding.List, err error) {
-	decoder := json.NewDecoder(bytes.NewReader(asJSON))
-	decoder.UseNumber()
-	var tree any
-	if err := decoder.Decode(&tree); err != nil {
+	tree, err := decode.Tree(asJSON)
+	if err != nil {
 		return nil, err
 	}
 	ignored, errs := plain.Decode(tree, into, nil)

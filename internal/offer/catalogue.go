@@ -137,10 +137,7 @@ func readJSON(text []byte) (*Catalogue, error) {
 // problemsOf says which fields of a catalogue are not as they should be: those that the
 // decoder of custom resources finds, which names values and places, or else the given one.
 func problemsOf(text []byte, known error) string {
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.UseNumber()
-	var tree any
-	if decoder.Decode(&tree) == nil {
+	if tree, err := decode.Tree(text); err == nil {
 		warnings, errs := decode.Decoder{Foreign: true}.Decode(tree, &Catalogue{}, nil)
 		if found := slices.Concat(errs, warnings); len(found) > 0 {
 			return found.Summary()

@@ -3,6 +3,7 @@
 package decode
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,6 +23,14 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/suggest"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
+
+// Tree reads a JSON value, in which numbers stay as they are written.
+func Tree(asJSON []byte) (tree any, err error) {
+	d := json.NewDecoder(bytes.NewReader(asJSON))
+	d.UseNumber()
+	err = d.Decode(&tree)
+	return tree, err
+}
 
 // Decoder reads objects of JSON values leniently: nulls and unknown fields are left out.
 type Decoder struct {

@@ -1,7 +1,6 @@
 package decode
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"reflect"
@@ -24,10 +23,8 @@ func CheckQuantities(asJSON []byte, t reflect.Type) error {
 	if !suspicious.Match(asJSON) {
 		return nil
 	}
-	var tree any
-	d := json.NewDecoder(strings.NewReader(string(asJSON)))
-	d.UseNumber()
-	if err := d.Decode(&tree); err != nil {
+	tree, err := Tree(asJSON)
+	if err != nil {
 		return nil //nolint:nilerr // reading it into the type says what is wrong with it
 	}
 	return checkTree(tree, t, "")
