@@ -148,17 +148,11 @@ func share(together, targets []*assign.Class, times, i int64) []assign.Part {
 
 // itemOnNode places one item on a node that exists, if there is one for it.
 func (s *Placer) itemOnNode(parts []assign.Part) bool {
-	for i, n := range s.Existing() {
-		if !s.takes(parts, i) {
-			continue
+	for i := range s.Existing() {
+		if s.onNode(parts, i) {
+			s.putAll(parts, i)
+			return true
 		}
-		l := &assign.PodGroup{Parts: parts, Opt: s.jointOptions(parts, nil), At: topology.AssignmentOf(keysOf(parts), n.Node)}
-		if !s.enterAll(l) {
-			continue
-		}
-		s.Uncount(l, 1)
-		s.putAll(parts, i)
-		return true
 	}
 	return false
 }

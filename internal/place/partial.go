@@ -61,15 +61,16 @@ func (a *assembly) onMachine(parts []assign.Part) bool {
 	return true
 }
 
-func (a *assembly) onNode(parts []assign.Part, i int) bool {
-	if !a.takes(parts, i) {
+// onNode reports whether an item may be on a node.
+func (s *Placer) onNode(parts []assign.Part, i int) bool {
+	if !s.takes(parts, i) {
 		return false
 	}
-	l := &assign.PodGroup{Parts: parts, Opt: a.jointOptions(parts, nil), At: topology.AssignmentOf(keysOf(parts), a.Existing()[i].Node)}
-	if !a.enterAll(l) {
+	l := &assign.PodGroup{Parts: parts, Opt: s.jointOptions(parts, nil), At: topology.AssignmentOf(keysOf(parts), s.Existing()[i].Node)}
+	if !s.enterAll(l) {
 		return false
 	}
-	a.Uncount(l, 1)
+	s.Uncount(l, 1)
 	return true
 }
 
