@@ -7,12 +7,14 @@ import (
 	"strings"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/suggest"
 )
 
 // wellKnown are the node labels whose values follow from the machine that is
 // bought, so that requirements on them choose the machine.
-var wellKnown = set(
+var wellKnown = sets.New(
 	LabelZone, LabelRegion, LabelInstanceType, LabelArch, LabelOS, LabelWindowsBuild, LabelCapacityType, LabelZoneID,
 	LabelReservationID, LabelReservationType,
 	LabelInstanceHypervisor, LabelInstanceEncryptionInTransit, LabelInstanceCategory, LabelInstanceGeneration,
@@ -41,15 +43,10 @@ var openDomains = []string{"node-restriction.kubernetes.io", "kops.k8s.io", "nod
 
 // WellKnown reports whether the key is a well-known label. Deprecated aliases
 // are not: normalise them first.
-func WellKnown(key string) bool {
-	_, ok := wellKnown[key]
-	return ok
-}
+func WellKnown(key string) bool { return wellKnown.Has(key) }
 
 // WellKnownLabels lists the well-known labels in alphabetical order.
-func WellKnownLabels() []string {
-	return slices.Sorted(maps.Keys(wellKnown))
-}
+func WellKnownLabels() []string { return sets.List(wellKnown) }
 
 // KnownLabels are the well-known labels and their aliases.
 var KnownLabels = sync.OnceValue(func() []string {
@@ -117,12 +114,4 @@ func RestrictedLabel(key string) (reason string, restricted bool) {
 // inDomain reports whether name is the domain or one of its subdomains.
 func inDomain(name, domain string) bool {
 	return name == domain || strings.HasSuffix(name, "."+domain)
-}
-
-func set(keys ...string) map[string]struct{} {
-	out := make(map[string]struct{}, len(keys))
-	for _, key := range keys {
-		out[key] = struct{}{}
-	}
-	return out
 }
