@@ -149,10 +149,7 @@ func (s diagnosis) whyNot(c *assign.Class, o *model.Options, p *model.Pool) matc
 	var largest *model.Offering
 	short, lack := -1, int64(0)
 	held := false
-	for k := range o.Offerings.All {
-		if k < p.Offerings[0] || k >= p.Offerings[1] {
-			continue
-		}
+	for k := range o.Offerings.Within(p.Offerings) {
 		col := &s.Offerings[k]
 		if model.Fits(c.Need, col.Room) {
 			held = true
@@ -199,11 +196,9 @@ func worstLack(need, room []int64) (resource int, by int64) {
 func (s diagnosis) resourceMiss(c *assign.Class, o *model.Options, p *model.Pool, nearest *model.Offering, r int) match.Miss {
 	name := s.Space.Names[r]
 	most, whole := int64(0), int64(0)
-	for k := range o.Offerings.All {
-		if k >= p.Offerings[0] && k < p.Offerings[1] {
-			most = max(most, s.Offerings[k].Room[r])
-			whole = max(whole, s.Offerings[k].Type.Allocatable()[name])
-		}
+	for k := range o.Offerings.Within(p.Offerings) {
+		most = max(most, s.Offerings[k].Room[r])
+		whole = max(whole, s.Offerings[k].Type.Allocatable()[name])
 	}
 	if most >= c.Need[r] {
 		return match.Miss{Kind: match.Resource, Key: name, Want: s.phrase(c.Need, c.Need), Have: s.phrase(nearest.Room, c.Need), Hint: nearest.Type.Name}
