@@ -90,7 +90,7 @@ func (t *turn) stays(n *retire.Node, to *destinations) string {
 		}
 	}
 	for _, name := range retire.Replacements(n.Node) {
-		if r := t.node(name); r == nil || r.Deleting {
+		if r := t.in.Snapshot.Node(name); r == nil || r.Deleting {
 			return fmt.Sprintf("its replacement %s is gone", name)
 		}
 	}
@@ -124,7 +124,7 @@ func (t *turn) calledOff(n *retire.Node, to *destinations) string {
 // waits returns what a marked node waits for.
 func (t *turn) waits(n *retire.Node, to *destinations) string {
 	for _, name := range retire.Replacements(n.Node) {
-		if r := t.node(name); !r.Initialized {
+		if r := t.in.Snapshot.Node(name); !r.Initialized {
 			return fmt.Sprintf("its replacement %s is not up yet", name)
 		}
 	}

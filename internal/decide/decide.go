@@ -103,15 +103,6 @@ func (t *turn) plan() Plan {
 	return plan
 }
 
-// node returns a node of the snapshot, or nil.
-func (t *turn) node(name string) *cluster.Node {
-	i, ok := slices.BinarySearchFunc(t.in.Snapshot.Nodes, name, func(n cluster.Node, name string) int { return strings.Compare(n.Name, name) })
-	if !ok {
-		return nil
-	}
-	return &t.in.Snapshot.Nodes[i]
-}
-
 // problem states what is to be packed when the given nodes go: the pending pods,
 // and the pods of those nodes that will come back elsewhere.
 func (t *turn) problem(leaving map[string]bool) *pack.Problem {
@@ -125,7 +116,7 @@ func (t *turn) problem(leaving map[string]bool) *pack.Problem {
 		switch {
 		case pod.State == cluster.PodPending:
 			p.Pods = append(p.Pods, pack.Demand{Pod: pod, Nodes: kept[pod.PodKey], Growing: t.growing[pod.Owner.UID], Refused: refused})
-		case leaving[pod.NodeName] && moves(pod) && !t.node(pod.NodeName).Spares(pod, t.in.Now):
+		case leaving[pod.NodeName] && moves(pod) && !t.in.Snapshot.Node(pod.NodeName).Spares(pod, t.in.Now):
 			nodes := kept[pod.PodKey]
 			if to := t.hints[pod.PodKey]; to != "" && len(nodes) == 0 {
 				nodes = []string{to}
@@ -181,7 +172,7 @@ func (t *turn) keptPlaces() map[cluster.PodKey][]string {
 
 // launchedFor names the nodes that were launched for the pods of a leaving node.
 func (t *turn) launchedFor(name string) []string {
-	if n := t.node(name); n != nil {
+	if n := t.in.Snapshot.Node(name); n != nil {
 		return retire.Replacements(n)
 	}
 	return nil

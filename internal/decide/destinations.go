@@ -28,7 +28,7 @@ func (t *turn) destinations(p *Plan) map[string]*destinations {
 		if b.From == "" || slices.Contains(out[b.From].starting, b.Node) {
 			continue
 		}
-		if n := t.node(b.Node); n != nil && n.Provisioner != "" && !n.Initialized {
+		if n := t.in.Snapshot.Node(b.Node); n != nil && n.Provisioner != "" && !n.Initialized {
 			out[b.From].starting = append(out[b.From].starting, b.Node)
 		}
 	}

@@ -85,7 +85,7 @@ func (t *turn) steer(nodes []*retire.Node) (guides []Guide, steers []Steer) {
 
 // surging reports whether pods of a node are being moved by surge, whose marks they have.
 func (t *turn) surging(node string) bool {
-	n := t.node(node)
+	n := t.in.Snapshot.Node(node)
 	return n != nil && n.Annotations[api.AnnotationSurging] != ""
 }
 

@@ -1,7 +1,6 @@
 package decide
 
 import (
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -103,7 +102,7 @@ func missing(n *cluster.Node, t *offer.InstanceType) []string {
 }
 
 func promise(n *cluster.Node, t *offer.InstanceType, names []string, late bool) {
-	n.Capacity, n.Allocatable = clone(n.Capacity), clone(n.Allocatable)
+	n.Capacity, n.Allocatable = n.Capacity.Plus(nil), n.Allocatable.Plus(nil)
 	allocatable := t.Allocatable()
 	for _, name := range names {
 		n.Capacity[name] = max(n.Capacity[name], t.Capacity[name])
@@ -111,11 +110,4 @@ func promise(n *cluster.Node, t *offer.InstanceType, names []string, late bool) 
 			n.Allocatable[name] = max(n.Allocatable[name], allocatable[name])
 		}
 	}
-}
-
-func clone(l amount.List) amount.List {
-	if l == nil {
-		return amount.List{}
-	}
-	return maps.Clone(l)
 }
