@@ -1,8 +1,8 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -37,16 +37,9 @@ func Purpose(m *decide.Machine, snapshot *cluster.Snapshot, bought string) strin
 // few names the workloads of pods, the largest first, as far as a sentence holds them.
 func (p pods) few(keys []cluster.PodKey) string {
 	count := p.count(keys)
-	names := counted(count)
-	slices.SortStableFunc(names, func(a, b string) int { return count[workloadOf(b)] - count[workloadOf(a)] })
+	names := counted(count, func(a, b string) int { return cmp.Or(count[b]-count[a], strings.Compare(a, b)) })
 	if len(names) > maxPurposes {
 		names = append(names[:maxPurposes], fmt.Sprintf("and %d more", len(names)-maxPurposes))
 	}
 	return strings.Join(names, ", ")
-}
-
-// workloadOf undoes what counted adds to a name.
-func workloadOf(text string) string {
-	name, _, _ := strings.Cut(text, " × ")
-	return name
 }

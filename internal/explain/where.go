@@ -33,7 +33,7 @@ func (m *Machine) holds() string {
 	for _, move := range m.Moving {
 		moving[move.workload+" from "+move.From]++
 	}
-	text := strings.Join(append(counted(m.Workloads), counted(moving)...), ", ")
+	text := strings.Join(append(counted(m.Workloads, strings.Compare), counted(moving, strings.Compare)...), ", ")
 	text = fmt.Sprintf("%s on %s in %s", text, m.InstanceType, m.Zone)
 	if labels := labelList(m.Labels); labels != "" {
 		text += " with " + labels
@@ -66,8 +66,8 @@ func (r *Report) nodesThatGet() []Line {
 	}
 	var out []Line
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		parts := counted(pods[name])
-		if kept := counted(room[name]); len(kept) > 0 {
+		parts := counted(pods[name], strings.Compare)
+		if kept := counted(room[name], strings.Compare); len(kept) > 0 {
 			parts = append(parts, "room for "+strings.Join(kept, ", "))
 		}
 		out = append(out, Line{name, strings.Join(parts, ", ")})
@@ -75,10 +75,10 @@ func (r *Report) nodesThatGet() []Line {
 	return out
 }
 
-// counted writes numbers of things: "shop/web × 3", "shop/api".
-func counted(count map[string]int) []string {
+// counted writes numbers of things in an order of their names: "shop/web × 3", "shop/api".
+func counted(count map[string]int, order func(a, b string) int) []string {
 	var out []string
-	for _, name := range slices.Sorted(maps.Keys(count)) {
+	for _, name := range slices.SortedFunc(maps.Keys(count), order) {
 		if n := count[name]; n > 1 {
 			name = fmt.Sprintf("%s × %d", name, n)
 		}
