@@ -1,7 +1,6 @@
 package offer
 
 import (
-	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -59,19 +58,10 @@ var families = map[string]family{
 // Kubernetes 1.30 and later and for a version that is not known, else AL2.
 func DefaultFamily(kubernetesVersion string) string {
 	major, rest, _ := strings.Cut(strings.TrimPrefix(kubernetesVersion, "v"), ".")
-	minor, err := strconv.Atoi(leadingDigits(rest))
-	if major == "1" && err == nil && minor < 30 {
+	if minor := firstNumber(rest); major == "1" && minor > 0 && minor < 30 {
 		return api.FamilyAL2
 	}
 	return api.FamilyAL2023
-}
-
-func leadingDigits(s string) string {
-	end := strings.IndexFunc(s, func(r rune) bool { return r < '0' || r > '9' })
-	if end < 0 {
-		return s
-	}
-	return s[:end]
 }
 
 // DefaultVolumes returns the block devices of a node profile that names none:
