@@ -77,6 +77,18 @@ func (m Message) with(field func(Field) any, message func(Message) any) []any {
 	return args
 }
 
+// Choice lists words as "a, b or c".
+func Choice[T ~string](words []T) string {
+	out := make([]string, len(words))
+	for i, word := range words {
+		out[i] = string(word)
+	}
+	if last := len(out) - 1; last > 0 {
+		return strings.Join(out[:last], ", ") + " or " + out[last]
+	}
+	return out[0]
+}
+
 // Sentence writes an advice as a sentence of its own: with a capital letter and a full
 // stop, unless it is a question.
 func Sentence(advice string) string {

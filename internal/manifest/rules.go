@@ -288,16 +288,5 @@ func oneOf[T ~string](path *field.Path, value T, allowed ...T) finding.List {
 	if slices.Contains(allowed, value) {
 		return nil
 	}
-	return finding.List{finding.Broken(field.ErrorTypeNotSupported, path, string(value), finding.Plain(""), finding.Say("choose %s", spell(allowed)))}
-}
-
-func spell[T ~string](values []T) string {
-	var out []string
-	for _, v := range values {
-		out = append(out, string(v))
-	}
-	if last := len(out) - 1; last > 0 {
-		return strings.Join(out[:last], ", ") + " or " + out[last]
-	}
-	return out[0]
+	return finding.List{finding.Broken(field.ErrorTypeNotSupported, path, string(value), finding.Plain(""), finding.Say("choose %s", finding.Choice(allowed)))}
 }

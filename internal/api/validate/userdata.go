@@ -93,7 +93,7 @@ func validateUserData(s *api.NodeProfile, profile *field.Path) finding.List {
 	}
 	if form != formUnknown && !slices.Contains(takes, form) {
 		return finding.List{finding.Invalid(path, finding.Abbreviated(text), finding.Say("is %s, which %s %s does not read", form, family, *s.AMIFamily),
-			finding.Say("write %s, or set the %s that it is for", eitherForm(takes), family))}
+			finding.Say("write %s, or set the %s that it is for", finding.Choice(takes), family))}
 	}
 	if problem, advice := formProblem(form, text); !problem.Empty() {
 		return finding.List{finding.Invalid(path, finding.Abbreviated(text), problem, advice)}
@@ -144,17 +144,4 @@ func checkArchive(text string) error {
 			return err
 		}
 	}
-}
-
-// eitherForm lists forms as "a, b or c".
-func eitherForm(forms []userDataForm) string {
-	words := make([]string, len(forms))
-	for i, form := range forms {
-		words[i] = string(form)
-	}
-	last := len(words) - 1
-	if last == 0 {
-		return words[0]
-	}
-	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
