@@ -42,7 +42,7 @@ func withoutNodes(s *cluster.Snapshot) *cluster.Snapshot {
 	}
 	for _, p := range s.Pods {
 		if ours[p.NodeName] {
-			if p.State != cluster.PodBound || p.Template.DaemonSet || p.Template.Static {
+			if !p.NeedsNode() {
 				continue
 			}
 			p.NodeName, p.State, p.Running = "", cluster.PodPending, false

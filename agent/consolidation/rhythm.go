@@ -60,7 +60,7 @@ func (m *Memory) Observe(s *cluster.Snapshot, now time.Time) {
 	places := make(map[string]place, len(s.Pods))
 	for i := range s.Pods {
 		p := &s.Pods[i]
-		if p.NodeName == "" || p.Template.DaemonSet || p.Template.Static {
+		if p.NodeName == "" || p.Template.BelongsToNode() {
 			continue
 		}
 		is := place{p.NodeName, p.State == cluster.PodTerminating}

@@ -7,7 +7,6 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 )
 
 // undisturbed reads the pods of a node that is about to go from the API server, without
@@ -42,7 +41,7 @@ func (d *Disrupter) undisturbed(ctx context.Context, n *cluster.Node, fresh *vie
 // matters.
 func intrudes(p, was *cluster.Pod) string {
 	switch {
-	case !decide.Needed(p):
+	case !p.NeedsNode():
 		return ""
 	case was == nil || was.NodeName != p.NodeName:
 		return fmt.Sprintf("pod %s has come since it was chosen", p.PodKey)

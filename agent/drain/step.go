@@ -143,7 +143,7 @@ func volumesHeld(n int) string {
 // WaitsFor reports whether a drain evicts the pod and waits until it is gone. It does not if the pod
 // would come back, as DaemonSet and static pods do, or if it tolerates the taints of a drain.
 func WaitsFor(p *cluster.Pod) bool {
-	if p.Template.DaemonSet || p.Template.Static {
+	if p.Template.BelongsToNode() {
 		return false
 	}
 	unschedulable := corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}

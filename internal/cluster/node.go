@@ -61,6 +61,13 @@ func (n *Node) Spares(p *Pod, now time.Time) bool {
 	return n.Labels[api.LabelNodePool] != "" && !lost && p.NotDisrupted(now) && p.State == PodBound && p.Running
 }
 
+// BelongsToNode reports whether such a pod goes with its node: those of DaemonSets and static pods.
+func (t *Template) BelongsToNode() bool { return t.DaemonSet || t.Static }
+
+// NeedsNode reports whether the pod needs its node to stay: those that belong to it, and those
+// that are going, do not.
+func (p *Pod) NeedsNode() bool { return p.State == PodBound && !p.Template.BelongsToNode() }
+
 // NotDisrupted reports whether the pod must not be disrupted now.
 func (p *Pod) NotDisrupted(now time.Time) bool {
 	t := p.Template

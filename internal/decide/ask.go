@@ -37,6 +37,3 @@ func MayLabel(p *api.Provisioner, key, value string) bool {
 func (p *Plan) Waiting() []Unplaced {
 	return slices.DeleteFunc(slices.Clone(p.Unplaced), func(u Unplaced) bool { return u.From != "" })
 }
-
-// Needed reports whether a pod needs its node to stay.
-func Needed(p *cluster.Pod) bool { return retire.Needed(p) }

@@ -102,7 +102,7 @@ func (t *turn) stays(n *retire.Node, to *destinations) string {
 func (t *turn) calledOff(n *retire.Node, to *destinations) string {
 	chosen, err := time.Parse(time.RFC3339, n.Annotations[api.AnnotationDisruptedAt])
 	for _, p := range n.Pods {
-		if err == nil && retire.Needed(p) && p.Since.After(chosen) {
+		if err == nil && p.NeedsNode() && p.Since.After(chosen) {
 			return "pod " + p.String() + " has come since it was chosen"
 		}
 	}

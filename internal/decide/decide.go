@@ -158,7 +158,7 @@ func (t *turn) packProvisioners() []pack.Provisioner {
 
 // moves reports whether a running pod will come back elsewhere when its node goes.
 func moves(p *cluster.Pod) bool {
-	return p.State == cluster.PodBound && p.Owner.Kind != "" && !p.Template.DaemonSet && !p.Template.Static
+	return p.NeedsNode() && p.Owner.Kind != ""
 }
 
 // keptPlaces indexes the placements of earlier plans that have not happened yet.

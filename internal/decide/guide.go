@@ -137,7 +137,7 @@ func (t *turn) uses(nodes []*retire.Node) (out []*use, total offer.Price) {
 	for _, u := range out {
 		asks := amount.List{}
 		for _, p := range u.node.Pods {
-			if !p.Template.DaemonSet && !p.Template.Static {
+			if !p.Template.BelongsToNode() {
 				asks = asks.Plus(p.Template.Requests)
 			}
 		}

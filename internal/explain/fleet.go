@@ -93,7 +93,7 @@ func Contents(s *cluster.Snapshot) []Content {
 		p := &s.Pods[i]
 		switch {
 		case p.NodeName == "":
-		case p.Template.DaemonSet || p.Template.Static:
+		case p.Template.BelongsToNode():
 			held[p.NodeName] = held[p.NodeName].Plus(p.Template.Requests)
 		default:
 			keys[p.NodeName] = append(keys[p.NodeName], p.PodKey)

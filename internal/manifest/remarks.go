@@ -35,7 +35,7 @@ func (r *remarks) add(object, path, text, advice string) {
 // addWaiting says why nothing is planned for a pod, or for those of a workload, that is in the
 // files as one to be scheduled. The object has the pod's spec at a path.
 func (r *remarks) addWaiting(p *cluster.Pod, spec *corev1.PodSpec, object, path string) {
-	theirs := p.NominatedNode != "" || p.Template.DaemonSet || p.Template.Static || !p.StopBy.IsZero()
+	theirs := p.NominatedNode != "" || p.Template.BelongsToNode() || !p.StopBy.IsZero()
 	switch {
 	case p.State == cluster.PodNew:
 		r.add(object, "status", "the scheduler has not looked at these pods yet, so nothing is planned for them", "remove the status to plan for them")

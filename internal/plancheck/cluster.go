@@ -176,7 +176,7 @@ func Leaving(name string, s *cluster.Snapshot) Departure {
 	out := Departure{Nodes: len(mine)}
 	for i := range s.Pods {
 		p := &s.Pods[i]
-		if !mine[p.NodeName] || p.Template.DaemonSet || p.Template.Static {
+		if !mine[p.NodeName] || p.Template.BelongsToNode() {
 			continue
 		}
 		out.Pods++

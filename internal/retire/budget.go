@@ -49,7 +49,7 @@ func NewBudgets(nodes []*Node, now time.Time, leaving func(*Node) bool) *Budgets
 // ended reports whether only the finalizer of a node is waited for. Pods that have not stopped yet are
 // disrupted as much as those that have not been evicted.
 func (n *Node) ended() bool {
-	return n.Deleting && !slices.ContainsFunc(n.Pods, func(p *cluster.Pod) bool { return !p.Template.DaemonSet && !p.Template.Static })
+	return n.Deleting && !slices.ContainsFunc(n.Pods, func(p *cluster.Pod) bool { return !p.Template.BelongsToNode() })
 }
 
 // Replacements names the nodes that must be up before a marked node is drained.

@@ -74,7 +74,7 @@ func unlabelled(c *Case) string {
 func finishing(c *Case) string {
 	for _, p := range c.Node.Pods {
 		switch {
-		case workload(p) && p.Owner.Kind == "Job":
+		case p.NeedsNode() && p.Owner.Kind == "Job":
 			return fmt.Sprintf("pod %s belongs to a Job, whose end is waited for", p)
 		case c.Node.comesBack(p):
 			return fmt.Sprintf("pod %s of a StatefulSet is being replaced", p)
@@ -91,7 +91,7 @@ func (n *Node) LastChange() time.Time {
 		last = n.ReadySince
 	}
 	for _, p := range n.Pods {
-		if p.Template.DaemonSet || p.Template.Static {
+		if p.Template.BelongsToNode() {
 			continue
 		}
 		if p.Since.After(last) {
@@ -117,7 +117,7 @@ const (
 func (n *Node) Settled() time.Time {
 	last := n.Created
 	for _, p := range n.Pods {
-		if workload(p) && p.Owner.Kind != "Job" && p.Since.After(last) {
+		if p.NeedsNode() && p.Owner.Kind != "Job" && p.Since.After(last) {
 			last = p.Since
 		}
 	}

@@ -35,7 +35,7 @@ func NewGuards(budgets []cluster.DisruptionBudget) *Guards {
 
 // guarded reports whether PodDisruptionBudgets may keep a pod. Surge evicts none, and the Eviction API looks at no
 // budget if the pod's containers have not been started.
-func guarded(p *cluster.Pod) bool { return workload(p) && !p.Covered && p.Running }
+func guarded(p *cluster.Pod) bool { return p.NeedsNode() && !p.Covered && p.Running }
 
 // over lists the budgets that select the pods of a template.
 func (g *Guards) over(t *cluster.Template) []*cluster.DisruptionBudget {

@@ -101,7 +101,7 @@ func annotated(c *Case) string {
 func doNotDisrupt(c *Case) string {
 	for _, p := range c.Node.Pods {
 		switch {
-		case !workload(p) || !p.NotDisrupted(c.Now):
+		case !p.NeedsNode() || !p.NotDisrupted(c.Now):
 		case p.Template.DoNotDisrupt:
 			return fmt.Sprintf("pod %s must not be disrupted", p)
 		default:
@@ -116,7 +116,7 @@ func ownerless(c *Case) string {
 		return ""
 	}
 	for _, p := range c.Node.Pods {
-		if workload(p) && p.Owner.Kind == "" {
+		if p.NeedsNode() && p.Owner.Kind == "" {
 			return fmt.Sprintf("pod %s has no controller that would replace it", p)
 		}
 	}
@@ -172,7 +172,7 @@ func blockedByBudget(c *Case) string {
 // it is to be.
 func heldBySurge(c *Case) string {
 	for _, p := range c.Node.Pods {
-		if workload(p) && p.Held != "" {
+		if p.NeedsNode() && p.Held != "" {
 			return fmt.Sprintf("pod %s %s", p, p.Held)
 		}
 	}

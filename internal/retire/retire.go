@@ -139,19 +139,10 @@ func StillHolds(n *Node, reason string, now time.Time) bool {
 	return false
 }
 
-// workload reports whether a pod runs that needs its node to stay: DaemonSet pods,
-// static pods and those that are going do not.
-func workload(p *cluster.Pod) bool {
-	return p.State == cluster.PodBound && !p.Template.DaemonSet && !p.Template.Static
-}
-
-// Needed reports whether a pod needs its node to stay.
-func Needed(p *cluster.Pod) bool { return workload(p) }
-
 // InUse reports whether workload pods run on the node or are on their way to it, or
 // will come back to it.
 func (n *Node) InUse() bool {
-	return n.Nominated || slices.ContainsFunc(n.Pods, func(p *cluster.Pod) bool { return workload(p) || n.comesBack(p) })
+	return n.Nominated || slices.ContainsFunc(n.Pods, func(p *cluster.Pod) bool { return p.NeedsNode() || n.comesBack(p) })
 }
 
 // stoppingPatience is how long after the end of its grace period a pod that has not

@@ -26,7 +26,7 @@ func DidNotComeUp(n *Node, now time.Time, p *Policy) (DueNode, bool) {
 		return DueNode{n, NeverUp, "not ready " + after}, late && !n.hasRun()
 	}
 	// A pod that runs has its devices, whoever has provided them.
-	useful := slices.ContainsFunc(n.Pods, func(p *cluster.Pod) bool { return workload(p) && (p.Running || !n.awaits(p)) })
+	useful := slices.ContainsFunc(n.Pods, func(p *cluster.Pod) bool { return p.NeedsNode() && (p.Running || !n.awaits(p)) })
 	if late = late && !useful; len(n.Awaited) > 0 {
 		return DueNode{n, NeverUp, fmt.Sprintf("no device plugin has registered %s %s", strings.Join(n.Awaited, ", "), after)}, late
 	}
@@ -41,7 +41,7 @@ func (n *Node) hasRun() bool { return n.Initialized || slices.ContainsFunc(n.Pod
 // ShowsNodeUp reports whether a pod shows that its node has been up. One that is going shows it too: Kubernetes
 // evicts the pods of a node whose kubelet is silent.
 func ShowsNodeUp(p *cluster.Pod) bool {
-	return p.Running && !p.Template.DaemonSet && !p.Template.Static
+	return p.Running && !p.Template.BelongsToNode()
 }
 
 // awaits reports whether a pod needs a device that has not come.

@@ -83,7 +83,7 @@ func (d *nodesData) Read(ctx context.Context, req datasource.ReadRequest, resp *
 	}
 	pods := map[string]int64{}
 	for i := range live.Snapshot.Pods {
-		if p := &live.Snapshot.Pods[i]; !p.Template.DaemonSet && !p.Template.Static {
+		if p := &live.Snapshot.Pods[i]; !p.Template.BelongsToNode() {
 			pods[p.NodeName]++
 		}
 	}

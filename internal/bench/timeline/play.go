@@ -186,7 +186,7 @@ func withoutNodes(s *cluster.Snapshot) *cluster.Snapshot {
 	out := *s
 	out.Nodes, out.Pods, out.DisruptionBudgets = nil, nil, nil
 	for _, p := range s.Pods {
-		if p.State == cluster.PodTerminating || p.Template.DaemonSet || p.Template.Static {
+		if p.State == cluster.PodTerminating || p.Template.BelongsToNode() {
 			continue
 		}
 		p.NodeName, p.NominatedNode, p.State, p.Running = "", "", cluster.PodPending, false

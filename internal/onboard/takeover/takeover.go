@@ -191,7 +191,7 @@ func (p *Preview) nodes(in *Input, types []offer.InstanceType) {
 	}
 	pods := map[string]int{}
 	for i := range in.Survey.Snapshot.Pods {
-		if pod := &in.Survey.Snapshot.Pods[i]; !pod.Template.DaemonSet && !pod.Template.Static {
+		if pod := &in.Survey.Snapshot.Pods[i]; !pod.Template.BelongsToNode() {
 			pods[pod.NodeName]++
 		}
 	}
@@ -270,7 +270,7 @@ func (p *Preview) fresh(s *cluster.Snapshot, in decide.Input) {
 	without := *s
 	without.Nodes, without.Pods = nil, nil
 	for _, pod := range s.Pods {
-		if !ours[pod.NodeName] || pod.State != cluster.PodBound || pod.Template.DaemonSet || pod.Template.Static {
+		if !ours[pod.NodeName] || !pod.NeedsNode() {
 			continue
 		}
 		pod.NodeName, pod.State, pod.Running = "", cluster.PodPending, false
