@@ -3,9 +3,10 @@ package retire
 import (
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -130,14 +131,8 @@ func isDefault(b api.Budget) bool {
 // allowed is the number of nodes that a budget stands for; a share is rounded up.
 // What is neither a number nor a percentage allows nothing.
 func allowed(nodes string, total int) int {
-	if share, ok := strings.CutSuffix(nodes, "%"); ok {
-		percent, err := strconv.Atoi(share)
-		if err != nil {
-			return 0
-		}
-		return int(math.Ceil(float64(total*percent) / 100))
-	}
-	n, err := strconv.Atoi(nodes)
+	budget := intstr.Parse(nodes)
+	n, err := intstr.GetScaledValueFromIntOrPercent(&budget, total, true)
 	if err != nil {
 		return 0
 	}
