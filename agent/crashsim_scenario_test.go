@@ -16,6 +16,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/retire"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim/stock"
 )
@@ -133,7 +134,7 @@ func drawScenario(random *rand.Rand) *scenario {
 			// Controllers make all pods at once, or a few at a time.
 			ControllerPods: d.between(0, 4),
 		},
-		options:  Options{Settings: decide.Settings{StartupTimeout: d.duration(4*time.Minute, 15*time.Minute), UnhealthyAfter: d.duration(time.Minute, 10*time.Minute)}},
+		options:  Options{Settings: decide.Settings{Policy: retire.Policy{StartupTimeout: d.duration(4*time.Minute, 15*time.Minute), UnhealthyAfter: d.duration(time.Minute, 10*time.Minute)}}},
 		replicas: d.between(1, 2),
 	}
 	for i := range d.between(1, 2) {

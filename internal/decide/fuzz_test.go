@@ -3,7 +3,6 @@ package decide
 import (
 	"math/rand/v2"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
@@ -44,7 +43,7 @@ func FuzzFile(f *testing.F) {
 		if err != nil || len(set.Snapshot.Pods) > 100 {
 			return
 		}
-		in := Input{Now: noon, Snapshot: set.Snapshot, Prove: true, Settings: Settings{StartupTimeout: 15 * time.Minute}}
+		in := Input{Now: noon, Snapshot: set.Snapshot, Prove: true, Settings: DefaultSettings()}
 		for _, p := range set.Provisioners {
 			spec := p.Defaulted()
 			in.Provisioners = append(in.Provisioners, Provisioner{Spec: spec, Types: offer.Embedded().Types(offer.Settings{Region: "us-east-1", Kubelet: spec.Spec.KubeletConfiguration})})

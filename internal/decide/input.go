@@ -62,20 +62,11 @@ func NewProvisioner(spec *api.Provisioner, market offer.Market, blocked string) 
 
 // Settings are the knobs of a decision.
 type Settings struct {
+	retire.Policy
 	// NodeCost is the cost of having one more machine, beyond its price: agents,
 	// addresses, images. It makes near-ties go to fewer machines. 0 means
 	// DefaultNodeCost, NoNodeCost means that only prices count.
 	NodeCost offer.Price
-	// StartupTimeout is how long a machine may take to come up; 0 means for ever.
-	StartupTimeout time.Duration
-	// UnhealthyAfter is how long a node that has been up may be not ready; 0 means
-	// for ever.
-	UnhealthyAfter time.Duration
-	// MinLifetime is how long a node in use stays at least before it goes for drift.
-	MinLifetime time.Duration
-	// EvictOwnerless lets nodes go voluntarily although pods without a controller,
-	// which nobody would replace, run there.
-	EvictOwnerless bool
 	// NotGuided: new pods are not led away from nodes that should become empty.
 	NotGuided bool
 	// NotSteered: pods on nodes that should become empty are not marked to be ended first.
@@ -93,7 +84,7 @@ type Settings struct {
 
 // DefaultSettings are those of an agent without any other settings.
 func DefaultSettings() Settings {
-	return Settings{StartupTimeout: 15 * time.Minute, UnhealthyAfter: 10 * time.Minute, MinLifetime: 5 * time.Minute}
+	return Settings{Policy: retire.Policy{StartupTimeout: 15 * time.Minute, UnhealthyAfter: 10 * time.Minute, MinLifetime: 5 * time.Minute}}
 }
 
 // Values of Settings.NodeCost: about half a dollar per month, and none.
@@ -108,13 +99,6 @@ func (s *Settings) trials() int {
 		return 0
 	}
 	return max(1, int(s.PackingBudget/(5*time.Microsecond)))
-}
-
-func (s *Settings) policy() retire.Policy {
-	return retire.Policy{
-		StartupTimeout: s.StartupTimeout, UnhealthyAfter: s.UnhealthyAfter,
-		MinLifetime: s.MinLifetime, Ownerless: s.EvictOwnerless,
-	}
 }
 
 func (s *Settings) nodeCost() offer.Price {

@@ -39,7 +39,7 @@ func (t *turn) staying(nodes []*retire.Node) []*retire.Node {
 func (t *turn) force(nodes []*retire.Node) []Removal {
 	var out []Removal
 	there := slices.DeleteFunc(slices.Clone(nodes), func(n *retire.Node) bool { return n.Deleting })
-	for _, f := range retire.Forced(there, t.in.Now, t.in.Settings.policy()) {
+	for _, f := range retire.Forced(there, t.in.Now, t.in.Settings.Policy) {
 		out = append(out, Removal{Node: f.Node.Name, Reason: f.Reason, Message: f.Message})
 	}
 	for _, r := range out {
@@ -84,7 +84,7 @@ func (t *turn) nominate(nodes []*retire.Node, a attempt) {
 }
 
 func (t *turn) caseOf(f retire.DueNode) *retire.Case {
-	return &retire.Case{DueNode: f, Now: t.in.Now, Guards: t.guards, Policy: t.in.Settings.policy()}
+	return &retire.Case{DueNode: f, Now: t.in.Now, Guards: t.guards, Policy: t.in.Settings.Policy}
 }
 
 func unplaced(a attempt) int {

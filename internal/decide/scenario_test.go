@@ -138,10 +138,10 @@ func (s *scenario) input(t *testing.T) decide.Input {
 	source := simulate.Source{
 		Set: set, Catalogue: offer.Embedded(), Region: "us-east-1", Now: time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC),
 		Settings: decide.Settings{
-			StartupTimeout: 15 * time.Minute, UnhealthyAfter: 10 * time.Minute, MinLifetime: 5 * time.Minute, // as in the agent
-			NodeCost: offer.Price(knobs.NodeCost * 1e6), EvictOwnerless: knobs.EvictOwnerless,
+			Policy: decide.DefaultSettings().Policy, NodeCost: offer.Price(knobs.NodeCost * 1e6),
 		},
 	}
+	source.Settings.EvictOwnerless = knobs.EvictOwnerless
 	in, _, err := source.Input()
 	if err != nil {
 		t.Fatal(err)

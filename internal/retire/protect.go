@@ -112,7 +112,7 @@ func doNotDisrupt(c *Case) string {
 }
 
 func ownerless(c *Case) string {
-	if c.Policy.Ownerless {
+	if c.Policy.EvictOwnerless {
 		return ""
 	}
 	for _, p := range c.Node.Pods {

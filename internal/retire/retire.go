@@ -50,10 +50,11 @@ type Policy struct {
 	StartupTimeout time.Duration
 	// UnhealthyAfter is how long a node that has been up may be not ready.
 	UnhealthyAfter time.Duration
-	// MinLifetime is how long a node stays at least before it may go for drift.
+	// MinLifetime is how long a node in use stays at least before it goes for drift.
 	MinLifetime time.Duration
-	// Ownerless lets nodes go whose pods nobody would replace.
-	Ownerless bool
+	// EvictOwnerless lets nodes go voluntarily although pods without a controller,
+	// which nobody would replace, run there.
+	EvictOwnerless bool
 }
 
 // Node is a node of ours with what its removal depends on.

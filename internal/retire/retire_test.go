@@ -56,7 +56,7 @@ func TestProtected(t *testing.T) {
 		"false is no bar":        {change: func(n *Node) { n.Annotations[api.AnnotationDoNotDisrupt] = "false" }, want: ""},
 		"pod":                    {change: func(n *Node) { n.Pods[0].Template.DoNotDisrupt = true }, want: "pod d/web must not be disrupted"},
 		"no controller":          {change: func(n *Node) { n.Pods[0].Owner.Kind = "" }, want: "pod d/web has no controller that would replace it"},
-		"no controller, allowed": {change: func(n *Node) { n.Pods[0].Owner.Kind = "" }, policy: Policy{Ownerless: true}, want: ""},
+		"no controller, allowed": {change: func(n *Node) { n.Pods[0].Owner.Kind = "" }, policy: Policy{EvictOwnerless: true}, want: ""},
 		"young":                  {policy: Policy{MinLifetime: 2 * time.Hour}, want: "it is younger than 2h"},
 		"old enough":             {policy: Policy{MinLifetime: time.Hour}, want: ""},
 		"budget": {

@@ -15,6 +15,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/retire"
 )
 
 // Input states the workload as the agent would.
@@ -40,7 +41,7 @@ func Input(w *workload.Workload, budget time.Duration) decide.Input {
 	return decide.Input{
 		Now: time.Unix(0, 0), Snapshot: s,
 		Provisioners: provisioners(w),
-		Settings:     decide.Settings{NodeCost: decide.DefaultNodeCost, StartupTimeout: time.Hour, PackingBudget: budget},
+		Settings:     decide.Settings{Policy: retire.Policy{StartupTimeout: time.Hour}, NodeCost: decide.DefaultNodeCost, PackingBudget: budget},
 	}
 }
 
