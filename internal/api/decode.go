@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
@@ -26,52 +27,30 @@ var ours = decode.Decoder{
 // comes back as warnings. An error is Findings where it is about fields, one for
 // every value of the wrong type.
 func DecodeProvisioner(doc []byte) (*Provisioner, finding.List, error) {
-	object, err := parse(doc, ProvisionerGVK)
-	if err != nil {
-		return nil, nil, err
-	}
-	return ProvisionerOf(object)
+	return readDocument(doc, ProvisionerGVK, ProvisionerOf)
 }
 
 // ProvisionerOf reads an object of JSON values as DecodeProvisioner does a document.
 func ProvisionerOf(object map[string]any) (*Provisioner, finding.List, error) {
-	p := &Provisioner{}
-	warnings, err := decodeObject(object, ProvisionerGVK, p)
-	if err != nil {
-		return nil, warnings, err
-	}
-	if p.Namespace != "" {
-		warnings = append(warnings, clusterScoped(ProvisionerKind))
-		p.Namespace = ""
-	}
-	return p, warnings, nil
+	return readObject(object, ProvisionerGVK, &Provisioner{})
 }
 
 // DecodeNodeTemplate reads one YAML or JSON document as DecodeProvisioner does.
 func DecodeNodeTemplate(doc []byte) (*AWSNodeTemplate, finding.List, error) {
-	object, err := parse(doc, NodeTemplateGVK)
-	if err != nil {
-		return nil, nil, err
-	}
-	return NodeTemplateOf(object)
+	return readDocument(doc, NodeTemplateGVK, NodeTemplateOf)
 }
 
 // NodeTemplateOf reads an object of JSON values as DecodeNodeTemplate does a document.
 func NodeTemplateOf(object map[string]any) (*AWSNodeTemplate, finding.List, error) {
-	t := &AWSNodeTemplate{}
-	warnings, err := decodeObject(object, NodeTemplateGVK, t)
-	if err != nil {
-		return nil, warnings, err
-	}
-	if t.Namespace != "" {
-		warnings = append(warnings, clusterScoped(NodeTemplateKind))
-		t.Namespace = ""
-	}
-	return t, warnings, nil
+	return readObject(object, NodeTemplateGVK, &AWSNodeTemplate{})
 }
 
-func clusterScoped(kind string) finding.Finding {
-	return finding.Finding{Path: "metadata.namespace", Text: finding.Say("%ss belong to no namespace, ignored", kind), Advice: finding.Say("remove it")}
+func readDocument[T any](doc []byte, want schema.GroupVersionKind, of func(map[string]any) (*T, finding.List, error)) (*T, finding.List, error) {
+	object, err := parse(doc, want)
+	if err != nil {
+		return nil, nil, err
+	}
+	return of(object)
 }
 
 func parse(doc []byte, want schema.GroupVersionKind) (map[string]any, error) {
@@ -96,15 +75,21 @@ func parse(doc []byte, want schema.GroupVersionKind) (map[string]any, error) {
 	return object, nil
 }
 
-func decodeObject(object map[string]any, want schema.GroupVersionKind, into any) (finding.List, error) {
+func readObject[T metav1.Object](object map[string]any, want schema.GroupVersionKind, into T) (none T, warnings finding.List, err error) {
 	if wrong := checkKind(object, want); wrong != nil {
-		return nil, finding.List{*wrong}
+		return none, nil, finding.List{*wrong}
 	}
 	warnings, errs := ours.Decode(object, into, nil)
 	if len(errs) > 0 {
-		return warnings, errs
+		return none, warnings, errs
 	}
-	return warnings, nil
+	if into.GetNamespace() != "" {
+		warnings = append(warnings, finding.Finding{
+			Path: "metadata.namespace", Text: finding.Say("%ss belong to no namespace, ignored", want.Kind), Advice: finding.Say("remove it"),
+		})
+		into.SetNamespace("")
+	}
+	return into, warnings, nil
 }
 
 // checkKind refuses other kinds, and other versions of the kind, by name: their

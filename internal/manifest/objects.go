@@ -135,9 +135,9 @@ func (b *Builder) addObject(doc *Document, h *header, asJSON []byte) error {
 	case "":
 		return refused("kind", "is missing", "")
 	case api.ProvisionerKind:
-		return b.addProvisioner(doc, asJSON)
+		return addOurs(b, doc, asJSON, api.DecodeProvisioner, &doc.Provisioner)
 	case api.NodeTemplateKind:
-		return b.addNodeTemplate(doc, asJSON)
+		return addOurs(b, doc, asJSON, api.DecodeNodeTemplate, &doc.NodeTemplate)
 	}
 	k, known := readers[gk.String()]
 	doc.Known = known
@@ -158,8 +158,9 @@ func (b *Builder) addObject(doc *Document, h *header, asJSON []byte) error {
 	return err
 }
 
-func (b *Builder) addProvisioner(doc *Document, asJSON []byte) error {
-	p, ignored, err := api.DecodeProvisioner(asJSON)
+// addOurs reads a Provisioner or a node profile.
+func addOurs[T any](b *Builder, doc *Document, asJSON []byte, read func([]byte) (*T, finding.List, error), to **T) error {
+	object, ignored, err := read(asJSON)
 	doc.Namespace, doc.Known, doc.Ignored = "", true, ignored
 	if err != nil {
 		return err
@@ -167,20 +168,7 @@ func (b *Builder) addProvisioner(doc *Document, asJSON []byte) error {
 	if err := b.claimName(doc); err != nil {
 		return err
 	}
-	doc.Provisioner = p
-	return nil
-}
-
-func (b *Builder) addNodeTemplate(doc *Document, asJSON []byte) error {
-	t, ignored, err := api.DecodeNodeTemplate(asJSON)
-	doc.Namespace, doc.Known, doc.Ignored = "", true, ignored
-	if err != nil {
-		return err
-	}
-	if err := b.claimName(doc); err != nil {
-		return err
-	}
-	doc.NodeTemplate = t
+	*to = object
 	return nil
 }
 
