@@ -86,7 +86,7 @@ func (a Agent) launch() []statement {
 	machines := a.ec2("fleet", "instance", "network-interface", "spot-instances-request", "volume")
 	return []statement{
 		allow("UseImagesAndNetworks", create,
-			append(a.shared("image", "snapshot", "capacity-reservation"), a.ec2("security-group", "subnet")...), nil),
+			append(a.shared("image", "snapshot", "capacity-reservation", "subnet", "security-group"), a.ec2("key-pair", "placement-group")...), nil),
 		allow("UseOwnTemplates", create, a.ec2("launch-template"), map[string]condition{
 			"StringEquals": a.owned("aws:ResourceTag/"),
 		}),

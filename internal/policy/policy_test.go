@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -79,6 +80,27 @@ func TestAgentChangesOnlyWhatHasItsTags(t *testing.T) {
 			if request != "owned" && resource != "owned" {
 				t.Errorf("%s allows %s without the cluster's tag", r.Sid, action)
 			}
+		}
+	}
+}
+
+// Subnets and security groups of a VPC that another account shares belong to that account.
+func TestAgentUsesWhatALaunchRefersTo(t *testing.T) {
+	at := slices.IndexFunc(rules(t, agent()), func(r rule) bool { return r.Sid == "UseImagesAndNetworks" })
+	patterns := list(rules(t, agent())[at].Resource)
+	for resource, allowed := range map[string]bool{
+		"arn:aws:ec2:eu-west-1::image/ami-1":                           true,
+		"arn:aws:ec2:eu-west-1:210987654321:capacity-reservation/cr-1": true,
+		"arn:aws:ec2:eu-west-1:210987654321:subnet/subnet-1":           true,
+		"arn:aws:ec2:eu-west-1:210987654321:security-group/sg-1":       true,
+		"arn:aws:ec2:eu-west-1:123456789012:key-pair/admin":            true,
+		"arn:aws:ec2:eu-west-1:123456789012:placement-group/near":      true,
+		"arn:aws:ec2:us-east-1:210987654321:subnet/subnet-1":           false,
+		"arn:aws:ec2:eu-west-1:123456789012:launch-template/lt-1":      false,
+	} {
+		matches := func(pattern string) bool { ok, err := path.Match(pattern, resource); return ok && err == nil }
+		if got := slices.ContainsFunc(patterns, matches); got != allowed {
+			t.Errorf("%s: allowed is %v, want %v", resource, got, allowed)
 		}
 	}
 }
