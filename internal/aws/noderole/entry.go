@@ -41,8 +41,12 @@ func (e *Entries) Create(ctx context.Context, entry asset.Entry) error {
 	return call.Explain(fmt.Sprintf("create the access entry of %s in cluster %q", entry.Principal, entry.Cluster), err)
 }
 
-// Read returns the entry of a principal. If there is no such entry or no such cluster, the
-// error is fs.ErrNotExist.
+// isAbsent reports whether there is no such entry: because there is none, no such cluster, or
+// the cluster reads only the aws-auth ConfigMap.
+func isAbsent(err error) bool { return call.IsMissing(err) || call.Code(err) == codeNoEntries }
+
+// Read returns the entry of a principal. If there is no such entry, no such cluster, or the
+// cluster reads only the aws-auth ConfigMap, the error is fs.ErrNotExist.
 func (e *Entries) Read(ctx context.Context, cluster, principal string) (asset.Entry, error) {
 	live, _, err := e.read(ctx, cluster, principal)
 	return live, err
@@ -52,8 +56,11 @@ func (e *Entries) read(ctx context.Context, cluster, principal string) (live ass
 	ctx, cancel := context.WithTimeout(ctx, call.ReadTimeout)
 	defer cancel()
 	out, err := e.client.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: aws.String(cluster), PrincipalArn: aws.String(principal)})
+	if isAbsent(err) {
+		return asset.Entry{}, "", fmt.Errorf("read the access entry of %s in cluster %q: %w", principal, cluster, fs.ErrNotExist)
+	}
 	if err != nil {
-		return asset.Entry{}, "", fmt.Errorf("read the access entry of %s in cluster %q: %w", principal, cluster, call.NotExist(err))
+		return asset.Entry{}, "", fmt.Errorf("read the access entry of %s in cluster %q: %w", principal, cluster, err)
 	}
 	return asset.Entry{Cluster: cluster, Principal: principal, Type: aws.ToString(out.AccessEntry.Type), Tags: out.AccessEntry.Tags}, aws.ToString(out.AccessEntry.AccessEntryArn), nil
 }
@@ -78,7 +85,10 @@ func (e *Entries) Update(ctx context.Context, before, now asset.Entry) error {
 // Delete deletes the entry. It succeeds if there is no such entry.
 func (e *Entries) Delete(ctx context.Context, cluster, principal string) error {
 	_, err := call.Invoke(ctx, nil, e.client.DeleteAccessEntry, &eks.DeleteAccessEntryInput{ClusterName: aws.String(cluster), PrincipalArn: aws.String(principal)})
-	return call.Explain(fmt.Sprintf("delete the access entry of %s in cluster %q", principal, cluster), call.IgnoreMissing(err))
+	if isAbsent(err) {
+		return nil
+	}
+	return call.Explain(fmt.Sprintf("delete the access entry of %s in cluster %q", principal, cluster), err)
 }
 
 // List returns the entries of a cluster that have one of the types, sorted by principal. It

@@ -216,6 +216,19 @@ func TestWhatIsGone(t *testing.T) {
 	}
 }
 
+// A cluster that reads only the aws-auth ConfigMap has no entries.
+func TestEntryOfAClusterWithoutEntries(t *testing.T) {
+	f, ctx := start(t), t.Context()
+	for _, action := range []string{"DescribeAccessEntry", "DeleteAccessEntry"} {
+		f.account.Inject(cloud.Fault{Service: "eks", Action: action, Code: "InvalidRequestException"})
+	}
+	arn := f.role(t, "node")
+	if _, err := f.entries.Read(ctx, "prod", arn); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("error = %v, want that it does not exist", err)
+	}
+	must(t, f.entries.Delete(ctx, "prod", arn))
+}
+
 // IAM refuses for a moment to delete a profile whose role was just removed.
 func TestDeletionWaitsForTheRoleToBeRemoved(t *testing.T) {
 	f := start(t)
