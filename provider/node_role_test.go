@@ -225,6 +225,95 @@ func TestNodeRoleKeepsTagsOfAnExistingProfile(t *testing.T) {
 	})
 }
 
+// onlyConfigMap makes the cluster one that reads only the aws-auth ConfigMap.
+func onlyConfigMap(t *testing.T) {
+	for _, action := range []string{"DescribeAccessEntry", "CreateAccessEntry", "DeleteAccessEntry"} {
+		t.Cleanup(box.Cloud.Inject(cloud.Fault{Service: "eks", Action: action, Code: "InvalidRequestException"}))
+	}
+}
+
+// A role that was declared with an access entry in a cluster without them can be changed and imported.
+func TestNodeRoleInAClusterWithoutAccessEntries(t *testing.T) {
+	name := "configmap-nodes"
+	none := nodeRoleConfig(name, `access_entry = "none"`)
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories(),
+		Steps: []resource.TestStep{
+			{PreConfig: func() { onlyConfigMap(t) }, Config: nodeRoleConfig(name, ""), ExpectError: words("create the access entry")},
+			{Config: none, ConfigPlanChecks: plansEmpty},
+			{
+				ResourceName: nodeRoleAddress, ImportState: true, ImportStateId: name, ImportStateVerify: true,
+				ImportStateVerifyIdentifierAttribute: "name",
+			},
+		},
+	})
+}
+
+// EKS admits nobody by the access entry of a role that was deleted, also if a new role has its name.
+func TestNodeRoleReplacesTheEntryOfAnEarlierRole(t *testing.T) {
+	name, theirs := "earlier-nodes", map[string]string{"owner": "earlier"}
+	entry := func(ctx context.Context) (*eks.DescribeAccessEntryOutput, error) {
+		return access.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: aws.String(box.ClusterName), PrincipalArn: aws.String(arnOfRole(name))})
+	}
+	config := nodeRoleConfig(name, `tags = { team = "platform" }`)
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories(),
+		CheckDestroy:             noNodeRole(name),
+		Steps: []resource.TestStep{
+			{Config: config},
+			{
+				PreConfig: func() {
+					left, err := entry(t.Context())
+					if err == nil {
+						_, err = access.TagResource(t.Context(), &eks.TagResourceInput{ResourceArn: left.AccessEntry.AccessEntryArn, Tags: theirs})
+					}
+					if err == nil {
+						err = deleteProfile(t.Context(), name)
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+					vanish(t, name)
+				},
+				Config: config, ConfigPlanChecks: plans(nodeRoleAddress, plancheck.ResourceActionCreate),
+				Check: func(*terraform.State) error {
+					created, err := entry(context.Background())
+					if err != nil {
+						return err
+					}
+					return sameTags("access entry", map[string]string{"team": "platform"})(created.AccessEntry.Tags, nil)
+				},
+			},
+		},
+	})
+}
+
+// The instance profile of Karpenter's roles has a path of its own.
+func TestNodeRoleAdoptsAProfileOfAnotherPath(t *testing.T) {
+	ctx, name, profile := t.Context(), "karpenter-nodes", "prod_1234"
+	trust := `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole"}]}`
+	_, err := roles.CreateRole(ctx, &iam.CreateRoleInput{RoleName: &name, AssumeRolePolicyDocument: &trust})
+	if err == nil {
+		_, err = roles.CreateInstanceProfile(ctx, &iam.CreateInstanceProfileInput{InstanceProfileName: &profile, Path: aws.String("/karpenter/eu-west-1/prod/uid/")})
+	}
+	if err == nil {
+		_, err = roles.AddRoleToInstanceProfile(ctx, &iam.AddRoleToInstanceProfileInput{InstanceProfileName: &profile, RoleName: &name})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories(),
+		CheckDestroy:             noNodeRole(name),
+		Steps: []resource.TestStep{{
+			Config:           nodeRoleConfig(name, `instance_profile = "prod_1234"`) + fmt.Sprintf("import {\n to = %s\n id = %q\n}\n", nodeRoleAddress, name),
+			ConfigPlanChecks: plansEmpty,
+			ConfigStateChecks: []statecheck.StateCheck{statecheck.ExpectKnownValue(nodeRoleAddress, tfjsonpath.New("instance_profile_arn"),
+				knownvalue.StringExact("arn:aws:iam::123456789012:instance-profile/karpenter/eu-west-1/prod/uid/prod_1234"))},
+		}},
+	})
+}
+
 const allowNothing = `{"Version":"2012-10-17","Statement":[{"Effect":"Deny","Action":"*","Resource":"*"}]}`
 
 // vanish removes a node role behind Terraform's back.

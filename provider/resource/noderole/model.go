@@ -1,7 +1,6 @@
 package noderole
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
@@ -37,8 +36,6 @@ func (m *model) settle(account *session.Account) error {
 	if m.InstanceProfile.IsUnknown() {
 		m.InstanceProfile = m.Name
 	}
-	m.InstanceProfileARN = types.StringValue(fmt.Sprintf("arn:%s:iam::%s:instance-profile%s%s",
-		account.Partition, account.ID, m.Path.ValueString(), m.InstanceProfile.ValueString()))
 	return nil
 }
 

@@ -54,7 +54,7 @@ func (r *nodeRole) Create(ctx context.Context, req resource.CreateRequest, resp 
 	m.ARN = types.StringValue(arn)
 	lifecycle.SetName(ctx, resp.Identity, m.Name.ValueString(), &resp.Diagnostics)
 	resp.Diagnostics.Append(awsresource.MarkDeclared(ctx, resp.Private)...)
-	reached, err := r.change(ctx, account, m.bare(), m)
+	reached, err := r.change(ctx, account, m.bare(), m, true)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &reached)...)
 	if err != nil {
 		resp.Diagnostics.Append(r.Error(m.Name.ValueString(), err))
@@ -76,7 +76,7 @@ func (r *nodeRole) Update(ctx context.Context, req resource.UpdateRequest, resp 
 		resp.Diagnostics.Append(r.Error(m.Name.ValueString(), err))
 		return
 	}
-	reached, err := r.change(ctx, account, before, m)
+	reached, err := r.change(ctx, account, before, m, false)
 	lifecycle.SetName(ctx, resp.Identity, m.Name.ValueString(), &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &reached)...)
 	if err != nil {
@@ -85,8 +85,8 @@ func (r *nodeRole) Update(ctx context.Context, req resource.UpdateRequest, resp 
 }
 
 // change makes the steps of an update in the order of their dependencies: policies first, so that no machine
-// starts without them. It returns the state that was reached, also after an error.
-func (r *nodeRole) change(ctx context.Context, account *session.Account, before, now model) (reached model, err error) {
+// starts without them. It returns the state that was reached, also after an error. The role is new if it was created just now.
+func (r *nodeRole) change(ctx context.Context, account *session.Account, before, now model, isNew bool) (reached model, err error) {
 	reached = now
 	reached.InstanceProfile, reached.InstanceProfileARN = before.InstanceProfile, before.InstanceProfileARN
 	reached.AccessEntry, reached.ClusterName = before.AccessEntry, before.ClusterName
@@ -102,11 +102,10 @@ func (r *nodeRole) change(ctx context.Context, account *session.Account, before,
 		reached.TagsAll = awsresource.EitherTags(before.TagsAll, now.TagsAll)
 		return reached, err
 	}
-	reached.InstanceProfileARN = now.InstanceProfileARN
 	if arn != "" {
 		reached.InstanceProfileARN = types.StringValue(arn)
 	}
-	err = changeEntry(ctx, account.Entries, before.entry(), now.entry())
+	err = changeEntry(ctx, account.Entries, before.entry(), now.entry(), isNew)
 	if err == nil || before.entry().Type == "" && !errors.As(err, new(takenError)) {
 		reached.AccessEntry, reached.ClusterName = now.AccessEntry, now.ClusterName
 	}
@@ -147,7 +146,7 @@ func fillProfile(ctx context.Context, profiles session.Profiles, wanted asset.Pr
 }
 
 // changeEntry creates the access entry, updates it, or replaces it.
-func changeEntry(ctx context.Context, entries session.Entries, was, is asset.Entry) error {
+func changeEntry(ctx context.Context, entries session.Entries, was, is asset.Entry, isNew bool) error {
 	if was.Type == is.Type && was.Cluster == is.Cluster {
 		if is.Type == "" {
 			return nil
@@ -163,10 +162,30 @@ func changeEntry(ctx context.Context, entries session.Entries, was, is asset.Ent
 		return nil
 	}
 	err := entries.Create(ctx, is)
-	if errors.Is(err, fs.ErrExist) {
-		return takenError(fmt.Sprintf("cluster %s already has an access entry for the role: delete it, or set `access_entry = \"none\"` to keep it as it is", is.Cluster))
+	if !errors.Is(err, fs.ErrExist) {
+		return err
 	}
-	return err
+	if isNew {
+		return replaceEntry(ctx, entries, is)
+	}
+	return takenError(fmt.Sprintf("cluster %s already has an access entry for the role: delete it, or set `access_entry = \"none\"` to keep it as it is", is.Cluster))
+}
+
+// replaceEntry replaces the access entry that an earlier role of the name has left. EKS binds an entry to the unique id
+// of its role, so that it does not admit the machines of a new one. An entry of another type than for machines is not
+// ours to delete.
+func replaceEntry(ctx context.Context, entries session.Entries, wanted asset.Entry) error {
+	left, err := entries.Read(ctx, wanted.Cluster, wanted.Principal)
+	if err != nil {
+		return err
+	}
+	if left.Type != linuxEntry && left.Type != windowsEntry {
+		return takenError(fmt.Sprintf("cluster %s has an access entry of type %s for an earlier role of the name: delete it", wanted.Cluster, left.Type))
+	}
+	if err := entries.Delete(ctx, wanted.Cluster, wanted.Principal); err != nil {
+		return err
+	}
+	return entries.Create(ctx, wanted)
 }
 
 // Delete deletes the access entry, the instance profile, and the role with its declared policies.

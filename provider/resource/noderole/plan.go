@@ -73,4 +73,9 @@ func (r *nodeRole) predict(ctx context.Context, req resource.ModifyPlanRequest, 
 	if policy.SameJSON(m.AssumeRolePolicy.ValueString(), state.AssumeRolePolicy.ValueString()) {
 		m.AssumeRolePolicy = state.AssumeRolePolicy
 	}
+	// The path of a profile that the role did not get from this resource may be another one.
+	m.InstanceProfileARN = types.StringUnknown()
+	if m.InstanceProfile.Equal(state.InstanceProfile) {
+		m.InstanceProfileARN = state.InstanceProfileARN
+	}
 }
