@@ -158,6 +158,7 @@ func (c *Cloud) settings(r *resolved, kubelet *api.KubeletConfiguration) offer.S
 		IgnoreENIs:        c.options.IgnoreENIs,
 		ReservedENIs:      c.options.ReservedENIs,
 		PrefixDelegation:  c.options.PrefixDelegation || r.cluster.IPv6, // the VPC CNI plugin takes IPv6 addresses from prefixes only
+		IPv6:              r.cluster.IPv6,
 		PodENI:            c.options.PodENI,
 		EFA:               c.options.EFA,
 

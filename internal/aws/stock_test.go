@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/smithy-go"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
@@ -180,6 +181,27 @@ func TestMachinesOfIPv6Clusters(t *testing.T) {
 	}
 	if text := string(f.live()[0].UserData); !strings.Contains(text, "cidr: fd30:1c53:5f8a::/108") {
 		t.Errorf("user data has not the range of Services:\n%s", text)
+	}
+}
+
+// The network plugin gives no pod an address on machines before Nitro.
+func TestMachinesThatIPv6ClustersCannotUse(t *testing.T) {
+	f := startWith(t, catalogueOf("i3", "i4i", "m4", "m5"))
+	sold := func() (names []string) {
+		for _, it := range f.market(t, nil).Types {
+			if strings.HasSuffix(it.Name, ".large") {
+				names = append(names, it.Name)
+			}
+		}
+		return names
+	}
+	if diff := cmp.Diff([]string{"i3.large", "i4i.large", "m4.large", "m5.large"}, sold()); diff != "" {
+		t.Errorf("with IPv4 (-want +got):\n%s", diff)
+	}
+	f.account.SetCluster(cloud.Cluster{Name: "prod", Version: "1.33", Endpoint: "https://127.0.0.1:6443", CA: []byte("PEM"), ServiceCIDR: "fd30:1c53:5f8a::/108"})
+	f.Cloud = f.newCloud(t)
+	if diff := cmp.Diff([]string{"i4i.large", "m5.large"}, sold()); diff != "" {
+		t.Errorf("with IPv6 (-want +got):\n%s", diff)
 	}
 }
 

@@ -27,6 +27,8 @@ const (
 	// armFirmwareMemory is what the firmware of arm64 machines keeps.
 	armFirmwareMemory = 64 * mebibyte
 
+	xen = "xen" // the hypervisor of machines before Nitro
+
 	uniformPods   = 110 // also the recommended most for small machines with prefix delegation
 	largePods     = 250 // the recommended most for machines with more than smallVCPUs
 	smallVCPUs    = 30
@@ -81,7 +83,7 @@ func (s *sizer) eniPods(h *Hardware) int64 {
 		return 0
 	}
 	perENI := h.IPv4PerENI - 1
-	if !s.PrefixDelegation || h.Hypervisor == "xen" { // prefixes need Nitro
+	if !s.PrefixDelegation || h.Hypervisor == xen { // prefixes need Nitro
 		return enis*perENI + hostNetworked
 	}
 	most := int64(uniformPods)

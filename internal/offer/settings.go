@@ -32,6 +32,8 @@ type Settings struct {
 	ReservedENIs int64
 	// PrefixDelegation: addresses are handed out in prefixes of 16.
 	PrefixDelegation bool
+	// IPv6: pods have IPv6 addresses. The VPC CNI plugin takes those from prefixes, which need Nitro.
+	IPv6 bool
 	// PodENI and EFA: nodes offer vpc.amazonaws.com/pod-eni and /efa.
 	PodENI bool
 	EFA    bool
@@ -62,7 +64,7 @@ func (c *Catalogue) Types(s Settings) []InstanceType {
 	for i := range c.Hardware {
 		h := &c.Hardware[i]
 		sale, ok := region.Sales[h.Name]
-		if !ok || h.Arch == "" || sizes.family.os == osWindows && h.Arch != "amd64" {
+		if !ok || h.Arch == "" || sizes.family.os == osWindows && h.Arch != "amd64" || s.IPv6 && h.Hypervisor == xen {
 			continue
 		}
 		offerings := s.offerings(h, region, sale, sizes.family.licence(h))
