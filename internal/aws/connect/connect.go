@@ -45,11 +45,12 @@ type Role struct {
 // Load returns the configuration. It makes no request that needs credentials. It is an
 // error if no region is configured.
 func Load(ctx context.Context, s Settings) (aws.Config, error) {
+	exchange := &memoryBodies{} // its client is known once the rest is loaded
 	cfg, err := config.LoadDefaultConfig(ctx,
 		config.WithRegion(s.Region),
 		config.WithSharedConfigProfile(s.Profile),
 		config.WithRetryer(newRetryer),
-		config.WithWebIdentityRoleCredentialOptions(s.useSTSEndpoint),
+		config.WithWebIdentityRoleCredentialOptions(func(o *stscreds.WebIdentityRoleOptions) { s.useSTSEndpoint(o, exchange) }),
 	)
 	if err != nil {
 		return aws.Config{}, fmt.Errorf("load AWS configuration: %w", err)
@@ -59,6 +60,7 @@ func Load(ctx context.Context, s Settings) (aws.Config, error) {
 	}
 	cfg.ServiceOptions = append(cfg.ServiceOptions, s.useEndpoint)
 	cfg.HTTPClient = WithMemoryBodies(cfg.HTTPClient)
+	exchange.client = cfg.HTTPClient
 	cfg.APIOptions = append(cfg.APIOptions, refuseEmptyAnswers, refuseForeignAnswers)
 	if s.Role != nil {
 		cfg.Credentials = aws.NewCredentialsCache(s.assumeRole(cfg))
@@ -81,13 +83,13 @@ func (s Settings) assumeRole(cfg aws.Config) aws.CredentialsProvider {
 
 // useSTSEndpoint sets the endpoint at which the credential chain exchanges a web identity
 // token. The SDK does not apply AWS_ENDPOINT_URL there.
-func (s Settings) useSTSEndpoint(o *stscreds.WebIdentityRoleOptions) {
+func (s Settings) useSTSEndpoint(o *stscreds.WebIdentityRoleOptions, client aws.HTTPClient) {
 	url := cmp.Or(s.Endpoints["sts"], os.Getenv("AWS_ENDPOINT_URL_STS"), os.Getenv("AWS_ENDPOINT_URL"))
 	if url == "" {
 		return
 	}
 	region := cmp.Or(s.Region, os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"))
-	o.Client = sts.New(sts.Options{Region: region, BaseEndpoint: aws.String(url), Retryer: newRetryer(), HTTPClient: WithMemoryBodies(nil)})
+	o.Client = sts.New(sts.Options{Region: region, BaseEndpoint: aws.String(url), Retryer: newRetryer(), HTTPClient: client})
 }
 
 func newRetryer() aws.Retryer {

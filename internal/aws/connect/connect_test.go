@@ -1,6 +1,7 @@
 package connect_test
 
 import (
+	"encoding/pem"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -145,6 +146,31 @@ func TestWebIdentityFollowsTheGeneralEndpoint(t *testing.T) {
 	}
 	if len(*asked) != 1 || !strings.HasPrefix((*asked)[0], "AssumeRoleWithWebIdentity arn:role me") {
 		t.Errorf("STS was asked %q", *asked)
+	}
+}
+
+// A proxy that inspects TLS, or an endpoint in a private network, has a certificate that only AWS_CA_BUNDLE vouches for.
+func TestWebIdentityTrustsTheBundle(t *testing.T) {
+	isolate(t)
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, answer, r.FormValue("Action"), time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
+	}))
+	t.Cleanup(server.Close)
+	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	for variable, content := range map[string][]byte{"AWS_WEB_IDENTITY_TOKEN_FILE": []byte("jwt"), "AWS_CA_BUNDLE": certificate} {
+		file := filepath.Join(t.TempDir(), "file")
+		if err := os.WriteFile(file, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv(variable, file)
+	}
+	t.Setenv("AWS_ROLE_ARN", "arn:role")
+	cfg, err := connect.Load(t.Context(), connect.Settings{Region: "eu-west-1", Endpoints: map[string]string{"sts": server.URL}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if credentials, err := cfg.Credentials.Retrieve(t.Context()); err != nil || credentials.AccessKeyID != "ASSUMED" {
+		t.Errorf("credentials = %q, %v", credentials.AccessKeyID, err)
 	}
 }
 
