@@ -173,16 +173,20 @@ func (l *launch) slowDown(ctx context.Context, message string, round int) error 
 	return smithytime.SleepWithContext(ctx, min(describePause<<round, describeLongest))
 }
 
-// misconfigured returns an error if a fleet bought nothing because of something that machines
-// are built from, such as the image. It makes the next launch look up again what the
+// misconfigured returns an error if a fleet bought nothing, and all that failed did so because of something that machines
+// are built from, such as the image. Where one offering failed because of that, such as a type that the image does not
+// support, others may still be bought. It makes the next launch look up again what the
 // profile's selectors find, because that may have been deleted.
 func (l *launch) misconfigured(result *fleetResult) error {
-	at := slices.IndexFunc(result.failures, func(f fleetFailure) bool { return isMisconfigured(f.code, f.message) })
-	if at < 0 || len(result.instances) > 0 {
+	failed := func(f fleetFailure) bool { return isMisconfigured(f.code, f.message) }
+	if len(result.instances) > 0 || !slices.ContainsFunc(result.failures, failed) {
 		return nil
 	}
 	l.cloud.forgetLookups()
-	return offer.Permanent(fmt.Errorf("create fleet of %d machines: %s", l.missing(), result.failures[at].message))
+	if slices.ContainsFunc(result.failures, func(f fleetFailure) bool { return !failed(f) }) {
+		return nil
+	}
+	return offer.Permanent(fmt.Errorf("create fleet of %d machines: %s", l.missing(), result.failures[0].message))
 }
 
 // forgetLookups makes what selectors find be looked up again.

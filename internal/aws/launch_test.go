@@ -525,6 +525,20 @@ func TestErrorsAreSorted(t *testing.T) {
 			t.Errorf("the offering is held back: %s", why)
 		}
 	})
+	t.Run("only one offering does not go with the image", func(t *testing.T) {
+		f := start(t)
+		f.account.Inject(cloud.Fault{Code: "InvalidParameterCombination", InstanceType: "m5.large"})
+		f.account.Inject(cloud.Fault{Code: "InsufficientInstanceCapacity", InstanceType: "c5.large"})
+		d := f.launch(t, order("launch-1", 1, onDemand("m5.large", "a"), onDemand("c5.large", "a"), spot("r5.large", "a")))
+		if len(d.Instances) != 1 || len(d.Refusals) != 2 {
+			t.Errorf("delivery = %+v, want the spot machine", d)
+		}
+		for _, r := range d.Refusals {
+			if want := map[string]offer.RefusalReason{"m5.large": offer.RefusedOther, "c5.large": offer.RefusedCapacity}[r.Candidate.InstanceType]; r.Reason != want {
+				t.Errorf("%s: reason %s, want %s", r.Candidate.InstanceType, r.Reason, want)
+			}
+		}
+	})
 	t.Run("broken", func(t *testing.T) {
 		f := start(t)
 		f.account.Inject(cloud.Fault{Service: "ec2", Action: "CreateFleet", Code: "InvalidParameterValue"})
