@@ -112,7 +112,9 @@ func TestInterruptionQueueDrift(t *testing.T) {
 				}
 			},
 			Config: config, ConfigPlanChecks: plans(queueAddress, plancheck.ResourceActionUpdate),
-			Check: func(*terraform.State) error { return filledBy(name, allRules...) },
+			Check: func(*terraform.State) error {
+				return errors.Join(filledBy(name, allRules...), attributesOf(name, map[string]string{"MessageRetentionPeriod": "300", "SqsManagedSseEnabled": "true"}))
+			},
 		}
 	}
 	resource.Test(t, resource.TestCase{
@@ -120,6 +122,10 @@ func TestInterruptionQueueDrift(t *testing.T) {
 		CheckDestroy:             noQueue(name),
 		Steps: []resource.TestStep{
 			{Config: config, ConfigPlanChecks: plansEmpty},
+			again(func(ctx context.Context) error {
+				_, err := queues.SetQueueAttributes(ctx, &sqs.SetQueueAttributesInput{QueueUrl: queueURL(ctx, name), Attributes: map[string]string{"SqsManagedSseEnabled": "false"}})
+				return err
+			}),
 			again(func(ctx context.Context) error { return deleteRule(ctx, "drifting-spot") }),
 			again(func(ctx context.Context) error {
 				_, err := rules.PutRule(ctx, &eventbridge.PutRuleInput{Name: aws.String("drifting-state"), EventPattern: aws.String(`{"source":["aws.s3"]}`)})

@@ -101,8 +101,10 @@ type Queue struct {
 	Retention, Visibility int64
 	// Key is the id, alias or ARN of the KMS key that messages are encrypted
 	// with, empty for a key that SQS manages.
-	Key  string
-	Tags map[string]string
+	Key string
+	// Plain: messages are not encrypted at all.
+	Plain bool
+	Tags  map[string]string
 }
 
 // Rule is an EventBridge rule that puts events on a queue.

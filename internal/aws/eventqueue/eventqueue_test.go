@@ -86,6 +86,7 @@ func TestCreatedQueueIsRead(t *testing.T) {
 	for name, wanted := range map[string]asset.Queue{
 		"with SQS's key": queue(),
 		"with a key":     queue(func(q *asset.Queue) { q.Key = "alias/queues" }),
+		"not encrypted":  queue(func(q *asset.Queue) { q.Plain = true }),
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := start(t)
@@ -216,6 +217,7 @@ func TestUpdateChangesWhatIsDeclared(t *testing.T) {
 		"attributes":      {queue(), queue(func(q *asset.Queue) { q.Retention, q.Visibility = 600, 60 })},
 		"a key":           {queue(), queue(func(q *asset.Queue) { q.Key = "alias/queues" })},
 		"the key goes":    {queue(func(q *asset.Queue) { q.Key = "alias/queues" }), queue()},
+		"encryption":      {queue(func(q *asset.Queue) { q.Plain = true }), queue()},
 		"a tag's value":   {queue(), queue(func(q *asset.Queue) { q.Tags = map[string]string{"team": "web"} })},
 		"another tag":     {queue(), queue(func(q *asset.Queue) { q.Tags = map[string]string{"env": "test"} })},
 		"all tags go":     {queue(), queue(func(q *asset.Queue) { q.Tags = nil })},

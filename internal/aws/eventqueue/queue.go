@@ -77,7 +77,7 @@ func attributesOf(q asset.Queue) map[string]string {
 	if q.Key != "" {
 		out[string(types.QueueAttributeNameKmsMasterKeyId)] = q.Key
 	} else {
-		out[string(types.QueueAttributeNameSqsManagedSseEnabled)] = "true"
+		out[string(types.QueueAttributeNameSqsManagedSseEnabled)] = strconv.FormatBool(!q.Plain)
 	}
 	return out
 }
@@ -108,6 +108,7 @@ func (q *Queues) Read(ctx context.Context, name string) (live asset.Queue, url, 
 		Name: name, Policy: got[string(types.QueueAttributeNamePolicy)], Key: got[string(types.QueueAttributeNameKmsMasterKeyId)],
 		Retention:  seconds(got[string(types.QueueAttributeNameMessageRetentionPeriod)]),
 		Visibility: seconds(got[string(types.QueueAttributeNameVisibilityTimeout)]),
+		Plain:      got[string(types.QueueAttributeNameKmsMasterKeyId)] == "" && got[string(types.QueueAttributeNameSqsManagedSseEnabled)] == "false",
 		Tags:       tags.Tags,
 	}
 	return live, url, got[string(types.QueueAttributeNameQueueArn)], nil

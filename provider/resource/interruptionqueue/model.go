@@ -52,9 +52,12 @@ func (m *model) settle(account *session.Account) error {
 	return nil
 }
 
-// queue returns the declared queue.
+// notEncrypted stands for the key in the state of a queue whose encryption somebody has turned off. It cannot be configured.
+const notEncrypted = "(not encrypted)"
+
+// queue returns the declared queue, or that of the state.
 func (m *model) queue() asset.Queue {
-	return asset.Queue{
+	queue := asset.Queue{
 		Name:       m.Name.ValueString(),
 		Policy:     m.Policy.ValueString(),
 		Retention:  m.Retention.ValueInt64(),
@@ -62,6 +65,10 @@ func (m *model) queue() asset.Queue {
 		Key:        m.KMSKeyID.ValueString(),
 		Tags:       value.Strings(m.TagsAll),
 	}
+	if queue.Key == notEncrypted {
+		queue.Key, queue.Plain = "", true
+	}
+	return queue
 }
 
 // rule returns the declared rule for events of a kind.

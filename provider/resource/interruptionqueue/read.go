@@ -63,6 +63,9 @@ func (m *model) refresh(live asset.Queue) {
 	}
 	m.Retention, m.Visibility = types.Int64Value(live.Retention), types.Int64Value(live.Visibility)
 	m.KMSKeyID = value.Declared(m.KMSKeyID, live.Key)
+	if live.Plain {
+		m.KMSKeyID = types.StringValue(notEncrypted)
+	}
 	m.Tags, m.TagsAll = awsresource.RefreshTags(m.Tags, live.Tags), awsresource.RefreshTags(m.TagsAll, live.Tags)
 }
 
