@@ -68,7 +68,7 @@ func (c *Cloud) Disown(ctx context.Context, ids []string) ([]string, error) {
 	})
 }
 
-// eachChunk makes one request for many instances. If EC2 does not know one of them, it makes a
+// eachChunk makes one request for many instances. If EC2 refuses it, because of one of them, it makes a
 // request for each. It returns the ids for which a request succeeded, sorted.
 func eachChunk(ids []string, request func(chunk []string) error) ([]string, error) {
 	var done []string
@@ -78,7 +78,7 @@ func eachChunk(ids []string, request func(chunk []string) error) ([]string, erro
 		switch {
 		case err == nil:
 			done = append(done, chunk...)
-		case len(chunk) == 1 || call.Code(err) != codeNoInstance:
+		case len(chunk) == 1 || call.Code(err) == "" || client.Passes(err):
 			errs = append(errs, err)
 		default:
 			for _, id := range chunk {

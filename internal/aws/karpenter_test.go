@@ -1,10 +1,13 @@
 package aws
 
 import (
+	"context"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/smithy-go"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
@@ -94,6 +97,23 @@ func TestTakeOverBesidesOneThatIsGone(t *testing.T) {
 	done, err := f.TakeOver(t.Context(), "general", append([]string{"i-0123456789abcdef0"}, there...))
 	if err == nil || !slices.Equal(done, there) {
 		t.Errorf("tagged %v of %v: %v", done, there, err)
+	}
+}
+
+// A machine can have 50 tags, so that one of those that are taken over may have no room for more.
+func TestTakeOverBesidesOneThatIsRefused(t *testing.T) {
+	f := start(t)
+	all := f.karpenters(t, 3)
+	create := f.writes.CreateTags
+	f.writes.CreateTags = func(ctx context.Context, in *ec2.CreateTagsInput, o ...func(*ec2.Options)) (*ec2.CreateTagsOutput, error) {
+		if slices.Contains(in.Resources, all[0]) {
+			return nil, &smithy.GenericAPIError{Code: "TagLimitExceeded"}
+		}
+		return create(ctx, in, o...)
+	}
+	done, err := f.TakeOver(t.Context(), "general", all)
+	if err == nil || !strings.Contains(err.Error(), all[0]) || !slices.Equal(done, all[1:]) {
+		t.Errorf("tagged %v of %v: %v", done, all, err)
 	}
 }
 

@@ -7,9 +7,6 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-// codeNoInstance is EC2's error code for an instance that does not exist.
-const codeNoInstance = "InvalidInstanceID.NotFound"
-
 // codeNoSpotRole is EC2's error code for a missing service-linked role, which only spot machines
 // need.
 const codeNoSpotRole = "AuthFailure.ServiceLinkedRoleCreationNotPermitted"
