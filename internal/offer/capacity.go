@@ -1,6 +1,7 @@
 package offer
 
 import (
+	"cmp"
 	"math"
 	"strings"
 
@@ -163,7 +164,7 @@ func (s *sizer) extendedResources(h *Hardware) amount.List {
 		switch strings.ToLower(chip.Manufacturer) {
 		case "aws":
 			add(resourceNeuron, chip.Count)
-			add(resourceNeuronCore, chip.Count*neuronCores(chip.Name))
+			add(resourceNeuronCore, chip.Count*cmp.Or(chip.Cores, neuronCores(chip.Name)))
 		case "habana":
 			add(resourceGaudi, chip.Count)
 		}
@@ -180,7 +181,8 @@ func (s *sizer) extendedResources(h *Hardware) amount.List {
 	return out
 }
 
-// neuronCores is the number of cores of one Neuron device; 0 for an unknown one.
+// neuronCores is the number of cores of one Neuron device where only its name is known, as in the embedded catalogue; 0
+// for an unknown one.
 func neuronCores(device string) int64 {
 	switch strings.ToLower(device) {
 	case "inferentia":

@@ -49,6 +49,7 @@ type Accelerator struct {
 	Manufacturer string `json:"manufacturer"`
 	Count        int64  `json:"count"`
 	MemoryMiB    int64  `json:"memoryMiB,omitempty"` // of each
+	Cores        int64  `json:"cores,omitempty"`     // of each Neuron device; 0 where nobody has said
 }
 
 // Sold reports whether the type can be bought in a capacity type anywhere.

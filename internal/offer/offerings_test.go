@@ -47,6 +47,10 @@ func TestExtendedResources(t *testing.T) {
 	if diff := cmp.Diff(amount.List{resourceGaudi: 8}, gaudi); diff != "" {
 		t.Errorf("dl1.24xlarge: -want +got\n%s", diff)
 	}
+	unknown := newSizer(Settings{}).extendedResources(&Hardware{Accelerator: &Accelerator{Name: "Trainium9", Manufacturer: "AWS", Count: 16, Cores: 8}})
+	if diff := cmp.Diff(amount.List{resourceNeuron: 16, resourceNeuronCore: 128}, unknown); diff != "" {
+		t.Errorf("Trainium9: -want +got\n%s", diff)
+	}
 }
 
 func TestLabels(t *testing.T) {

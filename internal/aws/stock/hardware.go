@@ -92,7 +92,11 @@ func gpuOf(t *types.InstanceTypeInfo) *offer.Accelerator {
 func acceleratorOf(t *types.InstanceTypeInfo) *offer.Accelerator {
 	if n := t.NeuronInfo; n != nil && len(n.NeuronDevices) > 0 {
 		d := n.NeuronDevices[0]
-		return &offer.Accelerator{Name: awssdk.ToString(d.Name), Manufacturer: "AWS", Count: int64(awssdk.ToInt32(d.Count))}
+		out := &offer.Accelerator{Name: awssdk.ToString(d.Name), Manufacturer: "AWS", Count: int64(awssdk.ToInt32(d.Count))}
+		if d.CoreInfo != nil {
+			out.Cores = int64(awssdk.ToInt32(d.CoreInfo.Count))
+		}
+		return out
 	}
 	if a := t.InferenceAcceleratorInfo; a != nil && len(a.Accelerators) > 0 {
 		d := a.Accelerators[0]
