@@ -137,11 +137,23 @@ func validateImage(s *api.NodeProfile, path *field.Path) finding.List {
 // reservedTags are tag keys that tell which machines are ours.
 var reservedTags = []string{api.LabelProvisioner, api.TagManagedBy, api.TagLaunchID}
 
+// maxTags is how many tags beside Name a profile may have. EC2 allows 50 on a machine, of which a launch sets 7: Name, the
+// two of ownership, the Provisioner, the launch id and two hashes.
+const maxTags = 43
+
 // maxTagKey and maxTagValue are the most characters that EC2 allows in a tag.
 const maxTagKey, maxTagValue = 128, 256
 
 func validateTags(tags map[string]string, path *field.Path) finding.List {
 	var errs finding.List
+	most := maxTags
+	if _, ok := tags["Name"]; ok {
+		most++
+	}
+	if len(tags) > most {
+		errs = append(errs, finding.Broken(field.ErrorTypeTooMany, path, len(tags),
+			finding.Say("must have at most %d tags: EC2 allows 50, and Packhorse sets the others", most), finding.Say("remove %d", len(tags)-most)))
+	}
 	for _, key := range slices.Sorted(maps.Keys(tags)) {
 		at := path.Key(key)
 		switch {

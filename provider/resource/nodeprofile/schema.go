@@ -49,7 +49,7 @@ func Attributes() attribute.Level {
 		"user_data": attribute.Text("User data, merged with what the family needs: MIME parts for AL2 and Ubuntu, MIME with `NodeConfig` " +
 			"for AL2023, TOML for Bottlerocket, PowerShell for Windows. With `Custom` it is used as it is."),
 		"tags": attribute.TextMap("Tags of instances, volumes, network interfaces, launch templates and fleets. You may set " +
-			"`Name`, but not the keys that the agent uses."),
+			"`Name`, but not the keys that the agent uses. At most 43 beside `Name`: EC2 allows 50 on a machine, and the agent sets the others."),
 		"metadata_options": attribute.Object("The instance metadata service.", metadataAttributes()),
 		"block_device_mappings": attribute.Objects("Volumes of the nodes. By default one encrypted `gp3` root volume of 20 GiB "+
 			"(Bottlerocket: 4 GiB, and 20 GiB for data; Windows: 50 GiB).", attribute.Level{
