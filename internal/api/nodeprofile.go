@@ -244,7 +244,9 @@ type BlockDevice struct {
 	// Encrypted is on if missing. Encrypted volumes use KMSKeyID, or the account's
 	// default key.
 	Encrypted *bool `json:"encrypted,omitempty"`
-	// KMSKeyID is the ARN or id of a key.
+	// KMSKeyID is the ARN or id of a key. For one of the user's own, the agent's
+	// role needs kms:CreateGrant, kms:Decrypt, kms:DescribeKey,
+	// kms:GenerateDataKeyWithoutPlaintext and kms:ReEncrypt*.
 	KMSKeyID *string `json:"kmsKeyID,omitempty"`
 	// SnapshotID is the snapshot that the volume starts from.
 	// +kubebuilder:validation:MinLength=1

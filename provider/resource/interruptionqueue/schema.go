@@ -57,7 +57,7 @@ func resourceSchema(ctx context.Context) schema.Schema {
 			Validators:          []validator.Int64{int64validator.Between(0, maxVisibility)},
 		},
 		"kms_key_id": attribute.FormText("Id, alias or ARN of your own KMS key for the messages. Its policy must allow "+
-			"`events.amazonaws.com` to use it. By default SQS manages the key.", policy.Key),
+			"`events.amazonaws.com` to use it, and the agent's role needs `kms:Decrypt`. By default SQS manages the key.", policy.Key),
 		"rule_prefix": schema.StringAttribute{
 			Optional: true, Computed: true,
 			MarkdownDescription: "Prefix of the names of the rules. By default the name of the queue. Rules of these names that others have created are not taken over.",

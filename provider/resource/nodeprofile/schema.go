@@ -75,12 +75,13 @@ func metadataAttributes() attribute.Level {
 
 func volumeAttributes() attribute.Level {
 	return attribute.Level{
-		"volume_size":           attribute.Measure("Size of the volume, such as `100Gi`. Required unless `snapshot_id` is set."),
-		"volume_type":           attribute.Text("`gp3`, the default, `gp2`, `io1`, `io2`, `sc1`, `st1` or `standard`."),
-		"iops":                  attribute.Number("Operations per second, for `gp3`, `io1` and `io2`."),
-		"throughput":            attribute.Number("Throughput in MiB per second, for `gp3`."),
-		"encrypted":             attribute.Flag("Whether the volume is encrypted. On by default."),
-		"kms_key_id":            attribute.Text("Id or ARN of the KMS key."),
+		"volume_size": attribute.Measure("Size of the volume, such as `100Gi`. Required unless `snapshot_id` is set."),
+		"volume_type": attribute.Text("`gp3`, the default, `gp2`, `io1`, `io2`, `sc1`, `st1` or `standard`."),
+		"iops":        attribute.Number("Operations per second, for `gp3`, `io1` and `io2`."),
+		"throughput":  attribute.Number("Throughput in MiB per second, for `gp3`."),
+		"encrypted":   attribute.Flag("Whether the volume is encrypted. On by default."),
+		"kms_key_id": attribute.Text("Id or ARN of the KMS key. For a key of your own, the agent's role needs `kms:CreateGrant`, " +
+			"`kms:Decrypt`, `kms:DescribeKey`, `kms:GenerateDataKeyWithoutPlaintext` and `kms:ReEncrypt*`."),
 		"snapshot_id":           attribute.Text("Id of the snapshot from which the volume is created."),
 		"delete_on_termination": attribute.Flag("Whether to delete the volume with the instance. On by default."),
 	}
