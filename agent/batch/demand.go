@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -76,6 +77,13 @@ const expectedPrefix = "expected/"
 // IsExpected reports whether a pod is a replica that its owner has not made yet.
 func IsExpected(p cluster.PodKey) bool { return strings.HasPrefix(p.UID, expectedPrefix) }
 
+// maxExpected bounds the expected replicas of all owners together. Each is a pod of about 1 KiB to the
+// decision, and whoever may create a Deployment chooses their number: a million would need more memory
+// than the agent has, again after each restart. 5,000 is as many nodes as Kubernetes supports in one
+// cluster, so that it limits no sensible step: machines for further replicas are bought once their pods
+// exist.
+const maxExpected = 5_000
+
 // Expect returns the snapshot with the expected replicas of owners whose pods wait for a node. An owner
 // whose pods also wait for something else, such as a scheduling gate, gets none. Expect does not change
 // its argument.
@@ -95,9 +103,15 @@ func (s State) Expect(snapshot *cluster.Snapshot, now time.Time) *cluster.Snapsh
 	}
 	out := *snapshot
 	out.Pods = slices.Clip(snapshot.Pods)
-	for owner, p := range model {
-		for n := range s.demands[owner].expected(now) - have[owner] {
-			out.Pods = append(out.Pods, replica(p, n))
+	missing := func(owner string) int { return max(0, s.demands[owner].expected(now)-have[owner]) }
+	owners := slices.SortedFunc(maps.Keys(model), func(a, b string) int {
+		return cmp.Or(cmp.Compare(missing(a), missing(b)), cmp.Compare(a, b))
+	})
+	for i, owner := range owners {
+		// Each may have an equal part of what is left. Those that need less come first.
+		left := maxExpected - (len(out.Pods) - len(snapshot.Pods))
+		for n := range min(missing(owner), left/(len(owners)-i)) {
+			out.Pods = append(out.Pods, replica(model[owner], n))
 		}
 	}
 	if len(out.Pods) > len(snapshot.Pods) {

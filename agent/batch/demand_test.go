@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"maps"
 	"testing"
 	"time"
 
@@ -54,6 +55,32 @@ func TestExpect(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestExpectIsBounded: a typing error in one Deployment must not take the agent's memory, or the
+// expected replicas of others.
+func TestExpectIsBounded(t *testing.T) {
+	s, before := State{}, &cluster.Snapshot{}
+	wanted := map[string]int{"huge": 1e9, "vast": 1e9, "web": 100}
+	for owner := range wanted {
+		before.Pods = append(before.Pods, cluster.Pod{
+			PodKey: cluster.PodKey{Name: owner, UID: owner}, Owner: cluster.Owner{Name: owner, UID: owner},
+			Template: &cluster.Template{}, State: cluster.PodPending,
+		})
+	}
+	for i := range before.Pods {
+		p := &before.Pods[i]
+		s.learn(Answer{Pod: p, Wanted: cluster.Wanted{Pods: wanted[p.UID], Certain: true}}, time.Minute, start)
+	}
+	got := map[string]int{}
+	for _, p := range s.Expect(before, start).Pods {
+		if IsExpected(p.PodKey) {
+			got[p.Owner.UID]++
+		}
+	}
+	if want := (map[string]int{"huge": 2450, "vast": 2451, "web": 99}); !maps.Equal(got, want) {
+		t.Errorf("expected replicas: %v, want %v, which are %d together", got, want, maxExpected)
 	}
 }
 
