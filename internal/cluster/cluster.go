@@ -223,6 +223,9 @@ type Claim struct {
 	Planned bool
 	// Lost: the volume that it was bound to is gone.
 	Lost bool
+	// Deleting and Binding: the scheduler places no pod with a claim that is being deleted, or whose
+	// volume kube-controller-manager has not bound yet.
+	Deleting, Binding bool
 	// What a volume that exists must have to be bound to it.
 	Request  int64 // bytes
 	Block    bool  // a raw device rather than a file system

@@ -212,10 +212,18 @@ func TestFromClaim(t *testing.T) {
 		want  Claim
 	}{
 		"bound": {`
-metadata: {namespace: shop, name: data, uid: u1}
+metadata: {namespace: shop, name: data, uid: u1, annotations: {pv.kubernetes.io/bind-completed: "yes"}}
 spec: {storageClassName: fast, volumeName: pv-1, accessModes: [ReadWriteOncePod]}`,
 			Claim{Namespace: "shop", Name: "data", UID: "u1", VolumeName: "pv-1", StorageClass: &fast, AccessModes: []corev1.PersistentVolumeAccessMode{"ReadWriteOncePod"}}},
 		"of the default class, in a file": {`metadata: {name: data}`, Claim{Name: "data", Planned: true}},
+		"to be bound, in a file": {`
+metadata: {name: data}
+spec: {volumeName: pv-1}`, Claim{Name: "data", VolumeName: "pv-1", Planned: true}},
+		"not bound yet": {`
+metadata: {name: data, uid: u1}
+spec: {volumeName: pv-1}`, Claim{Name: "data", UID: "u1", VolumeName: "pv-1", Binding: true}},
+		"being deleted": {`
+metadata: {name: data, uid: u1, deletionTimestamp: "2026-01-01T00:00:00Z"}`, Claim{Name: "data", UID: "u1", Deleting: true}},
 		"with the class as an annotation": {`
 metadata: {name: data, uid: u1, annotations: {volume.beta.kubernetes.io/storage-class: old}}
 spec: {storageClassName: fast}`,

@@ -19,12 +19,17 @@ var csiDrivers = map[string]string{
 // noProvisioner is the provisioner of classes for which nobody makes volumes.
 const noProvisioner = "kubernetes.io/no-provisioner"
 
-// FromClaim converts a claim.
+// bindCompleted is the annotation that kube-controller-manager gives a claim once it has bound its volume.
+const bindCompleted = "pv.kubernetes.io/bind-completed"
+
+// FromClaim converts a claim. One that no API server has yet and that names its volume will be bound
+// to it.
 func FromClaim(c *corev1.PersistentVolumeClaim) Claim {
 	class := c.Spec.StorageClassName
 	if old, ok := c.Annotations[corev1.BetaStorageClassAnnotation]; ok {
 		class = &old
 	}
+	_, completed := c.Annotations[bindCompleted]
 	return Claim{
 		Namespace:    c.Namespace,
 		Name:         c.Name,
@@ -34,6 +39,8 @@ func FromClaim(c *corev1.PersistentVolumeClaim) Claim {
 		UID:          string(c.UID),
 		Planned:      c.UID == "",
 		Lost:         c.Status.Phase == corev1.ClaimLost,
+		Deleting:     c.DeletionTimestamp != nil,
+		Binding:      c.UID != "" && c.Spec.VolumeName != "" && !completed,
 		Request:      c.Spec.Resources.Requests.Storage().Value(),
 		Block:        block(c.Spec.VolumeMode),
 		Selector:     c.Spec.Selector,

@@ -198,7 +198,9 @@ func TestVolumeNeeds(t *testing.T) {
 	s := &cluster.Snapshot{
 		Claims: []cluster.Claim{
 			{Namespace: "d", Name: "anew", UID: "2", VolumeName: "theirs"},
+			{Namespace: "d", Name: "binding", VolumeName: "free", Binding: true},
 			{Namespace: "d", Name: "disk", VolumeName: "pv"},
+			{Namespace: "d", Name: "doomed", VolumeName: "free", Deleting: true},
 			{Namespace: "d", Name: "dropped", VolumeName: "pv", Lost: true},
 			{Namespace: "d", Name: "lost", VolumeName: "none"},
 			{Namespace: "d", Name: "soon", StorageClass: &slow},
@@ -207,6 +209,7 @@ func TestVolumeNeeds(t *testing.T) {
 			{Namespace: "d", Name: "unnamed"},
 		},
 		Volumes: []cluster.Volume{
+			{Name: "free", Driver: "ebs"},
 			{Name: "pv", NodeAffinity: local, Driver: "ebs", Local: true, Claim: cluster.ClaimKey{Namespace: "d", Name: "disk", UID: "1"}},
 			{Name: "taken", Claim: cluster.ClaimKey{Namespace: "other", Name: "disk"}},
 			{Name: "theirs", Claim: cluster.ClaimKey{Namespace: "d", Name: "anew", UID: "1"}},
@@ -221,6 +224,8 @@ func TestVolumeNeeds(t *testing.T) {
 	}{
 		"a local volume":                 {claim: "disk", want: api.LabelHostname + " In [n1]"},
 		"a local volume is left behind":  {claim: "disk", moving: true, want: ""},
+		"a claim that is being deleted":  {claim: "doomed", miss: "persistent volume claim d/doomed is being deleted"},
+		"a claim that is not bound yet":  {claim: "binding", miss: "persistent volume claim d/binding is not bound yet to its volume free"},
 		"a claim that is lost":           {claim: "dropped", miss: "persistent volume claim d/dropped is lost: its volume pv is gone or belongs to another claim"},
 		"a volume of another claim":      {claim: "theirs", miss: "persistent volume taken of claim d/theirs belongs to claim other/disk"},
 		"a volume of the claim before":   {claim: "anew", miss: "persistent volume theirs of claim d/anew belongs to claim d/anew that was there before"},
@@ -239,5 +244,16 @@ func TestVolumeNeeds(t *testing.T) {
 				t.Errorf("got %+v", needs)
 			}
 		})
+	}
+}
+
+// TestAttachedVolumesOfClaimsThatAreDeleted: their volumes are attached until their pods have stopped.
+func TestAttachedVolumesOfClaimsThatAreDeleted(t *testing.T) {
+	s := &cluster.Snapshot{
+		Claims:  []cluster.Claim{{Namespace: "d", Name: "doomed", VolumeName: "pv", Deleting: true}},
+		Volumes: []cluster.Volume{{Name: "pv", Driver: "ebs"}},
+	}
+	if got := NewVolumes(s).Attached(&cluster.Template{Namespace: "d", Claims: []cluster.ClaimRef{{Name: "doomed"}}}); got.Attach["ebs"] != 1 {
+		t.Errorf("got %+v", got)
 	}
 }

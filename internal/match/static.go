@@ -47,7 +47,7 @@ func (v *Volumes) assign() static {
 	}
 	for i := range v.snapshot.Claims {
 		c := &v.snapshot.Claims[i]
-		if c.VolumeName != "" || c.Lost {
+		if c.VolumeName != "" || c.Lost || c.Deleting {
 			continue
 		}
 		if class, miss := v.class(c.Name, c.StorageClass); !miss.Missed() && class.Static {

@@ -1,6 +1,7 @@
 package match
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -68,6 +69,9 @@ func (v *Volumes) Needs(t *cluster.Template, moving bool) (Needs, Miss) {
 	out := Needs{Places: []Requirements{nil}}
 	for _, ref := range t.Claims {
 		places, driver, miss := v.claim(t.Namespace, ref, moving)
+		if !miss.Missed() {
+			miss = v.unusable(t.Namespace, ref)
+		}
 		if miss.Missed() {
 			return Needs{}, miss
 		}
@@ -119,24 +123,40 @@ func combine(a, b []Requirements) []Requirements {
 
 // claim resolves one claim to alternatives of places and its driver.
 func (v *Volumes) claim(namespace string, ref cluster.ClaimRef, moving bool) ([]Requirements, string, Miss) {
-	claims := v.snapshot.Claims
-	i, ok := slices.BinarySearchFunc(claims, ref.Name, func(c cluster.Claim, name string) int {
-		if c.Namespace != namespace {
-			return strings.Compare(c.Namespace, namespace)
-		}
-		return strings.Compare(c.Name, name)
-	})
-	switch {
-	case ok && claims[i].Lost:
-		return nil, "", volumeMiss("persistent volume claim %s/%s is lost: its volume %s is gone or belongs to another claim", namespace, ref.Name, claims[i].VolumeName)
-	case ok && claims[i].VolumeName != "":
-		return v.bound(&claims[i], moving)
-	case ok:
-		return v.unbound(&claims[i])
+	switch c := v.find(namespace, ref.Name); {
+	case c != nil && c.Lost:
+		return nil, "", volumeMiss("persistent volume claim %s/%s is lost: its volume %s is gone or belongs to another claim", namespace, ref.Name, c.VolumeName)
+	case c != nil && c.VolumeName != "":
+		return v.bound(c, moving)
+	case c != nil:
+		return v.unbound(c)
 	case ref.Ephemeral:
 		return v.unbound(&cluster.Claim{Namespace: namespace, Name: ref.Name, StorageClass: ref.StorageClass, Planned: ref.Planned})
 	}
 	return nil, "", volumeMiss("persistent volume claim %s/%s does not exist", namespace, ref.Name)
+}
+
+// unusable says why the scheduler places no further pod with a claim, which a running pod may well use.
+func (v *Volumes) unusable(namespace string, ref cluster.ClaimRef) Miss {
+	switch c := v.find(namespace, ref.Name); {
+	case c != nil && c.Deleting:
+		return volumeMiss("persistent volume claim %s/%s is being deleted", namespace, ref.Name)
+	case c != nil && c.Binding:
+		return volumeMiss("persistent volume claim %s/%s is not bound yet to its volume %s", namespace, ref.Name, c.VolumeName)
+	}
+	return Miss{}
+}
+
+// find returns the claim of a name, or nil.
+func (v *Volumes) find(namespace, name string) *cluster.Claim {
+	claims := v.snapshot.Claims
+	i, ok := slices.BinarySearchFunc(claims, name, func(c cluster.Claim, name string) int {
+		return cmp.Or(strings.Compare(c.Namespace, namespace), strings.Compare(c.Name, name))
+	})
+	if !ok {
+		return nil
+	}
+	return &claims[i]
 }
 
 func (v *Volumes) bound(c *cluster.Claim, moving bool) ([]Requirements, string, Miss) {
