@@ -6,6 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 )
 
 // csiDrivers maps provisioners that were once built into Kubernetes to the CSI
@@ -82,6 +84,44 @@ func FromVolume(v *corev1.PersistentVolume) Volume {
 		out.Driver = csiDrivers["kubernetes.io/azure-disk"]
 	}
 	return out
+}
+
+// Lacks says what keeps a claim of a storage class from having the volume, and how near that comes: the
+// number of checks that were passed before. The text is empty where nothing does.
+func (v *Volume) Lacks(c *Claim, class string) (passed int, text string) {
+	selector, err := metav1.LabelSelectorAsSelector(c.Selector)
+	switch {
+	case v.StorageClass != class:
+		return 0, "there is no volume of that class"
+	case v.Unavailable || v.Claim.Set() && !v.Claim.Is(c.Key()):
+		return 1, "none of that class is available"
+	case v.Claim.Set():
+		return 2, "" // set aside for it
+	case v.Block != c.Block:
+		return 2, "none that is available has volumeMode " + mode(c.Block)
+	case slices.ContainsFunc(c.AccessModes, func(m corev1.PersistentVolumeAccessMode) bool { return !slices.Contains(v.AccessModes, m) }):
+		return 3, "none that is available has accessModes " + modes(c.AccessModes)
+	case c.Selector != nil && (err != nil || !selector.Matches(labels.Set(v.Labels))):
+		return 4, "none that is available matches its selector " + metav1.FormatLabelSelector(c.Selector)
+	case v.Capacity < c.Request:
+		return 5, "none that is available is as large"
+	}
+	return 6, ""
+}
+
+func mode(block bool) string {
+	if block {
+		return string(corev1.PersistentVolumeBlock)
+	}
+	return string(corev1.PersistentVolumeFilesystem)
+}
+
+func modes(list []corev1.PersistentVolumeAccessMode) string {
+	out := make([]string, len(list))
+	for i, m := range list {
+		out[i] = string(m)
+	}
+	return strings.Join(out, ", ")
 }
 
 func volumeAffinity(v *corev1.PersistentVolume) *corev1.NodeSelector {

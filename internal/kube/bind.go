@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -34,7 +35,7 @@ func (c *Cluster) Bind(ctx context.Context, pod cluster.PodKey, node string) err
 
 func (c *Cluster) bind(ctx context.Context, key cluster.PodKey, node string) error {
 	if p, ok := get[*pod](c.caches.pods, key.Namespace, key.Name); ok && string(p.UID) == key.UID {
-		if err := c.selectNode(ctx, p.converted.Template, node); err != nil {
+		if err := c.selectNode(ctx, &p.converted, node); err != nil {
 			return err
 		}
 	}
@@ -76,12 +77,13 @@ func explainRefusal(ctx context.Context, client kubernetes.Interface, key cluste
 }
 
 // selectNode selects the node for the pod's unbound claims whose storage class waits for the
-// first consumer. It returns cluster.ErrLeftToScheduler if such a class provides no volumes, or
-// if a claim is not known yet.
-func (c *Cluster) selectNode(ctx context.Context, of *cluster.Template, node string) error {
-	for _, ref := range of.Claims {
-		name := ref.Name
-		claim, ok := get[*corev1.PersistentVolumeClaim](c.caches.claims, of.Namespace, name)
+// first consumer. It returns cluster.ErrLeftToScheduler, and selects no node, if such a class
+// provides no volumes, if a volume is there that such a claim may have, so that it is not to get a
+// new and empty one, or if a claim is not known yet.
+func (c *Cluster) selectNode(ctx context.Context, of *cluster.Pod, node string) error {
+	var unbound []*corev1.PersistentVolumeClaim
+	for _, ref := range of.Template.Claims {
+		claim, ok := get[*corev1.PersistentVolumeClaim](c.caches.claims, of.Namespace, ref.Name)
 		if !ok { // such as that of an ephemeral volume, for which nobody would select a node later
 			return cluster.ErrLeftToScheduler
 		}
@@ -89,12 +91,14 @@ func (c *Cluster) selectNode(ctx context.Context, of *cluster.Template, node str
 			continue
 		}
 		class := c.classOf(claim)
-		if class.WaitForFirstConsumer && class.Static {
+		if class.WaitForFirstConsumer && (class.Static || of.NodeName == "" && c.available(claim, class.Name)) {
 			return cluster.ErrLeftToScheduler
 		}
-		if !class.WaitForFirstConsumer || claim.Annotations[selectedNode] == node {
-			continue
+		if class.WaitForFirstConsumer && claim.Annotations[selectedNode] != node {
+			unbound = append(unbound, claim)
 		}
+	}
+	for _, claim := range unbound {
 		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 			"uid":         claim.UID,
 			"annotations": map[string]string{selectedNode: node},
@@ -102,15 +106,25 @@ func (c *Cluster) selectNode(ctx context.Context, of *cluster.Template, node str
 		if err != nil {
 			return err
 		}
-		_, err = c.client.CoreV1().PersistentVolumeClaims(of.Namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager})
+		_, err = c.client.CoreV1().PersistentVolumeClaims(of.Namespace).Patch(ctx, claim.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager})
 		if apierrors.IsNotFound(err) {
 			err = cluster.ErrStale
 		}
 		if err != nil {
-			return fmt.Errorf("select the node for claim %s: %w", name, err)
+			return fmt.Errorf("select the node for claim %s: %w", claim.Name, err)
 		}
 	}
 	return nil
+}
+
+// available reports whether there is a volume that an unbound claim of a storage class may have.
+func (c *Cluster) available(claim *corev1.PersistentVolumeClaim, class string) bool {
+	converted := cluster.FromClaim(claim)
+	return slices.ContainsFunc(list[*corev1.PersistentVolume](c.caches.volumes), func(v *corev1.PersistentVolume) bool {
+		volume := cluster.FromVolume(v)
+		_, lack := volume.Lacks(&converted, class)
+		return lack == ""
+	})
 }
 
 // classOf returns the storage class of a claim, or an empty one if it has none.

@@ -110,17 +110,42 @@ func TestBindLeavesUnknownClaimsToTheScheduler(t *testing.T) {
 // TestBindLeavesChosenVolumesToTheScheduler: nobody makes a volume for the claim, so that
 // the pod needs a scheduler that chooses one.
 func TestBindLeavesChosenVolumesToTheScheduler(t *testing.T) {
+	emptyNode(t, connect(t), "bind-e")
+	leftToTheScheduler(t, "bind-e", "kubernetes.io/no-provisioner", nil)
+}
+
+// TestBindLeavesVolumesThatAreThereToTheScheduler: somebody has made the volume of a database
+// available again, which must not start with a new and empty one.
+func TestBindLeavesVolumesThatAreThereToTheScheduler(t *testing.T) {
+	emptyNode(t, connect(t), "bind-g")
+	leftToTheScheduler(t, "bind-g", "example.com/disk", &corev1.PersistentVolume{Spec: corev1.PersistentVolumeSpec{
+		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, Capacity: corev1.ResourceList{"storage": resource.MustParse("1Gi")},
+		PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "example.com", VolumeHandle: "v"}},
+	}})
+}
+
+// leftToTheScheduler binds a pod with an unbound claim, beside a volume.
+func leftToTheScheduler(t *testing.T, node, provisioner string, volume *corev1.PersistentVolume) {
+	t.Helper()
 	c := connect(t)
 	ns := namespace(t)
-	emptyNode(t, c, "bind-e")
 	late, name := storagev1.VolumeBindingWaitForFirstConsumer, "existing-"+ns
-	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Provisioner: "kubernetes.io/no-provisioner", VolumeBindingMode: &late}
+	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Provisioner: provisioner, VolumeBindingMode: &late}
 	if _, err := admin.StorageV1().StorageClasses().Create(t.Context(), class, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		ignoreGone(t, admin.StorageV1().StorageClasses().Delete(context.Background(), name, metav1.DeleteOptions{}))
 	})
+	if volume != nil {
+		volume.Name, volume.Spec.StorageClassName = name, name
+		if _, err := admin.CoreV1().PersistentVolumes().Create(t.Context(), volume, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			ignoreGone(t, admin.CoreV1().PersistentVolumes().Delete(context.Background(), name, metav1.DeleteOptions{}))
+		})
+	}
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data"}, Spec: corev1.PersistentVolumeClaimSpec{
 		StorageClassName: &name, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 		Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{"storage": resource.MustParse("1Gi")}},
@@ -137,14 +162,22 @@ func TestBindLeavesChosenVolumesToTheScheduler(t *testing.T) {
 		s := c.Snapshot()
 		seen := slices.ContainsFunc(s.Pods, func(p cluster.Pod) bool { return p.PodKey == keyOf(pod) }) &&
 			slices.ContainsFunc(s.Claims, func(c cluster.Claim) bool { return c.Namespace == ns }) &&
-			slices.ContainsFunc(s.StorageClasses, func(c cluster.StorageClass) bool { return c.Name == name })
+			slices.ContainsFunc(s.StorageClasses, func(c cluster.StorageClass) bool { return c.Name == name }) &&
+			(volume == nil || slices.ContainsFunc(s.Volumes, func(v cluster.Volume) bool { return v.Name == name }))
 		if seen {
 			return nil
 		}
 		return errors.New("not yet")
 	})
-	if err := c.Bind(t.Context(), keyOf(pod), "bind-e"); !errors.Is(err, cluster.ErrLeftToScheduler) {
+	if err := c.Bind(t.Context(), keyOf(pod), node); !errors.Is(err, cluster.ErrLeftToScheduler) {
 		t.Errorf("got %v, want ErrLeftToScheduler", err)
+	}
+	got, err := admin.CoreV1().PersistentVolumeClaims(ns).Get(t.Context(), claim.Name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if at, selected := got.Annotations[selectedNode]; selected {
+		t.Errorf("node %s is selected for the claim", at)
 	}
 }
 

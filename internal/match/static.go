@@ -4,11 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
-
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/labelset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -113,7 +108,7 @@ func (v *Volumes) fitting(c *cluster.Claim, class string) []int {
 	volumes := v.snapshot.Volumes
 	for i := range volumes {
 		_, somewhere := placesOf(&volumes[i], false)
-		if _, lack := lacks(c, class, &volumes[i]); somewhere && lack == "" {
+		if _, lack := volumes[i].Lacks(c, class); somewhere && lack == "" {
 			out = append(out, i)
 		}
 	}
@@ -124,51 +119,13 @@ func (v *Volumes) fitting(c *cluster.Claim, class string) []int {
 	return out[:min(len(out), maxVolumes)]
 }
 
-// lacks says what keeps a claim from having a volume, and how near that comes: the
-// number of checks that were passed before. The text is empty where nothing does.
-func lacks(c *cluster.Claim, class string, p *cluster.Volume) (passed int, text string) {
-	selector, err := metav1.LabelSelectorAsSelector(c.Selector)
-	switch {
-	case p.StorageClass != class:
-		return 0, "there is no volume of that class"
-	case p.Unavailable || p.Claim.Set() && !p.Claim.Is(c.Key()):
-		return 1, "none of that class is available"
-	case p.Claim.Set():
-		return 2, "" // set aside for it
-	case p.Block != c.Block:
-		return 2, "none that is available has volumeMode " + mode(c.Block)
-	case slices.ContainsFunc(c.AccessModes, func(m corev1.PersistentVolumeAccessMode) bool { return !slices.Contains(p.AccessModes, m) }):
-		return 3, "none that is available has accessModes " + modes(c.AccessModes)
-	case c.Selector != nil && (err != nil || !selector.Matches(labels.Set(p.Labels))):
-		return 4, "none that is available matches its selector " + metav1.FormatLabelSelector(c.Selector)
-	case p.Capacity < c.Request:
-		return 5, "none that is available is as large"
-	}
-	return 6, ""
-}
-
 // nearest says what keeps the claim from the volume that comes nearest.
 func (v *Volumes) nearest(c *cluster.Claim, class string) string {
 	best, why := -1, "there is no volume of that class"
 	for i := range v.snapshot.Volumes {
-		if passed, text := lacks(c, class, &v.snapshot.Volumes[i]); passed > best && text != "" {
+		if passed, text := v.snapshot.Volumes[i].Lacks(c, class); passed > best && text != "" {
 			best, why = passed, text
 		}
 	}
 	return why
-}
-
-func mode(block bool) string {
-	if block {
-		return string(corev1.PersistentVolumeBlock)
-	}
-	return string(corev1.PersistentVolumeFilesystem)
-}
-
-func modes(list []corev1.PersistentVolumeAccessMode) string {
-	out := make([]string, len(list))
-	for i, m := range list {
-		out[i] = string(m)
-	}
-	return strings.Join(out, ", ")
 }
