@@ -3,7 +3,6 @@ package aws
 import (
 	"cmp"
 	"encoding/json"
-	"maps"
 	"slices"
 	"sync"
 
@@ -17,14 +16,14 @@ const maxLearnt = 5000
 
 // learnt remembers the capacity of registered nodes by instance type and image, and their
 // allocatable resources, which also depend on the kubelet's configuration. Storage depends on the
-// volumes of the node profile as well, whose file systems are a little smaller than they are. The
-// memory of machines of one type differs by a few pages. The smallest figure counts, because a
-// prediction must not be too high.
+// volumes of the node profile as well, whose file systems are a little smaller than they are, and pods
+// on its user data, which may say how many the kubelet takes. The memory of machines of one type
+// differs by a few pages. The smallest figure counts, because a prediction must not be too high.
 type learnt struct {
 	mu          sync.Mutex
 	memory      map[model]int64       // capacity, in bytes
 	allocatable map[setup]amount.List // CPU and memory
-	storage     map[disk]int64        // allocatable, in bytes
+	room        map[own]amount.List   // allocatable storage and pods
 	version     uint64                // changes with the content
 }
 
@@ -38,14 +37,14 @@ type setup struct {
 	kubelet string // as JSON
 }
 
-// disk determines the storage that pods get.
-type disk struct {
+// own determines the storage that pods get, and how many there may be.
+type own struct {
 	setup
 	profile string // hash of the node profile
 }
 
 func newLearnt() *learnt {
-	return &learnt{memory: map[model]int64{}, allocatable: map[setup]amount.List{}, storage: map[disk]int64{}}
+	return &learnt{memory: map[model]int64{}, allocatable: map[setup]amount.List{}, room: map[own]amount.List{}}
 }
 
 // Learn remembers what a node reported when it registered, for the predictions of later
@@ -64,10 +63,10 @@ func (c *Cloud) Learnt() []offer.Learnt { return c.learnt.list() }
 func (l *learnt) add(o offer.Observed) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.memory) >= maxLearnt || len(l.allocatable) >= maxLearnt || len(l.storage) >= maxLearnt {
+	if len(l.memory) >= maxLearnt || len(l.allocatable) >= maxLearnt || len(l.room) >= maxLearnt {
 		clear(l.memory)
 		clear(l.allocatable)
-		clear(l.storage)
+		clear(l.room)
 	}
 	l.addTo(model{o.InstanceType, o.ImageID}, &o)
 	l.addTo(model{o.InstanceType, ""}, &o)
@@ -79,25 +78,21 @@ func (l *learnt) addTo(key model, o *offer.Observed) {
 		l.version++
 	}
 	at := setup{key, kubeletKey(o.Kubelet)}
-	known := l.allocatable[at]
-	lower := maps.Clone(known)
-	if lower == nil {
-		lower = amount.List{}
-	}
-	for _, name := range []string{amount.CPU, amount.Memory} {
+	lower(l, l.allocatable, at, o, amount.CPU, amount.Memory)
+	lower(l, l.room, own{at, o.ProfileHash}, o, amount.EphemeralStorage, amount.Pods)
+}
+
+// lower keeps the smallest amounts that nodes have reported.
+func lower[K comparable](l *learnt, of map[K]amount.List, key K, o *offer.Observed, names ...string) {
+	for _, name := range names {
 		seen, reported := o.Allocatable[name]
-		if have, ok := lower[name]; reported && (!ok || seen < have) {
-			lower[name] = seen
+		if have, ok := of[key][name]; !reported || ok && have <= seen {
+			continue
 		}
-	}
-	if !maps.Equal(known, lower) {
-		l.allocatable[at] = lower
-		l.version++
-	}
-	on := disk{at, o.ProfileHash}
-	room, reported := o.Allocatable[amount.EphemeralStorage]
-	if known, ok := l.storage[on]; reported && (!ok || room < known) {
-		l.storage[on] = room
+		if of[key] == nil {
+			of[key] = amount.List{}
+		}
+		of[key][name] = seen
 		l.version++
 	}
 }
@@ -112,11 +107,10 @@ func (l *learnt) correct(t *offer.InstanceType, imageID, kubelet, profile string
 	if memory, ok := l.memory[key]; ok {
 		t.Capacity[amount.Memory] = memory
 	}
-	for name, allocatable := range l.allocatable[at] {
-		t.Overhead[name] = max(t.Capacity[name]-allocatable, 0)
-	}
-	if room, ok := l.storage[disk{at, profile}]; ok {
-		t.Overhead[amount.EphemeralStorage] = max(t.Capacity[amount.EphemeralStorage]-room, 0)
+	for _, learnt := range []amount.List{l.allocatable[at], l.room[own{at, profile}]} {
+		for name, allocatable := range learnt {
+			t.Overhead[name] = max(t.Capacity[name]-allocatable, 0)
+		}
 	}
 }
 

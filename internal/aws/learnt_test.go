@@ -98,6 +98,37 @@ func TestStorageIsLearnt(t *testing.T) {
 	}
 }
 
+// User data may say how many pods the kubelet takes, which nobody else's does.
+func TestPodsAreLearnt(t *testing.T) {
+	f := start(t)
+	few := &api.NodeProfile{UserData: new("#!/bin/sh\n/few-pods")}
+	pods := func(profile *api.NodeProfile) int64 {
+		it := find(t, f.market(t, profile), "m5.large")
+		return it.Allocatable()[amount.Pods]
+	}
+	market, other := f.market(t, few), pods(nil)
+	it := find(t, market, "m5.large")
+	image, _ := it.Label(api.LabelInstanceAMIID)
+	learn := func(pods int64) {
+		f.Learn(offer.Observed{
+			InstanceType: "m5.large", ImageID: image, ProfileHash: market.ProfileHash,
+			Capacity:    amount.List{amount.Memory: it.Capacity[amount.Memory]},
+			Allocatable: amount.List{amount.Pods: pods},
+		})
+	}
+	learn(110) // the network interfaces have no addresses for so many
+	if got := pods(few); got != other {
+		t.Errorf("%d pods, want %d as the interfaces allow", got, other)
+	}
+	learn(8)
+	if got := pods(few); got != 8 {
+		t.Errorf("%d pods, want 8 as the node has shown", got)
+	}
+	if got := pods(nil); got != other {
+		t.Errorf("%d pods with other user data, want %d as before", got, other)
+	}
+}
+
 // A launch template of the user's own may name any image, and its user data any reservation: what
 // nodes of a type have shown is what is predicted.
 func TestOwnLaunchTemplatesPredictWhatNodesShow(t *testing.T) {
