@@ -187,6 +187,28 @@ func TestAdoptedNodeIsTheSame(t *testing.T) {
 	}
 }
 
+// The cloud provider gives the deprecated labels only to Nodes that kubelets have created.
+func TestNodesHaveTheDeprecatedLabels(t *testing.T) {
+	p := seller(func(*api.ProvisionerSpec) {})
+	labels := view.NodeFor(p, machine("a", "c5.large"), offer.Instance{
+		ID: "i-1", NodeName: "node-1", InstanceType: "c5.large", Zone: "sim-1a", CapacityType: api.CapacityOnDemand,
+	}).Labels
+	for deprecated, key := range map[string]string{
+		"beta.kubernetes.io/arch":                  api.LabelArch,
+		"beta.kubernetes.io/os":                    api.LabelOS,
+		"beta.kubernetes.io/instance-type":         api.LabelInstanceType,
+		"failure-domain.beta.kubernetes.io/zone":   api.LabelZone,
+		"failure-domain.beta.kubernetes.io/region": api.LabelRegion,
+	} {
+		if got := labels[deprecated]; got == "" || got != labels[key] {
+			t.Errorf("%s = %q, want %q", deprecated, got, labels[key])
+		}
+	}
+	if got, set := labels["topology.ebs.csi.aws.com/zone"]; set {
+		t.Errorf("the label of the CSI driver is %q", got)
+	}
+}
+
 // Tags give a node no label that its Provisioner does not allow: whoever may tag
 // instances cannot draw pods to one.
 func TestTagsDoNotLabelAtWill(t *testing.T) {

@@ -95,6 +95,8 @@ func bareNode(p *Provisioner, i offer.Instance) *corev1.Node {
 	node.Labels[api.LabelCapacityType] = i.CapacityType
 	api.SetReservationLabels(node.Labels, i.Reservation)
 	node.Labels[api.LabelHostname] = i.NodeName
+	// The cloud provider sets them only on Nodes that kubelets have created.
+	api.AddDeprecatedLabels(node.Labels)
 	return node
 }
 

@@ -70,6 +70,17 @@ func NormalizeLabel(key string) string {
 	return key
 }
 
+// AddDeprecatedLabels gives the labels of a Node the deprecated ones beside their successors. A label
+// of a CSI driver is left to the driver.
+func AddDeprecatedLabels(labels map[string]string) {
+	for deprecated, successor := range aliases {
+		value, ok := labels[successor]
+		if domain, _, _ := strings.Cut(deprecated, "/"); ok && inDomain(domain, "beta.kubernetes.io") {
+			labels[deprecated] = value
+		}
+	}
+}
+
 // RestrictedLabel reports whether a label or requirement of the Provisioner may not use
 // the key, and why. One that stands for a NodePool may have what Karpenter lets a NodePool
 // have: labels in the domains of Kubernetes.

@@ -34,8 +34,8 @@ func provisionerNamed(in *decide.Input, name string) *decide.Provisioner {
 	return &in.Provisioners[i]
 }
 
-// nodeOf is the Node of a machine once it is up: with the labels that its kubelet
-// and the cloud provider give it, without startup taints.
+// nodeOf is the Node of a machine once it is up: with the labels that the agent and its kubelet
+// give it, without startup taints.
 func nodeOf(name string, t *offer.InstanceType, o offer.Candidate, labels map[string]string, taints []corev1.Taint) *corev1.Node {
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{}},
@@ -54,10 +54,7 @@ func nodeOf(name string, t *offer.InstanceType, o offer.Candidate, labels map[st
 	node.Labels[api.LabelHostname] = name
 	node.Labels[api.LabelCapacityType] = o.CapacityType
 	node.Labels[api.LabelZone] = o.Zone
-	node.Labels["failure-domain.beta.kubernetes.io/zone"] = o.Zone
-	node.Labels["beta.kubernetes.io/instance-type"] = t.Name
-	node.Labels["beta.kubernetes.io/arch"] = node.Labels[api.LabelArch]
-	node.Labels["beta.kubernetes.io/os"] = node.Labels[api.LabelOS]
+	api.AddDeprecatedLabels(node.Labels)
 	return node
 }
 
