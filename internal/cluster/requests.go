@@ -19,7 +19,7 @@ import (
 // containers' sum, and the runtime's overhead comes on top.
 func requests(pod *corev1.Pod) amount.List {
 	sum := containerRequests(pod)
-	maps.Copy(sum, podLevelRequests(pod.Spec.Resources, sum))
+	maps.Copy(sum, podLevelRequests(pod, sum))
 	for name, q := range pod.Spec.Overhead {
 		sum[string(name)] += amount.FromQuantity(string(name), q)
 	}
@@ -94,8 +94,10 @@ func resizeInfeasible(pod *corev1.Pod) bool {
 }
 
 // podLevelRequests returns the requests that a pod makes as a whole. A missing
-// one is the containers' sum or, where no container asks, the pod's limit.
-func podLevelRequests(r *corev1.ResourceRequirements, containers amount.List) amount.List {
+// one is the containers' sum or, where no container asks, the pod's limit. While
+// the pod is being resized in place, they are as those of a container.
+func podLevelRequests(pod *corev1.Pod, containers amount.List) amount.List {
+	r := pod.Spec.Resources
 	if r == nil {
 		return nil
 	}
@@ -109,6 +111,15 @@ func podLevelRequests(r *corev1.ResourceRequirements, containers amount.List) am
 		if podLevel(name) {
 			out[string(name)] = amount.FromQuantity(string(name), q)
 		}
+	}
+	if has := pod.Status.Resources; has != nil && pod.Spec.NodeName != "" {
+		if resizeInfeasible(pod) {
+			clear(out)
+		}
+		for _, list := range []corev1.ResourceList{has.Requests, pod.Status.AllocatedResources} {
+			raise(out, amount.FromResourceList(list))
+		}
+		maps.DeleteFunc(out, func(name string, _ int64) bool { return !podLevel(corev1.ResourceName(name)) })
 	}
 	return out
 }

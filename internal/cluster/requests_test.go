@@ -113,6 +113,25 @@ func TestRequests(t *testing.T) {
 			  containerStatuses: [{name: a, allocatedResources: {cpu: 1}, resources: {requests: {cpu: 1}}}]`,
 			amount.List{"cpu": 1000, "pods": 1},
 		},
+		"a pod that shrinks as a whole keeps what it has until the kubelet lets go": {
+			`spec:
+			  nodeName: n
+			  resources: {requests: {cpu: 1, memory: 1Mi}}
+			  containers: [{name: a, resources: {requests: {cpu: 1}}}]
+			status: {allocatedResources: {cpu: 2, memory: 8Mi, example.com/a: 1}, resources: {requests: {cpu: 4, memory: 1Mi}}}`,
+			amount.List{"cpu": 4000, "memory": 8 * mib, "pods": 1},
+		},
+		"a pod that cannot grow as a whole keeps what it has": {
+			`spec:
+			  nodeName: n
+			  resources: {requests: {cpu: 8}}
+			  containers: [{name: a, resources: {requests: {cpu: 1}}}]
+			status:
+			  conditions: [{type: PodResizePending, status: "True", reason: Infeasible}]
+			  allocatedResources: {cpu: 2}
+			  resources: {requests: {cpu: 2}}`,
+			amount.List{"cpu": 2000, "pods": 1},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, requests(podFrom(t, c.pod))); diff != "" {
