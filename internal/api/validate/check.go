@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -22,10 +23,12 @@ func Provisioner(p *api.Provisioner) finding.List {
 
 // NodeTemplate checks a node profile as Provisioner does a Provisioner.
 func NodeTemplate(t *api.AWSNodeTemplate) finding.List {
+	spec := field.NewPath("spec")
+	unread := warnUserData(&t.Spec, spec)
 	if t.Source != nil {
-		return unsupportedIn(t.Source)
+		return append(unsupportedIn(t.Source), unread...)
 	}
-	return append(nodeTemplateErrors(t), warnTags(t.Spec.Tags, field.NewPath("spec", "tags"))...)
+	return slices.Concat(nodeTemplateErrors(t), unread, warnTags(t.Spec.Tags, spec.Child("tags")))
 }
 
 // unsupportedIn are errors about the object that the source is.

@@ -10,7 +10,9 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -99,6 +101,67 @@ func validateUserData(s *api.NodeProfile, profile *field.Path) finding.List {
 		return finding.List{finding.Invalid(path, finding.Abbreviated(text), problem, advice)}
 	}
 	return nil
+}
+
+// kubeletFlag is a flag with which a kubelet labels or taints the Node that it creates.
+var kubeletFlag = regexp.MustCompile(`--(node-labels|register-with-taints)[= ]["']?([^\s"'\\\]]+)`)
+
+// bottlerocketKey is a label or a taint in Bottlerocket's settings, after the name of its table.
+var bottlerocketKey = regexp.MustCompile(`^settings\.kubernetes\.(node-labels|node-taints)\.["']?([^\s"'=]+)["']?\s*=`)
+
+// warnUserData tells of labels and taints that the node does not get.
+func warnUserData(s *api.NodeProfile, profile *field.Path) finding.List {
+	labels, taints := kubeletKeys(ptr.Deref(s.UserData, ""), ptr.Deref(s.AMIFamily, ""))
+	var out finding.List
+	for _, of := range []struct {
+		what string
+		keys []string
+	}{{"labels", labels}, {"taints", taints}} {
+		if len(of.keys) > 0 {
+			out = append(out, finding.Doubtful(profile.Child("userData"),
+				finding.Say("gives the kubelet %s that the node does not get, because the agent creates the Node first: %s", of.what, strings.Join(of.keys, ", ")),
+				finding.Say("write them as %s of each Provisioner or NodePool that uses this", of.what)))
+		}
+	}
+	return out
+}
+
+// kubeletKeys returns the keys of the labels and taints that user data gives the kubelet, as settings
+// of Bottlerocket or as flags.
+func kubeletKeys(text, family string) (labels, taints []string) {
+	add := func(to, key string) {
+		// Kubelets of Karpenter's own images have its taint until they have registered.
+		if len(validation.IsQualifiedName(key)) > 0 || strings.HasPrefix(key, api.ProvisionerGroup+"/") {
+			return
+		}
+		if strings.HasSuffix(to, "labels") {
+			labels = append(labels, key)
+		} else {
+			taints = append(taints, key)
+		}
+	}
+	inTOML, table := family == api.FamilyBottlerocket || formOf(strings.TrimSpace(text)) == formTOML, ""
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		switch name, isTable := strings.CutPrefix(line, "["); {
+		case strings.HasPrefix(line, "#"):
+		case inTOML && isTable:
+			name, _, _ = strings.Cut(name, "]")
+			table = name + "."
+		case inTOML:
+			if m := bottlerocketKey.FindStringSubmatch(table + line); m != nil {
+				add(m[1], m[2])
+			}
+		default:
+			for _, flag := range kubeletFlag.FindAllStringSubmatch(line, -1) {
+				for pair := range strings.SplitSeq(flag[2], ",") {
+					key, _, _ := strings.Cut(strings.ReplaceAll(pair, ":", "="), "=")
+					add(flag[1], key)
+				}
+			}
+		}
+	}
+	return labels, taints
 }
 
 // formProblem says why a text of a form cannot be read.

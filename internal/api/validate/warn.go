@@ -50,6 +50,7 @@ func warnProvisioner(p *api.Provisioner) finding.List {
 	if p.Spec.Provider != nil {
 		warn(api.ProviderPath, finding.Say("an inline node profile is deprecated"), finding.Say("move it into an %s and point %s to it", api.NodeTemplateKind, finding.In(spec, "providerRef")))
 		if inline, err := p.InlineProfile(); err == nil {
+			out = append(out, warnUserData(inline, api.ProviderPath)...)
 			out = append(out, warnTags(inline.Tags, api.ProviderPath.Child("tags"))...)
 		}
 		_, ignored, _ := p.DecodeInline() // what does not decode is an error of the validation

@@ -47,7 +47,8 @@ func Attributes() attribute.Level {
 		"ami_selector": attribute.TextMap("Selects the image by tag, `aws::ids`, `aws::name` or `aws::owners`. The newest image that " +
 			"matches is used; a deprecated one only if all are deprecated. By default the family's current EKS image. Required with `Custom`."),
 		"user_data": attribute.Text("User data, merged with what the family needs: MIME parts for AL2 and Ubuntu, MIME with `NodeConfig` " +
-			"for AL2023, TOML for Bottlerocket, PowerShell for Windows. With `Custom` it is used as it is."),
+			"for AL2023, TOML for Bottlerocket, PowerShell for Windows. With `Custom` it is used as it is. Write labels and " +
+			"taints into the Provisioner: those that user data gives the kubelet do not reach the node."),
 		"tags": attribute.TextMap("Tags of instances, volumes, network interfaces, launch templates and fleets. You may set " +
 			"`Name`, but not the keys that the agent uses. At most 43 beside `Name`: EC2 allows 50 on a machine, and the agent sets the others."),
 		"metadata_options": attribute.Object("The instance metadata service.", metadataAttributes()),
