@@ -217,17 +217,25 @@ func TestLostMarkOfARemoval(t *testing.T) {
 	})
 }
 
-// A machine whose startup taints nobody removes is given back after the startup timeout, unless pods
-// run there.
+// tolerant is a workload whose pods tolerate the startup taint of these tests.
+func tolerant(w sim.Workload) sim.Workload {
+	w.Spec.Tolerations = []corev1.Toleration{{Key: "example.com/stays", Operator: corev1.TolerationOpExists}}
+	return w
+}
+
+// A machine whose startup taints nobody removes is given back after the startup timeout, unless pods that
+// tolerate them run there.
 func TestStartupTaintsStay(t *testing.T) {
 	for name, c := range map[string]struct {
 		binding  api.PodBinding
+		load     sim.Workload
 		replicas int // after a while
 		stays    bool
 	}{
-		"pods wait for the scheduler": {api.BindScheduler, 2, false},
-		"its pods have gone":          {api.BindImmediate, 0, false},
-		"pods run":                    {api.BindImmediate, 2, true},
+		"pods wait for the scheduler": {api.BindScheduler, two(), 2, false},
+		"pods wait":                   {api.BindImmediate, two(), 2, false},
+		"its pods have gone":          {api.BindImmediate, tolerant(two()), 0, false},
+		"pods run":                    {api.BindImmediate, tolerant(two()), 2, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, sim.Options{}, func(r *rig) {
@@ -236,7 +244,7 @@ func TestStartupTaintsStay(t *testing.T) {
 					s.PodBinding = c.binding
 				}))
 				r.start(Options{}, nil)
-				r.Deploy(two())
+				r.Deploy(c.load)
 				r.until("the machine is bought", func() bool { return len(r.ours()) == 1 })
 				first := r.ours()[0].Name
 				time.Sleep(5 * time.Minute)
@@ -254,6 +262,27 @@ func TestStartupTaintsStay(t *testing.T) {
 	}
 }
 
+// The agent binds no pod to a node with a startup taint that it does not tolerate: it runs there when the taint
+// is gone, on the one machine that was bought for it.
+func TestPodsWaitForStartupTaints(t *testing.T) {
+	for _, effect := range []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute} {
+		inBubble(t, sim.Options{}, func(r *rig) {
+			taint := corev1.Taint{Key: "example.com/stays", Effect: effect}
+			r.Apply(testProvisioner("default", func(s *api.ProvisionerSpec) { s.StartupTaints = []corev1.Taint{taint} }))
+			r.start(Options{}, nil)
+			r.Deploy(two())
+			r.Deploy(tolerant(sim.Workload{Name: "agent", Replicas: 1, Spec: sim.Requests("100m", "100Mi")}))
+			r.until("the agent's pod runs", r.allRun("agent", 1))
+			r.never(5*time.Minute, "a pod is bound", func() bool { return r.count("web", bound) > 0 })
+			r.Untaint(r.ours()[0].Name, taint.Key)
+			r.until("the workload runs", r.allRun("web", 2))
+			if got := len(r.Machines()); got != 1 {
+				t.Errorf("%s: %d machines, want one", effect, got)
+			}
+		})
+	}
+}
+
 // Pods run on a node that keeps its startup taints. When its kubelet is silent for a while, the node stays, and
 // new pods do not wait for it.
 func TestSilenceOfANodeWithStartupTaints(t *testing.T) {
@@ -263,13 +292,13 @@ func TestSilenceOfANodeWithStartupTaints(t *testing.T) {
 			s.PodBinding = api.BindImmediate
 		}))
 		r.start(Options{}, nil)
-		r.Deploy(two())
+		r.Deploy(tolerant(two()))
 		r.until("the workload runs", r.allRun("web", 2))
 		first := r.ours()[0].Name
 		time.Sleep(30 * time.Minute)
 		r.StopKubelet(first, 8*time.Minute)
 		time.Sleep(2 * time.Minute)
-		r.Deploy(sim.Workload{Name: "more", Replicas: 1, Spec: sim.Requests("100m", "100Mi")})
+		r.Deploy(tolerant(sim.Workload{Name: "more", Replicas: 1, Spec: sim.Requests("100m", "100Mi")}))
 		if took := r.until("the new pod runs", r.allRun("more", 1)); took > 2*time.Minute {
 			t.Errorf("it took %s, want a boot", took)
 		}

@@ -103,7 +103,7 @@ func TestDrainOfSilentKubelet(t *testing.T) {
 		})
 		r.Apply(p)
 		r.start(Options{}, nil)
-		r.Deploy(sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("300m", "300Mi")})
+		r.Deploy(tolerant(sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("300m", "300Mi")}))
 		r.until("the workload runs", r.allRun("web", 2))
 		r.Protect(sim.Budget{Name: "web-budget", Selector: map[string]string{"app": "web"}, MinAvailable: 2})
 		n := r.ours()[0]

@@ -6,10 +6,12 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/metrics"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/nodes"
@@ -66,7 +68,10 @@ func (b *Binder) BindAll(ctx context.Context, v *view.View, fresh *view.Verifier
 		}
 	}
 	var total atomic.Int64
-	parallel.Each(nodesAtOnce, names, func(node string) { total.Add(int64(b.Bind(ctx, fresh, node, byNode[node]))) })
+	parallel.Each(nodesAtOnce, names, func(node string) {
+		of := v.ByName[v.Snapshot.Node(node).Provisioner]
+		total.Add(int64(b.Bind(ctx, fresh, fresh.Snapshot.Node(node), of, byNode[node])))
+	})
 	return int(total.Load())
 }
 
@@ -76,27 +81,64 @@ func (b *Binder) binds(v *view.View, fresh *view.Verifier, name string) bool {
 	if n == nil || n.Provisioner == "" || n.Initialized || !fresh.Node(name) || fresh.Snapshot.Node(name).Ready || b.Assumed.Uncreated(name) {
 		return false
 	}
-	p := v.ByName[n.Provisioner]
-	return p != nil && p.Spec.Spec.PodBinding == api.BindImmediate
+	return v.ByName[n.Provisioner] != nil
 }
 
-// Bind binds the pods that still wait, and returns how many it has bound.
-func (b *Binder) Bind(ctx context.Context, fresh *view.Verifier, node string, pods []cluster.PodKey) int {
+// Bind binds the pods that still wait to a node of the Provisioner that is starting, and returns how many it
+// has bound.
+func (b *Binder) Bind(ctx context.Context, fresh *view.Verifier, n *cluster.Node, of *view.Provisioner, pods []cluster.PodKey) int {
+	if of.Spec.Spec.PodBinding != api.BindImmediate || startsSlowly(n) {
+		return 0
+	}
 	var bound atomic.Int64
-	pods = attachable(fresh, node, pods)
-	parallel.Each(podsAtOnce, pods, func(pod cluster.PodKey) {
-		if fresh.Pod(pod) && bindable(fresh.Pods[pod.UID]) && b.bindOne(ctx, pod, node) {
+	pods = slices.DeleteFunc(slices.Clone(pods), func(pod cluster.PodKey) bool {
+		return !fresh.Pod(pod) || !bindable(fresh.Pods[pod.UID], of.Spec.Spec.StartupTaints)
+	})
+	parallel.Each(podsAtOnce, attachable(fresh, n, pods), func(pod cluster.PodKey) {
+		if b.bindOne(ctx, pod, n.Name) {
 			bound.Add(1)
 		}
 	})
 	return int(bound.Load())
 }
 
+// startsSlowly reports whether the machine may take longer to boot than Kubernetes leaves pods on a node that
+// is not ready: evictionPatience.
+func startsSlowly(n *cluster.Node) bool {
+	return n.Labels[api.LabelOS] == string(corev1.Windows) || strings.HasPrefix(n.Labels[api.LabelInstanceSize], "metal")
+}
+
 // bindable reports whether the agent may bind the pod: the scheduler has found no node for it, so that
-// it does not bind the pod itself, and the pod needs no devices. A kubelet rejects pods that need
-// devices until the device plugin has registered, for which the scheduler waits.
-func bindable(p *cluster.Pod) bool {
-	return p.State == cluster.PodPending && !p.PresumedUnschedulable && !p.Template.ResourceClaims && !needsDevices(p) && isReplaced(p)
+// it does not bind the pod itself, the pod needs no devices, and it stays while the node starts. A kubelet
+// rejects pods that need devices until the device plugin has registered, for which the scheduler waits.
+func bindable(p *cluster.Pod, startup []corev1.Taint) bool {
+	return p.State == cluster.PodPending && !p.PresumedUnschedulable && !p.Template.ResourceClaims && !needsDevices(p) && isReplaced(p) && stays(p, startup)
+}
+
+// evictionPatience is for how many seconds Kubernetes leaves pods on a node that is not ready, if they do not
+// say. The API server gives them a toleration for that.
+const evictionPatience = 300
+
+// notReady are the taints that Kubernetes puts on a node while its machine boots.
+var notReady = []corev1.Taint{
+	{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoExecute},
+	{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute},
+}
+
+// stays reports whether the pod may be on a node that has the startup taints and is not ready. One that does not
+// tolerate a startup taint must not start before the taint is gone, and Kubernetes deletes it at once if the
+// effect is NoExecute. Nothing ends it until a kubelet runs, so that its room is not free either: its
+// successor would need another machine, and so on. The same goes for a pod that tolerates such a taint for a
+// short time only.
+func stays(p *cluster.Pod, startup []corev1.Taint) bool {
+	keepsAway := func(t corev1.Taint) bool {
+		return t.Effect != corev1.TaintEffectPreferNoSchedule &&
+			!slices.ContainsFunc(p.Template.Tolerations, func(tol corev1.Toleration) bool { return cluster.Tolerates(&tol, &t) })
+	}
+	return !slices.ContainsFunc(startup, keepsAway) && !slices.ContainsFunc(p.Template.Tolerations, func(tol corev1.Toleration) bool {
+		ends := func(t corev1.Taint) bool { return t.Effect == corev1.TaintEffectNoExecute && cluster.Tolerates(&tol, &t) }
+		return tol.TolerationSeconds != nil && *tol.TolerationSeconds < evictionPatience && (slices.ContainsFunc(notReady, ends) || slices.ContainsFunc(startup, ends))
+	})
 }
 
 // isReplaced reports whether the pod's owner makes another one when it is deleted. A binding cannot be taken
@@ -118,19 +160,14 @@ func isReplaced(p *cluster.Pod) bool {
 const mostClaims = 4
 
 // attachable returns the pods, without those whose volumes the node may not be able to attach.
-func attachable(fresh *view.Verifier, node string, pods []cluster.PodKey) []cluster.PodKey {
-	claims := func(pod cluster.PodKey) int {
-		if p := fresh.Pods[pod.UID]; p != nil {
-			return len(p.Template.Claims)
-		}
-		return 0
-	}
-	if n := fresh.Snapshot.Node(node); n != nil && len(n.VolumeLimits) > 0 || !slices.ContainsFunc(pods, func(pod cluster.PodKey) bool { return claims(pod) > 0 }) {
+func attachable(fresh *view.Verifier, node *cluster.Node, pods []cluster.PodKey) []cluster.PodKey {
+	claims := func(pod cluster.PodKey) int { return len(fresh.Pods[pod.UID].Template.Claims) }
+	if len(node.VolumeLimits) > 0 || !slices.ContainsFunc(pods, func(pod cluster.PodKey) bool { return claims(pod) > 0 }) {
 		return pods
 	}
 	left := mostClaims
 	for _, p := range fresh.Pods {
-		if p.NodeName == node {
+		if p.NodeName == node.Name {
 			left -= len(p.Template.Claims)
 		}
 	}

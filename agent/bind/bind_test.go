@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/bind"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/metrics"
@@ -57,9 +59,45 @@ func TestBindsOnlyWhatTheSchedulerDoesNot(t *testing.T) {
 		"a pod of an unknown kind":       {func(s *cluster.Snapshot, _ *api.Provisioner) { s.Pods[0].Owner.Kind = "TaskRun" }, 0},
 		"a pod without an owner":         {func(s *cluster.Snapshot, _ *api.Provisioner) { s.Pods[0].Owner = cluster.Owner{} }, 0},
 		"a pod that has resource claims": {func(s *cluster.Snapshot, _ *api.Provisioner) { s.Pods[0].Template.ResourceClaims = true }, 0},
+		"a Windows node": {func(s *cluster.Snapshot, _ *api.Provisioner) {
+			s.Nodes[0].Labels = map[string]string{api.LabelOS: "windows"}
+		}, 0},
+		"a bare metal node": {func(s *cluster.Snapshot, _ *api.Provisioner) {
+			s.Nodes[0].Labels = map[string]string{api.LabelOS: "linux", api.LabelInstanceSize: "metal-24xl"}
+		}, 0},
 	} {
 		s, p := scene()
 		c.change(s, p)
+		b, v, fresh := binder(answer{}, s, p, nil)
+		if got := b.BindAll(t.Context(), v, fresh, map[string][]cluster.PodKey{"a": {web}}); got != c.bound {
+			t.Errorf("%s: bound %d, want %d", name, got, c.bound)
+		}
+	}
+}
+
+// The agent binds no pod that would have to leave the node before its machine is up, or must not start on it
+// yet.
+func TestBindsOnlyPodsThatMayStay(t *testing.T) {
+	short, long := ptr.To(int64(10)), ptr.To(int64(300))
+	for name, c := range map[string]struct {
+		startup     []corev1.Taint
+		tolerations []corev1.Toleration
+		bound       int
+	}{
+		"it stays for five minutes":       {nil, []corev1.Toleration{{Key: "node.kubernetes.io/not-ready", Operator: "Exists", Effect: "NoExecute", TolerationSeconds: long}}, 1},
+		"it stays for ten seconds":        {nil, []corev1.Toleration{{Key: "node.kubernetes.io/not-ready", Operator: "Exists", Effect: "NoExecute", TolerationSeconds: short}}, 0},
+		"it leaves an unreachable node":   {nil, []corev1.Toleration{{Key: "node.kubernetes.io/unreachable", Operator: "Exists", TolerationSeconds: short}}, 0},
+		"it leaves for another reason":    {nil, []corev1.Toleration{{Key: "other", Operator: "Exists", Effect: "NoExecute", TolerationSeconds: short}}, 1},
+		"it is to wait":                   {[]corev1.Taint{{Key: "agent", Effect: "NoSchedule"}}, nil, 0},
+		"it would be evicted":             {[]corev1.Taint{{Key: "agent", Effect: "NoExecute"}}, nil, 0},
+		"it would rather wait":            {[]corev1.Taint{{Key: "agent", Effect: "PreferNoSchedule"}}, nil, 1},
+		"it need not wait":                {[]corev1.Taint{{Key: "agent", Effect: "NoSchedule"}}, []corev1.Toleration{{Key: "agent", Operator: "Exists"}}, 1},
+		"it tolerates one of two":         {[]corev1.Taint{{Key: "agent", Effect: "NoSchedule"}, {Key: "other", Effect: "NoExecute"}}, []corev1.Toleration{{Key: "agent", Operator: "Exists"}}, 0},
+		"it tolerates everything":         {[]corev1.Taint{{Key: "agent", Effect: "NoExecute"}}, []corev1.Toleration{{Operator: "Exists"}}, 1},
+		"it would be evicted in a moment": {[]corev1.Taint{{Key: "agent", Effect: "NoExecute"}}, []corev1.Toleration{{Key: "agent", Operator: "Exists", Effect: "NoExecute", TolerationSeconds: short}}, 0},
+	} {
+		s, p := scene()
+		p.Spec.StartupTaints, s.Pods[0].Template.Tolerations = c.startup, c.tolerations
 		b, v, fresh := binder(answer{}, s, p, nil)
 		if got := b.BindAll(t.Context(), v, fresh, map[string][]cluster.PodKey{"a": {web}}); got != c.bound {
 			t.Errorf("%s: bound %d, want %d", name, got, c.bound)

@@ -55,8 +55,8 @@ type Ports struct {
 	Verify func(v *view.View) *view.Verifier
 	// Hold keeps a Provisioner from going before its nodes have.
 	Hold func(ctx context.Context, p *view.Provisioner) error
-	// Bind binds pods to a node that is starting, and returns how many are bound.
-	Bind func(ctx context.Context, fresh *view.Verifier, node string, pods []cluster.PodKey) int
+	// Bind binds pods to a node of a Provisioner that is starting, and returns how many are bound.
+	Bind func(ctx context.Context, fresh *view.Verifier, n *cluster.Node, of *view.Provisioner, pods []cluster.PodKey) int
 	// Nominated says where a pod will run.
 	Nominated func(pod cluster.PodKey, message string)
 	// FirstSeen returns when a pod was first seen waiting.
@@ -374,8 +374,9 @@ func (b *Buyer) makeNode(ctx context.Context, fresh *view.Verifier, d Delivered,
 	d.price = offer.PriceOf(node.Annotations)
 	bound := 0
 	// kube-scheduler places pods on a node that is ready, so that its room may be taken.
-	if d.order.by.Spec.Spec.PodBinding == api.BindImmediate && !ready {
-		bound = b.Bind(ctx, fresh, node.Name, d.machine.Pods)
+	if !ready {
+		made := cluster.FromNode(node, nil)
+		bound = b.Bind(ctx, fresh, &made, d.order.by, d.machine.Pods)
 	}
 	out.deliver(d, bound)
 }

@@ -36,6 +36,7 @@ func TestFaults(t *testing.T) {
 		{"pods are resized in place and through successors", resizedPods},
 		{"claims get a node, and Jobs and StatefulSets are waited for", claimsAndOwners},
 		{"a binding that admission refuses is made when it does no more", bindingRefused},
+		{"pods wait for startup taints that would evict them", startupTaintEvicts},
 		{"the leader is killed between the fleet call and the node", killedBeforeNode},
 		{"pods leave a spot machine before it is taken back", spotInterruption},
 		{"the connections to the API server are cut", connectionsCut},

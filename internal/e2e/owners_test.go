@@ -3,8 +3,12 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
 // claimsAndOwners runs a StatefulSet whose volumes wait for their first consumer,
@@ -89,4 +93,30 @@ func (s *scene) checkClaims(app string, count int) {
 			s.t.Errorf("claim %s is told of node %q, its pod is on %s", claim.Name, node, p.Spec.NodeName)
 		}
 	}
+}
+
+// startupTaintEvicts has a network plugin that keeps pods off its nodes, and evicts those that are there, until it
+// runs. One machine is bought for the pod, which is bound once the taint is gone.
+func startupTaintEvicts(s *scene) {
+	s.apply(provisioner("taint", "labels: {purpose: taint}\nstartupTaints: [{key: "+hold+", effect: NoExecute}]"))
+	s.apply(deployment("plugged", "taint", 1, "500m", "256Mi"))
+	s.until("a node is ready", func(ctx context.Context) (bool, string, error) {
+		nodes, err := s.nodes(ctx, "taint")
+		ready := func(n corev1.Node) bool { return cluster.FromNode(&n, nil).Ready }
+		return slices.ContainsFunc(nodes, ready), fmt.Sprintf("%d nodes", len(nodes)), err
+	})
+	pods, err := s.pods(s.t.Context(), "app=plugged")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if len(pods) != 1 || pods[0].Spec.NodeName != "" || pods[0].DeletionTimestamp != nil {
+		s.t.Errorf("%d pods, the first on node %q, want one on none", len(pods), pods[0].Spec.NodeName)
+	}
+	s.release(s.t.Context(), "taint")
+	s.untilRunning("plugged", 1)
+	if got := s.live("taint"); got != 1 {
+		s.t.Errorf("%d machines, want one", got)
+	}
+	s.delete("plugged")
+	s.deleteProvisioner("taint")
 }

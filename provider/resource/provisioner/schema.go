@@ -29,7 +29,7 @@ func (Kind) Schema(ctx context.Context) schema.Schema {
 			"annotations": attribute.TextMap("Annotations of every node."),
 			"taints":      attribute.Objects("Taints of every node. Only pods that tolerate them are placed there.", taintAttributes()),
 			"startup_taints": attribute.Objects("Taints of new nodes that another program, such as a network plugin, removes. Pods need "+
-				"not tolerate them.", taintAttributes()),
+				"not tolerate them. The agent buys nodes for pods that do not, and these pods run there once the taints are gone.", taintAttributes()),
 			"requirements": attribute.Objects("Constraints on the labels of nodes, which determine what may be bought. Keys that you do "+
 				"not mention have defaults: Linux, `amd64`, `on-demand`, and the instance categories `c`, `m` and `r` above "+
 				"the second generation. `effective_requirements` shows the result.", requirementAttributes()),
@@ -58,7 +58,8 @@ func (Kind) Schema(ctx context.Context) schema.Schema {
 			}),
 			"disruption": attribute.Object("How the agent may disrupt nodes voluntarily.", disruptionAttributes()),
 			"pod_binding": attribute.Text("`Immediate`, the default: the agent creates the node and immediately binds the pods of ReplicaSets, ReplicationControllers " +
-				"and StatefulSets to it. kube-scheduler binds all other pods when the node is ready. `Scheduler`: kube-scheduler binds all pods."),
+				"and StatefulSets to it. kube-scheduler binds all other pods when the node is ready, among them pods that do not tolerate the `startup_taints`, " +
+				"pods that Kubernetes evicts within five minutes from a node that is not ready, and the pods of Windows and bare metal nodes. `Scheduler`: kube-scheduler binds all pods."),
 			planPreview:                      previewAttribute(),
 			customresource.ForceConflicts:    attribute.ForceConflicts(),
 			customresource.DeletionTimestamp: customresource.DeletionAttribute(),
