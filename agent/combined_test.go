@@ -309,6 +309,34 @@ func TestSilenceOfANodeWithStartupTaints(t *testing.T) {
 	})
 }
 
+// Pods that tolerate its startup taints run on a node that keeps them. Pods that do not tolerate them get another
+// node, whose taints go.
+func TestNewPodsDoNotWaitForStartupTaintsThatStay(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		taint := corev1.Taint{Key: "example.com/stays", Effect: corev1.TaintEffectNoSchedule}
+		r.Apply(testProvisioner("default", func(s *api.ProvisionerSpec) { s.StartupTaints = []corev1.Taint{taint} }))
+		r.start(Options{}, nil)
+		r.Deploy(tolerant(two()))
+		r.until("the workload runs", r.allRun("web", 2))
+		time.Sleep(30 * time.Minute)
+		r.Deploy(sim.Workload{Name: "more", Replicas: 1, Spec: sim.Requests("100m", "100Mi")})
+		first := r.ours()[0].Name
+		other := func() bool {
+			for _, n := range r.ours() {
+				if n.Name != first {
+					r.Untaint(n.Name, taint.Key)
+				}
+			}
+			return len(r.ours()) > 1
+		}
+		r.until("another machine is bought", other)
+		r.until("the new pod runs", r.allRun("more", 1))
+		if got := len(r.Machines()); got != 2 || r.onNode("web", first) != 2 {
+			t.Errorf("%d machines, want two, and the pods that run where they were", got)
+		}
+	})
+}
+
 // A node whose machine is gone is held by another program's finalizer. It takes nothing of the limits,
 // and does not keep its Provisioner from being deleted.
 func TestNodeThatAnotherProgramHolds(t *testing.T) {

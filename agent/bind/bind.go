@@ -136,7 +136,9 @@ func stays(p *cluster.Pod, startup []corev1.Taint) bool {
 			!slices.ContainsFunc(p.Template.Tolerations, func(tol corev1.Toleration) bool { return cluster.Tolerates(&tol, &t) })
 	}
 	return !slices.ContainsFunc(startup, keepsAway) && !slices.ContainsFunc(p.Template.Tolerations, func(tol corev1.Toleration) bool {
-		ends := func(t corev1.Taint) bool { return t.Effect == corev1.TaintEffectNoExecute && cluster.Tolerates(&tol, &t) }
+		ends := func(t corev1.Taint) bool {
+			return t.Effect == corev1.TaintEffectNoExecute && cluster.Tolerates(&tol, &t)
+		}
 		return tol.TolerationSeconds != nil && *tol.TolerationSeconds < evictionPatience && (slices.ContainsFunc(notReady, ends) || slices.ContainsFunc(startup, ends))
 	})
 }

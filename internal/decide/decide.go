@@ -135,16 +135,27 @@ func (t *turn) problem(leaving map[string]bool) *pack.Problem {
 const ContactPatience = time.Minute
 
 // outOfContact lists the nodes that have been up and have not been ready for longer than that. Whether
-// they are replaced is another question: their room may be needed long before.
+// they are replaced is another question: their room may be needed long before. So it is with nodes that keep
+// their startup taints, because pods run there: kube-scheduler puts no others there.
 func (t *turn) outOfContact() map[string]bool {
 	out := map[string]bool{}
 	for i := range t.in.Snapshot.Nodes {
 		n := &t.in.Snapshot.Nodes[i]
 		if up := n.Initialized || t.ran[n.Name]; up && !n.Ready && !n.UnreadySince.IsZero() && t.in.Now.Sub(n.UnreadySince) >= ContactPatience {
 			out[n.Name] = true
+		} else if late := t.in.Settings.StartupTimeout > 0 && t.in.Now.Sub(n.Created) >= t.in.Settings.StartupTimeout; late && n.Ready && !n.Initialized && n.Provisioner != "" {
+			out[n.Name] = len((&retire.Node{Node: n, Provisioner: t.provisioner(n.Provisioner)}).PassingTaints(n.Provisioner)) > 0
 		}
 	}
 	return out
+}
+
+// provisioner returns a Provisioner of the input, or nil.
+func (t *turn) provisioner(name string) *api.Provisioner {
+	if k, known := slices.BinarySearchFunc(t.in.Provisioners, name, func(p Provisioner, name string) int { return strings.Compare(p.Spec.Name, name) }); known {
+		return t.in.Provisioners[k].Spec
+	}
+	return nil
 }
 
 func (t *turn) packProvisioners() []pack.Provisioner {
