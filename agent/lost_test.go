@@ -10,6 +10,8 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
@@ -243,6 +245,37 @@ func TestMachineThatCannotBeTerminatedCounts(t *testing.T) {
 		}
 		if peak := r.Peak("default")[amount.CPU] / 1000; peak > 4 {
 			t.Errorf("%d cores, the limit is 4", peak)
+		}
+	})
+}
+
+// A node of a managed node group has been given the label of a Provisioner by hand. It is none of the agent's: it
+// keeps no node from being replaced, counts towards no limit, and keeps no Provisioner from being deleted.
+func TestNodeThatIsLabelledByHand(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.served(testProvisioner("default", expireAfter(3600), limitCPU("4")), sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("700m", "1Gi")})
+		first := r.ours()[0].Name
+		size := corev1.ResourceList{"cpu": resource.MustParse("8"), "memory": resource.MustParse("32Gi"), "pods": resource.MustParse("58")}
+		r.AddNode(&corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: "managed", CreationTimestamp: metav1.Now(), Labels: map[string]string{
+				api.LabelProvisioner: "default", api.LabelHostname: "managed", api.LabelZone: "sim-1a", api.LabelArch: "amd64", api.LabelOS: "linux",
+				api.LabelCapacityType: "on-demand", api.LabelInstanceType: "c5.2xlarge",
+			}},
+			Spec: corev1.NodeSpec{ProviderID: "aws:///sim-1a/i-managed"},
+			Status: corev1.NodeStatus{Capacity: size, Allocatable: size, Conditions: []corev1.NodeCondition{
+				{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()},
+			}},
+		})
+		time.Sleep(10 * time.Minute)
+		if got := r.Provisioner("default").Status.Resources.Cpu().Value(); got > 4 {
+			t.Errorf("%d CPUs count towards the limit, want those of one machine", got)
+		}
+		r.until("the node that expired is replaced", r.gone(first))
+		r.until("the workload runs", r.allRun("web", 1))
+		r.DeleteProvisioner("default")
+		r.until("the Provisioner is gone", func() bool { return r.Provisioner("default") == nil && len(r.Machines()) == 0 })
+		if n := r.node("managed"); n == nil || n.DeletionTimestamp != nil {
+			t.Error("the node of others is gone")
 		}
 	})
 }

@@ -102,7 +102,7 @@ func (c *Inventory) Returned(ctx context.Context, v *view.View) bool {
 	unknown := false
 	for i := range v.Snapshot.Nodes {
 		n := &v.Snapshot.Nodes[i]
-		if v.ByName[n.Provisioner] == nil || n.Deleting || n.ProviderID == "" || n.HeldBy(api.Finalizer) {
+		if v.ByName[cmp.Or(n.Provisioner, n.Labels[api.LabelProvisioner])] == nil || n.Deleting || n.ProviderID == "" || n.HeldBy(api.Finalizer) {
 			continue
 		}
 		if id := n.InstanceID(); c.wasGivenBack(id) {

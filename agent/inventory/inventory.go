@@ -81,11 +81,15 @@ func (c *Inventory) Known(seen *cluster.Snapshot) *cluster.Snapshot {
 }
 
 // Counted is Apply for planning and limits. It makes nodes nobody's whose machine is gone and which only
-// other programs' finalizers hold.
+// other programs' finalizers hold, and those of others' machines that somebody has given the label of a
+// Provisioner: these never come up for the agent, which would wait for them.
 func (c *Inventory) Counted(s *cluster.Snapshot) *cluster.Snapshot {
 	out := c.Apply(s)
 	left := func(n cluster.Node) bool {
-		return n.Deleting && n.Provisioner != "" && !n.HeldBy(api.Finalizer) && c.InstanceGone(n.ProviderID)
+		if n.Provisioner == "" || n.HeldBy(api.Finalizer) {
+			return false
+		}
+		return n.Deleting && c.InstanceGone(n.ProviderID) || n.Annotations[api.AnnotationLaunchID] == "" && !c.knows(n.ProviderID)
 	}
 	if !slices.ContainsFunc(out.Nodes, left) {
 		return out

@@ -124,6 +124,14 @@ func (o *owners) Untagged(id string) bool {
 	return o.untagged[id]
 }
 
+// knows reports whether a machine has been one of the agent's.
+func (o *owners) knows(provider string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	_, known := o.machines[provider]
+	return known
+}
+
 // Apply sets the Provisioner of each node to that of its machine. It does not change the argument,
 // nor the labels in the result, which show what is to be put back.
 func (o *owners) Apply(s *cluster.Snapshot) *cluster.Snapshot {
