@@ -51,6 +51,8 @@ type Binder struct {
 	Ports
 	slots    chan struct{}        // has room for podsAtOnce
 	starting map[string]time.Time // by UID of the pod: see Rebind
+	// rebinding: the API server has not answered for all pods of a Rebind yet.
+	rebinding atomic.Bool
 }
 
 // New returns a Binder.

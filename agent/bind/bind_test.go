@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -150,40 +152,91 @@ func binder(pods bind.Pods, s *cluster.Snapshot, p *api.Provisioner, calls map[s
 	return b, v, v.Verify(s, []*api.Provisioner{p})
 }
 
-// counted counts the bindings.
-type counted struct{ n int }
+// counted counts the bindings, and answers once the channel is closed.
+type counted struct {
+	n       atomic.Int32
+	answers chan struct{}
+}
 
-func (c *counted) Bind(context.Context, cluster.PodKey, string) error { c.n++; return nil }
+func (c *counted) Bind(context.Context, cluster.PodKey, string) error {
+	c.n.Add(1)
+	<-c.answers
+	return nil
+}
 
-// The node of a bound pod's claims is selected again once a minute until the pod starts.
+// The node of a bound pod's unbound claims is selected again once a minute until the pod starts.
 func TestRebind(t *testing.T) {
-	s, p := scene()
-	pod := &s.Pods[0]
-	pod.State, pod.NodeName, pod.Template.Claims = cluster.PodBound, "a", make([]cluster.ClaimRef, 1)
-	pods, calls := &counted{}, map[string]int{}
-	b, v, _ := binder(pods, s, p, calls)
-	for _, step := range []struct {
-		after time.Duration
-		want  int
-	}{{0, 0}, {59 * time.Second, 0}, {time.Second, 1}, {30 * time.Second, 1}, {30 * time.Second, 2}} {
-		v.Now = v.Now.Add(step.after)
-		if b.Rebind(t.Context(), v); pods.n != step.want {
-			t.Fatalf("at %s: %d bindings, want %d", v.Now.Format(time.TimeOnly), pods.n, step.want)
+	synctest.Test(t, func(t *testing.T) {
+		s, p := scene()
+		pod := &s.Pods[0]
+		pod.State, pod.NodeName, pod.Template.Claims = cluster.PodBound, "a", []cluster.ClaimRef{{Name: "data"}}
+		s.Claims = []cluster.Claim{{Namespace: "default", Name: "data"}}
+		pods, calls := &counted{answers: make(chan struct{})}, map[string]int{}
+		close(pods.answers)
+		b, v, _ := binder(pods, s, p, calls)
+		bindings := func() int32 {
+			b.Rebind(t.Context(), v)
+			synctest.Wait()
+			return pods.n.Load()
 		}
-	}
-	for name, change := range map[string]func(){
-		"a pod that runs":           func() { pod.Running = true },
-		"a pod without claims":      func() { pod.Template.Claims = nil },
-		"a pod on a node of others": func() { s.Nodes[0].Provisioner = "" },
-	} {
-		was, node, template := *pod, s.Nodes[0], *pod.Template
-		change()
-		v.Now = v.Now.Add(time.Hour)
-		if b.Rebind(t.Context(), v); pods.n != 2 {
-			t.Errorf("%s: %d bindings, want 2 as before", name, pods.n)
+		for _, step := range []struct {
+			after time.Duration
+			want  int32
+		}{{0, 0}, {59 * time.Second, 0}, {time.Second, 1}, {30 * time.Second, 1}, {30 * time.Second, 2}} {
+			v.Now = v.Now.Add(step.after)
+			if got := bindings(); got != step.want {
+				t.Fatalf("at %s: %d bindings, want %d", v.Now.Format(time.TimeOnly), got, step.want)
+			}
 		}
-		*pod, s.Nodes[0], *pod.Template = was, node, template
-	}
+		for name, change := range map[string]func(){
+			"a pod that runs":           func() { pod.Running = true },
+			"a pod without claims":      func() { pod.Template.Claims = nil },
+			"a claim that is bound":     func() { s.Claims[0].VolumeName = "pv" },
+			"a claim that is not known": func() { pod.Template.Claims = []cluster.ClaimRef{{Name: "other"}} },
+			"a pod on a node of others": func() { s.Nodes[0].Provisioner = "" },
+		} {
+			was, node, template, claim := *pod, s.Nodes[0], *pod.Template, s.Claims[0]
+			change()
+			v.Now = v.Now.Add(time.Hour)
+			if got := bindings(); got != 2 {
+				t.Errorf("%s: %d bindings, want 2 as before", name, got)
+			}
+			*pod, s.Nodes[0], *pod.Template, s.Claims[0] = was, node, template, claim
+		}
+	})
+}
+
+// A webhook on bindings that does not answer keeps nothing else waiting, and few calls wait for it.
+func TestRebindDoesNotWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, p := scene()
+		template := &cluster.Template{Claims: []cluster.ClaimRef{{Name: "data"}}}
+		s.Pods, s.Claims = nil, []cluster.Claim{{Namespace: "default", Name: "data"}}
+		for i := range 40 {
+			key := cluster.PodKey{Namespace: "default", Name: fmt.Sprint("p", i), UID: fmt.Sprint(i)}
+			s.Pods = append(s.Pods, cluster.Pod{PodKey: key, State: cluster.PodBound, NodeName: "a", Template: template})
+		}
+		pods := &counted{answers: make(chan struct{})}
+		b, v, _ := binder(pods, s, p, nil)
+		for range 10 {
+			b.Rebind(t.Context(), v)
+			v.Now = v.Now.Add(time.Minute)
+		}
+		synctest.Wait()
+		if got := pods.n.Load(); got == 0 || got >= 40 {
+			t.Errorf("%d calls wait, want some of 40", got)
+		}
+		close(pods.answers)
+		synctest.Wait()
+		if got := pods.n.Load(); got != 40 {
+			t.Errorf("%d calls, want one for each pod", got)
+		}
+		b.Rebind(t.Context(), v)
+		synctest.Wait()
+		if got := pods.n.Load(); got != 80 {
+			t.Errorf("%d calls a while later, want another for each pod", got)
+		}
+	})
 }
 
 // A pod that has changed is planned again, and a binding that failed is tried again.

@@ -144,7 +144,7 @@ func (t *turn) outOfContact() map[string]bool {
 		if up := n.Initialized || t.ran[n.Name]; up && !n.Ready && !n.UnreadySince.IsZero() && t.in.Now.Sub(n.UnreadySince) >= ContactPatience {
 			out[n.Name] = true
 		} else if late := t.in.Settings.StartupTimeout > 0 && t.in.Now.Sub(n.Created) >= t.in.Settings.StartupTimeout; late && n.Ready && !n.Initialized && n.Provisioner != "" {
-			out[n.Name] = len((&retire.Node{Node: n, Provisioner: t.provisioner(n.Provisioner)}).PassingTaints(n.Provisioner)) > 0
+			out[n.Name] = len(n.PassingTaints(t.provisioner(n.Provisioner))) > 0
 		}
 	}
 	return out
