@@ -89,7 +89,8 @@ func (c *Inventory) Counted(s *cluster.Snapshot) *cluster.Snapshot {
 		if n.Provisioner == "" || n.HeldBy(api.Finalizer) {
 			return false
 		}
-		return n.Deleting && c.InstanceGone(n.ProviderID) || n.Annotations[api.AnnotationLaunchID] == "" && !c.knows(n.ProviderID)
+		foreign := n.ProviderID != "" && n.Annotations[api.AnnotationLaunchID] == "" && !c.knows(n.ProviderID) // without an id, it is being bought
+		return foreign || n.Deleting && c.InstanceGone(n.ProviderID)
 	}
 	if !slices.ContainsFunc(out.Nodes, left) {
 		return out
