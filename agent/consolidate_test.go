@@ -1,12 +1,15 @@
 package agent
 
 import (
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/consolidation"
@@ -142,6 +145,45 @@ func TestConsolidationIsCalledOff(t *testing.T) {
 				r.never(10*time.Second, "the node goes", func() bool { return r.node(node).DeletionTimestamp != nil })
 			})
 		})
+	}
+}
+
+// A pod that nobody would make again, or that ends by itself, keeps its node also if it comes while the
+// replacement is being bought.
+func TestPodComesWhileReplacementIsBought(t *testing.T) {
+	ofJob := func(p *corev1.Pod) {
+		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "batch", UID: "job", Controller: ptr.To(true)}}
+	}
+	for name, c := range map[string]struct {
+		launch time.Duration
+		edits  []func(*corev1.Pod)
+	}{
+		"a pod without a controller":              {launch: 20 * time.Second},
+		"a pod without a controller, soon bought": {launch: time.Second},
+		"a pod of a Job":                          {launch: 20 * time.Second, edits: []func(*corev1.Pod){ofJob}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, sim.Options{LaunchTime: c.launch}, func(r *rig) {
+				var chosen atomic.Bool
+				r.onLarge(Options{Decide: noting(&chosen, decide.Consolidated)}, nil)
+				old := r.ours()[0].Name
+				r.until("the replacement is ordered", chosen.Load)
+				time.Sleep(c.launch / 3)
+				r.stray("lone", old, c.edits...)
+				r.never(time.Hour, "the pod ends", func() bool { return r.count("lone", isRunning) == 0 })
+			})
+		})
+	}
+}
+
+// noting notes that a plan lets a node go for the reason.
+func noting(chosen *atomic.Bool, reason decide.RemovalReason) func(decide.Input) decide.Plan {
+	return func(in decide.Input) decide.Plan {
+		plan := decide.Decide(in)
+		if slices.ContainsFunc(plan.Removals, func(r decide.Removal) bool { return r.Reason == reason }) {
+			chosen.Store(true)
+		}
+		return plan
 	}
 }
 

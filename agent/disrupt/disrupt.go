@@ -159,7 +159,8 @@ func (d *Disrupter) confirmed(ctx context.Context, n *cluster.Node, r *decide.Re
 	return !ready && err == nil
 }
 
-// disrupt marks a node as going. Nothing happens before all of its replacements are bought.
+// disrupt marks a node as going. Nothing happens before all of its replacements are bought. A pod that comes
+// meanwhile has come since the node was chosen, so that the mark has the time of the plan.
 func (d *Disrupter) disrupt(ctx context.Context, n *cluster.Node, r *decide.Removal, bought func(machine string) (node string, ok bool)) {
 	replacements := slices.Clone(r.Starting)
 	for _, machine := range r.Replacements {
@@ -178,7 +179,7 @@ func (d *Disrupter) disrupt(ctx context.Context, n *cluster.Node, r *decide.Remo
 		SetAnnotations: map[string]string{
 			api.AnnotationDisruption:  r.Reason.Name(),
 			api.AnnotationReplacedBy:  strings.Join(replacements, ","),
-			api.AnnotationDisruptedAt: wholeSeconds(time.Now()).UTC().Format(time.RFC3339),
+			api.AnnotationDisruptedAt: r.Planned.UTC().Format(time.RFC3339),
 		},
 		AddTaints: []corev1.Taint{drain.Taint},
 	}

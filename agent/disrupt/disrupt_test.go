@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/go-hclog"
@@ -28,6 +29,7 @@ type world struct {
 	obstacle string // to the pods' surge
 	surging  bool
 	did      []string
+	since    string // when the node was marked as chosen
 }
 
 func (w *world) Snapshot() *cluster.Snapshot { return w.snapshot }
@@ -42,7 +44,7 @@ func (w *world) PatchNode(_ context.Context, _ string, change cluster.NodeChange
 	case len(change.RemoveTaints) > 0:
 		w.did = append(w.did, "keep")
 	case len(change.AddTaints) > 0:
-		w.did = append(w.did, "mark")
+		w.did, w.since = append(w.did, "mark"), change.SetAnnotations[api.AnnotationDisruptedAt]
 	}
 	return nil
 }
@@ -176,7 +178,8 @@ func TestRemoveWaitsForReplacements(t *testing.T) {
 }
 
 // A removal whose machines are still being bought is carried out once all of them have been,
-// and dropped where one of them has not.
+// and dropped where one of them has not. The mark has the time of the plan, so that pods count
+// that have come meanwhile.
 func TestRemoveIsPostponed(t *testing.T) {
 	for name, c := range map[string]struct {
 		became map[string]string
@@ -193,7 +196,7 @@ func TestRemoveIsPostponed(t *testing.T) {
 		s.Pods = nil
 		w := &world{snapshot: s}
 		d := w.disrupter(true)
-		removal := decide.Removal{Node: "a", Reason: decide.Consolidated, Voluntary: true, Replacements: []string{"default-1", "default-2"}}
+		removal := decide.Removal{Node: "a", Reason: decide.Consolidated, Voluntary: true, Planned: time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC), Replacements: []string{"default-1", "default-2"}}
 		expected := map[string]string{"default-1": "m1", "default-2": "m2"}
 		d.Remove(t.Context(), verifier(s), []decide.Removal{removal}, func(machine string) (string, bool) { return expected[machine], true })
 		if !d.Postponed() || len(w.did) > 0 {
@@ -203,6 +206,9 @@ func TestRemoveIsPostponed(t *testing.T) {
 		d.Resume(t.Context(), verifier(s), func(expected string) (string, bool) { node, ok := c.became[expected]; return node, ok })
 		if diff := cmp.Diff(c.want, w.did); diff != "" || d.Postponed() != c.waits {
 			t.Errorf("%s: waits %t, -want +got\n%s", name, d.Postponed(), diff)
+		}
+		if len(c.want) > 0 && w.since != "2026-01-01T12:00:00Z" {
+			t.Errorf("%s: the node was chosen at %s", name, w.since)
 		}
 	}
 }

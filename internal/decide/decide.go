@@ -97,6 +97,7 @@ func (t *turn) plan() Plan {
 	plan.Removals = slices.Concat(forced, removals, consolidated)
 	for i := range plan.Removals {
 		r := &plan.Removals[i]
+		r.Planned = t.in.Now
 		r.Replacements, r.Starting = to[r.Node].machines, to[r.Node].starting
 	}
 	slices.SortStableFunc(plan.Removals, func(a, b Removal) int { return strings.Compare(a.Node, b.Node) })

@@ -132,6 +132,8 @@ type Removal struct {
 	Reason    RemovalReason
 	Message   string
 	Voluntary bool
+	// Planned is when it was planned.
+	Planned time.Time
 	// Saving is the node's share of what its step of consolidation saves per hour; 0 for
 	// other reasons.
 	Saving offer.Price

@@ -23,7 +23,7 @@ type protection func(c *Case) string
 
 var (
 	protections = []protection{blocked, notUp, closed, nominated, annotated, inTime(doNotDisrupt), ownerless, young, inTime(twoBudgets), inTime(blockedByBudget), heldBySurge}
-	lasting     = []protection{annotated, inTime(doNotDisrupt)}
+	lasting     = []protection{annotated, inTime(doNotDisrupt), ownerless, consolidated(finishing)}
 	passing     = []protection{blocked, inTime(blockedByBudget), heldBySurge}
 )
 
@@ -59,6 +59,16 @@ func inTime(p protection) protection {
 		d := c.Node.Provisioner.Spec.Disruption
 		drifted := c.Reason == Drifted || c.Node.Annotations[api.AnnotationDisruption] == api.ReasonDrift
 		if drifted && c.Node.Labels[api.LabelNodePool] != "" && d != nil && d.TerminationGracePeriod != nil {
+			return ""
+		}
+		return p(c)
+	}
+}
+
+// consolidated returns the protection without its effect on nodes that were not chosen for consolidation.
+func consolidated(p protection) protection {
+	return func(c *Case) string {
+		if c.Node.Annotations[api.AnnotationDisruption] != api.ReasonConsolidation {
 			return ""
 		}
 		return p(c)

@@ -1,0 +1,53 @@
+package decide
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+)
+
+// chosenFor marks a node as chosen for a reason some time ago; node new is its replacement.
+func chosenFor(reason string, since time.Duration) func(*cluster.Node) {
+	return func(n *cluster.Node) {
+		n.Annotations[api.AnnotationDisruption], n.Annotations[api.AnnotationReplacedBy] = reason, "new"
+		n.Annotations[api.AnnotationDisruptedAt] = noon.Add(-since).Format(time.RFC3339)
+		n.Taints = append(n.Taints, corev1.Taint{Key: api.TaintDisruption, Effect: corev1.TaintEffectNoSchedule})
+	}
+}
+
+// What has come up since a node was chosen keeps it.
+func TestChosenStays(t *testing.T) {
+	bare := func(w *world) {
+		p := w.pod("bare", "requests: {cpu: 100m}")
+		p.Spec.NodeName, p.Status.Phase, p.Status.Conditions = "n", corev1.PodRunning, nil
+		w.add(p)
+	}
+	for name, c := range map[string]struct {
+		spec, reason string
+		given        func(*world)
+		want         Verdict
+	}{
+		"a pod without a controller came before the taint, expiry":        {"ttlSecondsUntilExpired: 30", api.ReasonExpiry, bare, Stay},
+		"a pod without a controller came before the taint, consolidation": {"consolidation: {enabled: true}", api.ReasonConsolidation, bare, Stay},
+		"a pod of a Job came before the taint, consolidation": {"consolidation: {enabled: true}", api.ReasonConsolidation, func(w *world) {
+			w.running("job", "n", "{owner: Job/batch, requests: {cpu: 100m}}")
+		}, Stay},
+		"a pod of a Job came before the taint, expiry": {"ttlSecondsUntilExpired: 30", api.ReasonExpiry, func(w *world) {
+			w.running("job", "n", "{owner: Job/batch, requests: {cpu: 100m}}")
+		}, Go},
+		"nothing": {"ttlSecondsUntilExpired: 30", api.ReasonExpiry, func(*world) {}, Go},
+	} {
+		w := newWorld(t, catalogueA()).provisioner("default", c.spec)
+		w.node("n", "small", "a", chosenFor(c.reason, 5*time.Hour)).node("new", "small", "a", func(n *cluster.Node) { n.Created = noon.Add(-10 * time.Second) })
+		w.running("r", "n", "requests: {cpu: 1}")
+		w.in.Snapshot.Pods[0].Since = noon.Add(-6 * time.Hour)
+		c.given(w)
+		if plan := w.decide(); len(plan.Chosen) != 1 || plan.Chosen[0].Verdict != c.want {
+			t.Errorf("%s: %+v, want %s", name, plan.Chosen, c.want)
+		}
+	}
+}
