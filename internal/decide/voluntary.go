@@ -1,6 +1,9 @@
 package decide
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/retire"
 )
 
@@ -12,6 +15,10 @@ const maxTrials = 16
 // the steps of pack: about a second.
 const maxEffort = 100_000_000
 
+// oldestShare is the part of both that may be used up, in percent, to do without the oldest nodes. If none of
+// them can be spared, the rest is for others: otherwise these would never go.
+const oldestShare = 75
+
 // voluntary finds the nodes that go voluntarily.
 type voluntary struct {
 	*turn
@@ -19,6 +26,8 @@ type voluntary struct {
 	budgets *retire.Budgets
 	now     attempt // the packing without those that go
 	trials  int
+	share   int  // of maxTrials and maxEffort, in percent: what may be used up now
+	spent   bool // it was used up
 	going   []retire.DueNode
 	kept    map[string]string // by node: why it stays
 }
@@ -30,7 +39,14 @@ func (t *turn) retire(nodes []*retire.Node, now attempt) ([]Removal, []Kept, att
 	f := &voluntary{turn: t, nodes: nodes, now: now, kept: map[string]string{}}
 	f.budgets = retire.NewBudgets(nodes, t.in.Now, func(n *retire.Node) bool { return t.leaving[n.Name] })
 	found := retire.Voluntary(t.staying(nodes), t.in.Now)
-	f.retireUsed(f.retireUnused(found))
+	used := f.retireUnused(found)
+	f.share = oldestShare
+	f.retireUsed(used)
+	if f.spent && f.share == oldestShare {
+		f.share = 100
+		begin := int(t.in.Now.Unix() / 7 % int64(len(used))) // turns a minute apart have different ones, however many nodes there are
+		f.retireUsed(slices.Concat(used[begin:], used[:begin]))
+	}
 	var removals []Removal
 	for _, one := range f.going {
 		removals = append(removals, Removal{Node: one.Node.Name, Reason: one.Reason, Message: one.Message, Voluntary: true})
@@ -90,17 +106,19 @@ func (f *voluntary) spare(batch []retire.DueNode) {
 	if len(batch) == 0 {
 		return
 	}
-	if f.trials++; f.trials > maxTrials || f.effort > maxEffort {
+	if f.trials*100 >= maxTrials*f.share || f.effort*100 > maxEffort*int64(f.share) {
+		f.spent = true
 		f.giveBack(batch)
 		return
 	}
+	f.trials++
 	next, needed := f.without(batch)
 	for _, one := range batch {
 		f.kept[one.Node.Name] = needed[one.Node.Name]
 	}
 	switch {
 	case len(needed) == 0:
-		f.now = next
+		f.now, f.share = next, 100
 		f.goes(batch...)
 		f.nominate(f.nodes, f.now)
 	case len(batch) == 1:
@@ -122,7 +140,7 @@ func (f *voluntary) goes(these ...retire.DueNode) {
 }
 
 func (f *voluntary) keepForBudget(one retire.DueNode) {
-	f.kept[one.Node.Name] = "a disruption budget of provisioner " + one.Node.Provisioner.Name + " allows no more disruptions now"
+	f.kept[one.Node.Name] = cmp.Or(f.kept[one.Node.Name], "a disruption budget of provisioner "+one.Node.Provisioner.Name+" allows no more disruptions now")
 }
 
 // giveBack returns to the budgets what nodes had taken that stay.

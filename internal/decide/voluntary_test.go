@@ -1,0 +1,44 @@
+package decide
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+// The oldest nodes do not hold up the others if they cannot be spared, however many they are.
+func TestStuckNodesDoNotHoldUpOthers(t *testing.T) {
+	for _, stuck := range []int{2, 9, 10, 20} {
+		types := catalogueA()
+		for i := range types {
+			types[i].Offerings = slices.DeleteFunc(slices.Clone(types[i].Offerings), func(o offer.Offering) bool { return o.Zone == "b" })
+		}
+		w := newWorld(t, types).provisioner("default", "{ttlSecondsUntilExpired: 600}")
+		for i := range 100 {
+			name, zone, text := fmt.Sprintf("n%03d", i), "a", "requests: {cpu: 1.5}"
+			if i < stuck {
+				zone, text = "b", "{requests: {cpu: 1.5}, nodeSelector: {$zone: b}}"
+			}
+			w.node(name, "small", zone, func(n *cluster.Node) { n.Created = noon.Add(-time.Hour * time.Duration(200-i)) }).running("r"+name, name, text)
+		}
+		went := map[string]bool{}
+		for turn := range 5 { // a place to begin at may be among them
+			w.in.Now = noon.Add(time.Duration(turn) * time.Minute)
+			for _, r := range w.decide().Removals {
+				went[r.Node] = true
+			}
+		}
+		if len(went) == 0 {
+			t.Errorf("%d are stuck, and none of the others goes", stuck)
+		}
+		for i := range stuck {
+			if went[fmt.Sprintf("n%03d", i)] {
+				t.Errorf("n%03d goes, whose pod has no other place", i)
+			}
+		}
+	}
+}
