@@ -55,16 +55,21 @@ func (t *turn) retire(nodes []*retire.Node, now attempt) ([]Removal, []Kept, att
 	for _, one := range found {
 		if why := f.kept[one.Node.Name]; why != "" {
 			kept = append(kept, Kept{Node: one.Node.Name, Reason: one.Reason, Why: why})
+			delete(f.kept, one.Node.Name) // it may have other reasons too
 		}
 	}
 	return removals, kept, f.now
 }
 
-// retireUnused lets the nodes go that nobody uses, and returns the others.
+// retireUnused lets the nodes go that nobody uses, each for its first reason that is allowed, and returns the
+// others.
 func (f *voluntary) retireUnused(found []retire.DueNode) (used []retire.DueNode) {
-	free, _ := f.unprotected(found)
-	for _, one := range free {
+	for _, one := range found {
+		why := f.caseOf(one).Protected()
 		switch {
+		case f.leaving[one.Node.Name]: // for an earlier reason
+		case why != "":
+			f.kept[one.Node.Name] = cmp.Or(f.kept[one.Node.Name], why)
 		case one.Node.InUse():
 			used = append(used, one)
 		case f.budgets.Take(one):

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
@@ -39,6 +40,23 @@ func TestStuckNodesDoNotHoldUpOthers(t *testing.T) {
 			if went[fmt.Sprintf("n%03d", i)] {
 				t.Errorf("n%03d goes, whose pod has no other place", i)
 			}
+		}
+	}
+}
+
+// An empty node goes as such if no node may go for the other reason that it has.
+func TestEmptyNodeWithAnotherReason(t *testing.T) {
+	for reason, spec := range map[string]string{
+		api.ReasonExpiry: "ttlSecondsUntilExpired: 1800, disruption: {drift: false, budgets: [{nodes: '0', reasons: [expiry]}]}",
+		api.ReasonDrift:  "disruption: {budgets: [{nodes: '0', reasons: [drift]}]}",
+	} {
+		w := newWorld(t, catalogueA()).provisioner("default", "{consolidation: {enabled: true}, "+wants("$os In windows")+", "+spec+"}")
+		w.node("n", "small", "a", func(n *cluster.Node) {
+			n.Annotations[api.AnnotationEmptiness] = noon.Add(-30 * time.Minute).Format(time.RFC3339)
+		})
+		plan := w.decide()
+		if len(plan.Removals) != 1 || plan.Removals[0].Reason != Empty || len(plan.Kept) > 0 {
+			t.Errorf("%s: removals %+v, kept %+v", reason, plan.Removals, plan.Kept)
 		}
 	}
 }

@@ -94,16 +94,18 @@ func Forced(nodes []*Node, now time.Time, p Policy) []DueNode {
 	return found
 }
 
-// Voluntary returns the nodes that should go if nothing holds them: each with
-// the first reason that it has, the nodes that nobody uses first and then the
-// oldest, so that none is passed over for ever while budgets let few go at a time.
+// Voluntary returns the nodes that should go if nothing holds them: the nodes that
+// nobody uses first, each once with each reason that it has, and then the oldest with
+// the first reason, so that none is passed over for ever while budgets let few go at a time.
 func Voluntary(nodes []*Node, now time.Time) []DueNode {
 	var used, unused []DueNode
-	for _, f := range find(nodes, now, &Policy{}, expired, drifted, empty) {
-		if f.Node.InUse() {
-			used = append(used, f)
-		} else {
-			unused = append(unused, f)
+	for _, n := range nodes {
+		found := reasons(n, now, &Policy{}, expired, drifted, empty)
+		switch {
+		case !n.InUse():
+			unused = append(unused, found...)
+		case len(found) > 0:
+			used = append(used, found[0])
 		}
 	}
 	slices.SortStableFunc(used, func(a, b DueNode) int { return a.Node.Created.Compare(b.Node.Created) })
@@ -113,11 +115,19 @@ func Voluntary(nodes []*Node, now time.Time) []DueNode {
 func find(nodes []*Node, now time.Time, p *Policy, rules ...rule) []DueNode {
 	var out []DueNode
 	for _, n := range nodes {
-		for _, r := range rules {
-			if f, ok := r(n, now, p); ok {
-				out = append(out, f)
-				break
-			}
+		if found := reasons(n, now, p, rules...); len(found) > 0 {
+			out = append(out, found[0])
+		}
+	}
+	return out
+}
+
+// reasons finds all reasons for a node to go, in the order of the rules.
+func reasons(n *Node, now time.Time, p *Policy, rules ...rule) []DueNode {
+	var out []DueNode
+	for _, r := range rules {
+		if f, ok := r(n, now, p); ok {
+			out = append(out, f)
 		}
 	}
 	return out
