@@ -326,3 +326,18 @@ func TestNodeIsKeptForItsRecords(t *testing.T) {
 		}
 	})
 }
+
+// A node does not stay chosen while not all pods of the Deployment are ready: its replacement is paid for.
+func TestSurgeDoesNotKeepNodesChosen(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		node := r.onOldNode(surging("web", 2), expireAfter(600))
+		marked := func() bool { return r.node(node).Annotations[api.AnnotationDisruption] != "" }
+		r.until("the node is chosen", marked)
+		r.SetUnready("web", true)
+		r.Scale("web", 3)
+		time.Sleep(40 * time.Minute)
+		if marked() {
+			t.Errorf("it is still chosen\n%s", r.describe())
+		}
+	})
+}

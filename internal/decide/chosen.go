@@ -9,9 +9,9 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/retire"
 )
 
-// guardPatience is how long a marked node waits for a PodDisruptionBudget, while its replacement is paid for and
-// other nodes may not go. It is chosen again when the budget allows an eviction.
-const guardPatience = 30 * time.Minute
+// delayPatience is how long a marked node waits for what keeps it for a while, such as a PodDisruptionBudget. Its
+// replacement is paid for meanwhile, and other nodes may not go. It is chosen again when that has passed.
+const delayPatience = 30 * time.Minute
 
 // chosenEarlier lists the nodes that an earlier plan has marked as going and that are not
 // being deleted yet. Marks without the note of what replaces the node are other
@@ -81,8 +81,8 @@ func (t *turn) stays(n *retire.Node, to *destinations) string {
 		return why
 	}
 	chosen, err := time.Parse(time.RFC3339, n.Annotations[api.AnnotationDisruptedAt])
-	if why := c.Guarded(); why != "" && err == nil && t.in.Now.Sub(chosen) >= guardPatience {
-		return fmt.Sprintf("%s, and %s have passed since the node was chosen", why, amount.ShortDuration(guardPatience))
+	if why := c.Delayed(); why != "" && err == nil && t.in.Now.Sub(chosen) >= delayPatience {
+		return fmt.Sprintf("%s, and %s have passed since the node was chosen", why, amount.ShortDuration(delayPatience))
 	}
 	if reason == api.ReasonConsolidation {
 		if why := t.calledOff(n, to); why != "" {

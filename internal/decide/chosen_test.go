@@ -39,6 +39,13 @@ func TestChosenStays(t *testing.T) {
 		"a pod of a Job came before the taint, expiry": {"ttlSecondsUntilExpired: 30", api.ReasonExpiry, func(w *world) {
 			w.running("job", "n", "{owner: Job/batch, requests: {cpu: 100m}}")
 		}, Go},
+		"surge has not been able to move a pod for long": {"ttlSecondsUntilExpired: 30", api.ReasonExpiry, func(w *world) {
+			p := &w.in.Snapshot.Pods[0]
+			p.Covered, p.Held = true, "can only be moved once all 3 pods of Deployment web are ready"
+		}, Stay},
+		"the agent has not been allowed to act for long": {"ttlSecondsUntilExpired: 30", api.ReasonExpiry, func(w *world) {
+			w.in.Provisioners[0].Blocked = "its node profile is gone"
+		}, Stay},
 		"nothing": {"ttlSecondsUntilExpired: 30", api.ReasonExpiry, func(*world) {}, Go},
 	} {
 		w := newWorld(t, catalogueA()).provisioner("default", c.spec)

@@ -39,10 +39,6 @@ func (c *Case) Vetoed() string { return c.first(lasting) }
 // while, or an empty string.
 func (c *Case) Delayed() string { return c.first(passing) }
 
-// Guarded names a PodDisruptionBudget that keeps the node because it allows no eviction now. It returns an
-// empty string if there is none.
-func (c *Case) Guarded() string { return inTime(blockedByBudget)(c) }
-
 func (c *Case) first(all []protection) string {
 	for _, p := range all {
 		if why := p(c); why != "" {
