@@ -36,9 +36,20 @@ func (t *turn) cancelDisruptions(nodes []*retire.Node, now attempt) attempt {
 	}
 	plan := t.render(now.problem, now.layout)
 	to := t.destinations(&plan)
+	budgets := retire.NewBudgets(nodes, t.in.Now, func(n *retire.Node) bool { return t.leaving[n.Name] })
+	due := func(n *retire.Node) retire.DueNode {
+		return retire.DueNode{Node: n, Reason: retire.Named(n.Annotations[api.AnnotationDisruption])}
+	}
 	for _, n := range marked {
 		if why := t.stays(n, to[n.Name]); why != "" {
 			t.cancelled[n.Name] = why
+			budgets.Return(due(n))
+		}
+	}
+	for _, n := range marked {
+		if t.cancelled[n.Name] == "" && budgets.Exceeded(due(n)) {
+			t.cancelled[n.Name] = "a disruption budget of provisioner " + n.Provisioner.Name + " allows fewer nodes to go now"
+			budgets.Return(due(n))
 		}
 	}
 	if len(t.cancelled) == 0 {
@@ -108,15 +119,6 @@ func (t *turn) calledOff(n *retire.Node, to *destinations) string {
 	}
 	if len(to.machines) > 0 {
 		return "its pods would need more machines than were planned"
-	}
-	if !n.Provisioner.Spec.WindowOpen(t.in.Now) {
-		return "no window of provisioner " + n.Provisioner.Name + " is open any more"
-	}
-	if t.budgets == nil {
-		t.budgets = retire.NewBudgets(t.owned(), t.in.Now, func(n *retire.Node) bool { return t.leaving[n.Name] })
-	}
-	if t.budgets.Exceeded(retire.DueNode{Node: n, Reason: retire.Consolidated}) {
-		return "a disruption budget of provisioner " + n.Provisioner.Name + " allows fewer nodes to go now"
 	}
 	return ""
 }

@@ -46,6 +46,10 @@ func TestChosenStays(t *testing.T) {
 		"the agent has not been allowed to act for long": {"ttlSecondsUntilExpired: 30", api.ReasonExpiry, func(w *world) {
 			w.in.Provisioners[0].Blocked = "its node profile is gone"
 		}, Stay},
+		"no window is open any more, expiry":        {"{ttlSecondsUntilExpired: 30, disruption: {windows: [{schedule: '0 22 * * *', duration: 8h}]}}", api.ReasonExpiry, func(*world) {}, Stay},
+		"no window is open any more, consolidation": {"{consolidation: {enabled: true}, disruption: {windows: [{schedule: '0 22 * * *', duration: 8h}]}}", api.ReasonConsolidation, func(*world) {}, Stay},
+		"the budget is 0 by now, expiry":            {"{ttlSecondsUntilExpired: 30, disruption: {budgets: [{nodes: '0'}]}}", api.ReasonExpiry, func(*world) {}, Stay},
+		"the budget for drift is 0 by now, expiry":  {"{ttlSecondsUntilExpired: 30, disruption: {budgets: [{nodes: '0', reasons: [drift]}]}}", api.ReasonExpiry, func(*world) {}, Go},
 		"nothing": {"ttlSecondsUntilExpired: 30", api.ReasonExpiry, func(*world) {}, Go},
 	} {
 		w := newWorld(t, catalogueA()).provisioner("default", c.spec)
@@ -56,5 +60,23 @@ func TestChosenStays(t *testing.T) {
 		if plan := w.decide(); len(plan.Chosen) != 1 || plan.Chosen[0].Verdict != c.want {
 			t.Errorf("%s: %+v, want %s", name, plan.Chosen, c.want)
 		}
+	}
+}
+
+// Where a budget allows fewer nodes to go than were chosen, as many stay as are too many.
+func TestChosenBeyondABudget(t *testing.T) {
+	w := newWorld(t, catalogueA()).provisioner("default", "{ttlSecondsUntilExpired: 30, disruption: {budgets: [{nodes: '2'}]}}")
+	for _, name := range []string{"n1", "n2", "n3"} {
+		w.node(name, "small", "a", chosenFor(api.ReasonExpiry, time.Minute)).running("r"+name, name, "requests: {cpu: 1}")
+	}
+	w.node("new", "std", "a", nil)
+	stay := 0
+	for _, c := range w.decide().Chosen {
+		if c.Verdict == Stay {
+			stay++
+		}
+	}
+	if stay != 1 {
+		t.Errorf("%d of 3 stay, want 1", stay)
 	}
 }

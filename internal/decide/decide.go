@@ -35,8 +35,6 @@ type turn struct {
 	exhausted map[cluster.PodKey]string
 	// effort is the work that the packings of this turn have taken.
 	effort int64
-	// budgets are as of before anything was chosen; nil until somebody asks.
-	budgets *retire.Budgets
 	// guards are the PodDisruptionBudgets.
 	guards *retire.Guards
 	// hints are where the pods of consolidated nodes were planned to go.

@@ -23,7 +23,7 @@ type protection func(c *Case) string
 
 var (
 	protections = []protection{blocked, notUp, closed, nominated, annotated, inTime(doNotDisrupt), ownerless, young, inTime(twoBudgets), inTime(blockedByBudget), heldBySurge}
-	lasting     = []protection{annotated, inTime(doNotDisrupt), ownerless, consolidated(finishing)}
+	lasting     = []protection{annotated, inTime(doNotDisrupt), ownerless, consolidated(finishing), closed}
 	passing     = []protection{blocked, inTime(blockedByBudget), heldBySurge}
 )
 

@@ -43,6 +43,16 @@ func (r Reason) Name() string {
 	return string(r)
 }
 
+// Named returns the reason for a voluntary removal that is spelt so in annotations.
+func Named(name string) Reason {
+	for _, r := range []Reason{Empty, Expired, Drifted, Consolidated} {
+		if r.Name() == name {
+			return r
+		}
+	}
+	return Reason(name)
+}
+
 // Policy holds the times and liberties of an installation. The zero value of each
 // means that it does not apply.
 type Policy struct {
