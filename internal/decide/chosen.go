@@ -55,10 +55,34 @@ func (t *turn) cancelDisruptions(nodes []*retire.Node, now attempt) attempt {
 	if len(t.cancelled) == 0 {
 		return now
 	}
+	t.cancelSteps(marked)
 	for name := range t.cancelled {
 		delete(t.leaving, name)
 	}
 	return t.pack()
+}
+
+// cancelSteps lets the nodes stay that were to go in a step of consolidation with one that stays: only the whole
+// step is known to pay. The nodes of a step have the same replacements.
+func (t *turn) cancelSteps(marked []*retire.Node) {
+	of := map[string]string{} // a node that stays, by replacement
+	for again := true; again; {
+		again = false
+		for _, n := range marked {
+			if n.Annotations[api.AnnotationDisruption] != api.ReasonConsolidation {
+				continue
+			}
+			for _, name := range retire.Replacements(n.Node) {
+				switch other := of[name]; {
+				case t.cancelled[n.Name] == "" && other != "":
+					t.cancelled[n.Name] = "node " + other + ", which was to go in the same step, stays"
+					again = true
+				case t.cancelled[n.Name] != "" && other == "":
+					of[name], again = n.Name, true
+				}
+			}
+		}
+	}
 }
 
 // chosen judges again the marked nodes: whether their reason still holds, nothing

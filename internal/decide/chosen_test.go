@@ -80,3 +80,22 @@ func TestChosenBeyondABudget(t *testing.T) {
 		t.Errorf("%d of 3 stay, want 1", stay)
 	}
 }
+
+// A step of consolidation for two nodes, which pays as a whole, is not carried out for one of them.
+func TestChosenGoTogether(t *testing.T) {
+	for name, c := range map[string]struct {
+		reason string
+		want   Verdict
+	}{
+		"consolidation": {api.ReasonConsolidation, Stay},
+		"expiry":        {api.ReasonExpiry, Go},
+	} {
+		w := newWorld(t, catalogueA()).provisioner("default", "{consolidation: {enabled: true}, ttlSecondsUntilExpired: 30, disruption: {budgets: [{nodes: '100%'}]}}")
+		w.node("n1", "small", "a", chosenFor(c.reason, time.Minute)).node("n2", "small", "a", chosenFor(c.reason, time.Minute)).node("new", "std", "a", nil)
+		w.running("a", "n1", "requests: {cpu: 1}").running("b", "n2", "{requests: {cpu: 1}, annotations: {karpenter.sh/do-not-disrupt: 'true'}}")
+		chosen := w.decide().Chosen
+		if len(chosen) != 2 || chosen[0].Verdict != c.want || chosen[1].Verdict != Stay {
+			t.Errorf("%s: %+v, want %s for the first", name, chosen, c.want)
+		}
+	}
+}

@@ -164,7 +164,7 @@ func begun(by string) func(*cluster.Node) {
 	}
 }
 
-// What was begun goes on node by node.
+// What was begun goes on as a whole.
 func TestConsolidationThatWasBegun(t *testing.T) {
 	verdicts := func(p Plan) string {
 		var out []string
@@ -182,7 +182,7 @@ func TestConsolidationThatWasBegun(t *testing.T) {
 		for i := range 2 {
 			w.in.Snapshot.Pods[i].Since = noon.Add(-time.Minute)
 		}
-		if got := verdicts(w.decide()); got != "n1 stay, n2 stay, n3 go" {
+		if got := verdicts(w.decide()); got != "n1 stay, n2 stay, n3 stay" {
 			t.Errorf("got %s", got)
 		}
 	})
