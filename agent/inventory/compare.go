@@ -43,6 +43,8 @@ func (c *Inventory) Compare(ctx context.Context, v *view.View) {
 		c.unreserve(ctx, v, own, i)
 		switch {
 		case i.LaunchID == "", c.Launching(i.LaunchID): // another program's, or not answered yet
+		case i.State == offer.StateStopping && len(own)+len(others) == 0 && !c.wasGivenBack(i.ID) && c.tooOld(v, i):
+			old = append(old, instanceNodes{Instance: i}) // somebody may have stopped it, and its disk is paid for
 		case !i.Runs():
 			c.close(ctx, append(others, own...), i)
 		case c.wasGivenBack(i.ID):
@@ -315,7 +317,7 @@ func (c *Inventory) terminate(ctx context.Context, v *view.View, surplus []insta
 			c.gaveBack(i.ID)
 			c.Assumed.Gone(i.NodeName)
 			c.Log.Info("terminated an instance without a node", "instance", i.ID)
-		case p == nil || len(i.own)+len(i.others) > 0:
+		case p == nil || len(i.own)+len(i.others) > 0 || !i.Runs():
 		case p.Reason == view.ReasonMarket:
 			without.note(i.Instance, errUnknown)
 		default:

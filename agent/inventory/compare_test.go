@@ -1,0 +1,67 @@
+package inventory
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/metrics"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/nodes"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+// account has instances, and notes which of them are terminated.
+type account struct {
+	instances  []offer.Instance
+	terminated []string
+}
+
+func (a *account) Claim(context.Context) error                              { return nil }
+func (a *account) Instances(context.Context) ([]offer.Instance, error)      { return a.instances, nil }
+func (a *account) Find(context.Context, []string) ([]offer.Instance, error) { return nil, nil }
+func (a *account) Retag(context.Context, offer.Instance) error              { return nil }
+func (a *account) PodsOn(context.Context, string) ([]cluster.Pod, error)    { return nil, nil }
+func (a *account) NodeReady(context.Context, string) (bool, error)          { return false, nil }
+func (a *account) Terminate(_ context.Context, ids []string) ([]string, error) {
+	a.terminated = append(a.terminated, ids...)
+	return ids, nil
+}
+
+// An instance that somebody has stopped, and that has no Node object, is terminated once, and not before it is old.
+func TestStoppedInstances(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		age  time.Duration
+		node bool
+		want []string
+	}{
+		"young":         {age: time.Minute},
+		"old":           {age: time.Hour, want: []string{"i-1"}},
+		"it has a node": {age: time.Hour, node: true},
+	} {
+		i := offer.Instance{ID: "i-1", ProviderID: "aws:///a/i-1", NodeName: "n", LaunchID: "launch", Provisioner: "default", State: offer.StateStopping, LaunchedAt: now.Add(-c.age), Owned: true}
+		a := &account{instances: []offer.Instance{i}}
+		inventory := New(Ports{
+			Listing: a, Reader: a, Machines: a, Nodes: &nodes.Writer{}, Assumed: nodes.NewAssumptions(), Metrics: metrics.New(), Log: hclog.NewNullLogger(),
+			Launching: func(string) bool { return false }, Ended: func(*cluster.Node) {}, Replan: func() {}, Redrain: func() {}, StartupTimeout: 15 * time.Minute,
+		})
+		p := &view.Provisioner{Raw: &api.Provisioner{}}
+		p.Raw.Name = "default"
+		v := &view.View{Now: now, Snapshot: &cluster.Snapshot{}, Provisioners: []*view.Provisioner{p}, ByName: map[string]*view.Provisioner{"default": p}}
+		if c.node {
+			v.Snapshot.Nodes = []cluster.Node{{Name: "n", ProviderID: i.ProviderID, Provisioner: "default", Deleting: true}}
+		}
+		for range 2 {
+			inventory.Compare(t.Context(), v)
+		}
+		if diff := cmp.Diff(c.want, a.terminated); diff != "" {
+			t.Errorf("%s: -want +got\n%s", name, diff)
+		}
+	}
+}
