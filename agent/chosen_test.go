@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
 )
@@ -215,5 +217,52 @@ func TestChosenNodeOfDeletedProvisioner(t *testing.T) {
 		r.until("the node is marked", func() bool { return r.node(old).Annotations[api.AnnotationDisruption] != "" })
 		r.DeleteProvisioner("default")
 		r.until("nothing is left", func() bool { return r.nothingLeft() && r.Provisioner("default") == nil })
+	})
+}
+
+// A node whose replacement is still being bought uses up a disruption budget, also while it is protected for
+// a moment and no plan chooses it.
+func TestBudgetWhileReplacementIsBought(t *testing.T) {
+	inBubble(t, sim.Options{LaunchTime: 40 * time.Second}, func(r *rig) {
+		r.Apply(testProvisioner("default", expireAfter(600), func(s *api.ProvisionerSpec) {
+			s.InstanceTypes = []string{"m5.large"}
+			s.Disruption = &api.Disruption{Budgets: []api.Budget{{Nodes: "1"}}, Drift: ptr.To(false)}
+		}))
+		var first atomic.Value
+		r.start(Options{Decide: func(in decide.Input) decide.Plan {
+			plan := decide.Decide(in)
+			for _, removal := range plan.Removals {
+				first.CompareAndSwap(nil, removal.Node)
+			}
+			return plan
+		}}, nil)
+		for _, name := range []string{"a", "b"} {
+			r.Deploy(sim.Workload{Name: name, Replicas: 1, Spec: sim.Requests("1500m", "1Gi")})
+		}
+		r.until("both run", func() bool { return r.allRun("a", 1)() && r.allRun("b", 1)() && len(r.ours()) == 2 })
+		r.until("the replacement of the first is ordered", func() bool { return first.Load() != nil })
+		time.Sleep(5 * time.Second)
+		app := ""
+		for _, p := range r.Pods() {
+			if p.Spec.NodeName == first.Load() {
+				app = p.Labels["app"]
+			}
+		}
+		protect := func(available int) {
+			r.Protect(sim.Budget{Name: "moment", Selector: map[string]string{"app": app}, MinAvailable: available})
+		}
+		protect(1)
+		time.Sleep(20 * time.Second)
+		protect(0)
+		r.never(5*time.Minute, "two nodes go at the same time", func() bool {
+			going := 0
+			for _, n := range r.ours() {
+				on := func(p *corev1.Pod) bool { return p.Spec.NodeName == n.Name }
+				if n.Annotations[api.AnnotationDisruption] != "" && r.count("a", on)+r.count("b", on) > 0 {
+					going++
+				}
+			}
+			return going > 1
+		})
 	})
 }

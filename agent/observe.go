@@ -76,6 +76,7 @@ func (a *Agent) verify(v *view.View) *view.Verifier {
 
 // input is what the core decides on.
 func (a *Agent) input(v *view.View) decide.Input {
+	postponed := a.disrupter.Postponed()
 	return decide.Input{
 		Now:             v.Now,
 		Snapshot:        v.Expected,
@@ -83,7 +84,8 @@ func (a *Agent) input(v *view.View) decide.Input {
 		Deferred:        a.history.deferred.of(v.Expected, v.Now),
 		Disturbed:       a.consolidation.Disturbed(),
 		Moved:           a.consolidation.Moved(),
-		NotConsolidated: !a.consolidation.Due(v.Cached, v.Now) || a.disrupter.Postponed(),
+		NotConsolidated: !a.consolidation.Due(v.Cached, v.Now) || len(postponed) > 0,
+		Postponed:       postponed,
 		Settings:        a.options.Settings,
 		Provisioners:    v.Markets(),
 	}

@@ -118,7 +118,7 @@ func (a *Agent) provision(ctx context.Context, v *view.View) (summary, *decide.P
 		settled.EachMachine(a.history.placeOn)
 		sum.launched, sum.bound = settled.Launched(), settled.Bound
 		v = a.observe(ctx)
-		if a.disrupter.Postponed() {
+		if len(a.disrupter.Postponed()) > 0 {
 			a.disrupter.Resume(ctx, a.verify(v), settled.Node)
 			v = a.observe(ctx)
 		}

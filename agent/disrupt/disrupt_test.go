@@ -199,13 +199,13 @@ func TestRemoveIsPostponed(t *testing.T) {
 		removal := decide.Removal{Node: "a", Reason: decide.Consolidated, Voluntary: true, Planned: time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC), Replacements: []string{"default-1", "default-2"}}
 		expected := map[string]string{"default-1": "m1", "default-2": "m2"}
 		d.Remove(t.Context(), verifier(s), []decide.Removal{removal}, func(machine string) (string, bool) { return expected[machine], true })
-		if !d.Postponed() || len(w.did) > 0 {
+		if !d.Postponed()["a"] || len(w.did) > 0 {
 			t.Errorf("%s: it is not postponed: %v", name, w.did)
 		}
 		d.Buying = func(node string) bool { return c.buying[node] }
 		d.Resume(t.Context(), verifier(s), func(expected string) (string, bool) { node, ok := c.became[expected]; return node, ok })
-		if diff := cmp.Diff(c.want, w.did); diff != "" || d.Postponed() != c.waits {
-			t.Errorf("%s: waits %t, -want +got\n%s", name, d.Postponed(), diff)
+		if diff := cmp.Diff(c.want, w.did); diff != "" || d.Postponed()["a"] != c.waits {
+			t.Errorf("%s: waits %v, -want +got\n%s", name, d.Postponed(), diff)
 		}
 		if len(c.want) > 0 && w.since != "2026-01-01T12:00:00Z" {
 			t.Errorf("%s: the node was chosen at %s", name, w.since)

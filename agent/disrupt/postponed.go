@@ -43,11 +43,15 @@ func (p *postponed) take() []decide.Removal {
 	return out
 }
 
-// Postponed reports whether removals wait for machines that are still being bought.
-func (d *Disrupter) Postponed() bool {
+// Postponed are the nodes whose removals wait for machines that are still being bought.
+func (d *Disrupter) Postponed() map[string]bool {
 	d.postponed.mu.Lock()
 	defer d.postponed.mu.Unlock()
-	return len(d.postponed.removals) > 0
+	out := map[string]bool{}
+	for node := range d.postponed.removals {
+		out[node] = true
+	}
+	return out
 }
 
 // Resume carries out the removals that were postponed and whose machines have all been bought

@@ -37,7 +37,7 @@ type voluntary struct {
 func (t *turn) retire(nodes []*retire.Node, now attempt) ([]Removal, []Kept, attempt) {
 	t.nominate(nodes, now)
 	f := &voluntary{turn: t, nodes: nodes, now: now, kept: map[string]string{}}
-	f.budgets = retire.NewBudgets(nodes, t.in.Now, func(n *retire.Node) bool { return t.leaving[n.Name] })
+	f.budgets = retire.NewBudgets(nodes, t.in.Now, func(n *retire.Node) bool { return t.leaving[n.Name] || t.in.Postponed[n.Name] })
 	found := retire.Voluntary(t.staying(nodes), t.in.Now)
 	used := f.retireUnused(found)
 	f.share = oldestShare
@@ -72,7 +72,7 @@ func (f *voluntary) retireUnused(found []retire.DueNode) (used []retire.DueNode)
 			f.kept[one.Node.Name] = cmp.Or(f.kept[one.Node.Name], why)
 		case one.Node.InUse():
 			used = append(used, one)
-		case f.budgets.Take(one):
+		case f.take(one):
 			f.goes(one)
 		default:
 			f.keepForBudget(one)
@@ -88,7 +88,7 @@ func (f *voluntary) retireUsed(waiting []retire.DueNode) {
 		var batch, rest []retire.DueNode
 		free, _ := f.unprotected(waiting)
 		for _, one := range free {
-			if f.budgets.Take(one) {
+			if f.take(one) {
 				batch = append(batch, one)
 			} else {
 				f.keepForBudget(one)
@@ -148,10 +148,20 @@ func (f *voluntary) keepForBudget(one retire.DueNode) {
 	f.kept[one.Node.Name] = cmp.Or(f.kept[one.Node.Name], "a disruption budget of provisioner "+one.Node.Provisioner.Name+" allows no more disruptions now")
 }
 
+// take asks the budgets for a node. One that is postponed counts already.
+func (f *voluntary) take(one retire.DueNode) bool {
+	if f.in.Postponed[one.Node.Name] {
+		return !f.budgets.Exceeded(one)
+	}
+	return f.budgets.Take(one)
+}
+
 // giveBack returns to the budgets what nodes had taken that stay.
 func (f *voluntary) giveBack(these []retire.DueNode) {
 	for _, one := range these {
-		f.budgets.Return(one)
+		if !f.in.Postponed[one.Node.Name] {
+			f.budgets.Return(one)
+		}
 		if f.kept[one.Node.Name] == "" {
 			f.kept[one.Node.Name] = "other nodes are removed first"
 		}

@@ -60,3 +60,26 @@ func TestEmptyNodeWithAnotherReason(t *testing.T) {
 		}
 	}
 }
+
+// A node whose replacement is being bought uses up the budget, and may be chosen again itself.
+func TestPostponedNodesUseBudgets(t *testing.T) {
+	for name, c := range map[string]struct {
+		held bool
+		want int
+	}{
+		"the node is protected for a moment": {held: true},
+		"it is chosen again":                 {want: 1},
+	} {
+		w := newWorld(t, catalogueA()).provisioner("default", "{ttlSecondsUntilExpired: 1800, disruption: {budgets: [{nodes: '1'}]}}")
+		text := "requests: {cpu: 1}"
+		if c.held {
+			text = "{requests: {cpu: 1}, annotations: {karpenter.sh/do-not-disrupt: 'true'}}"
+		}
+		w.node("n1", "small", "a", nil).running("r1", "n1", text).node("n2", "small", "a", nil).running("r2", "n2", "requests: {cpu: 1}")
+		w.in.Postponed = map[string]bool{"n1": true}
+		removals := w.decide().Removals
+		if len(removals) != c.want || c.want > 0 && removals[0].Node != "n1" {
+			t.Errorf("%s: %+v", name, removals)
+		}
+	}
+}
