@@ -156,6 +156,7 @@ func New(c Cluster, cloud Cloud, options Options, log hclog.Logger) *Agent {
 	a.surger = surge.New(surge.Ports{Cluster: c, Nodes: a.nodes, Events: a.events, Metrics: a.metrics, Log: log, Retry: retry})
 	a.disrupter = &disrupt.Disrupter{
 		Cluster: c, Pods: c, Nodes: a.nodes, Buying: a.buyer.Holds, Surges: a.surger, Events: a.events, Metrics: a.metrics, Log: log, Replan: a.replan.set, Retry: retry,
+		Steers: make(chan []decide.Steer, 1),
 	}
 	a.notices = &notice.Watcher{
 		Notices: options.Notices, Nodes: a.nodes, Events: a.events, Metrics: a.metrics, Log: log,
@@ -184,6 +185,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		return a.whenSynced(ctx, func(ctx context.Context) error { return a.drainer.Run(ctx, a.options.Interval) })
 	})
 	g.Go(func() error { return a.sweepLoop(ctx) })
+	g.Go(func() error { return a.disrupter.RunSteering(ctx) })
 	if a.options.Notices != nil {
 		g.Go(func() error { return a.whenSynced(ctx, a.notices.Run) })
 	}

@@ -1,10 +1,12 @@
 package agent
 
 import (
+	"sync/atomic"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
@@ -58,4 +60,35 @@ func TestSteeringCanBeTurnedOff(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Pods that wait for a machine do not wait for the marks on others.
+func TestSteeringHoldsUpNothing(t *testing.T) {
+	took := map[bool]time.Duration{} // until the machine was ordered, by whether pods were not steered
+	for _, not := range []bool{false, true} {
+		inBubble(t, sim.Options{}, func(r *rig) {
+			var steered atomic.Bool
+			r.Apply(testProvisioner("default"))
+			r.start(Options{Settings: decide.Settings{NotSteered: not}}, func(call string, when sim.When) error {
+				if call == "Steer" && when == sim.Before {
+					steered.Store(true)
+					time.Sleep(2 * time.Second) // a slow API server
+				}
+				return nil
+			})
+			r.Deploy(sim.Workload{Name: "web", Replicas: 400, Spec: sim.Requests("100m", "100Mi")})
+			r.until("the workload runs", r.allRun("web", 400))
+			r.until("all nodes are up", r.allUp)
+			r.Apply(testProvisioner("default", consolidates(func(d *api.Disruption) { d.EvictionCost, d.Drift = ptr.To(api.NumberOrNever("Never")), ptr.To(false) })))
+			if time.Sleep(2 * time.Second); steered.Load() == not {
+				t.Fatalf("pods were steered: %t", !not)
+			}
+			before := len(r.Launches())
+			r.Deploy(sim.Workload{Name: "urgent", Replicas: 1, Spec: sim.Requests("15500m", "1Gi")})
+			took[not] = r.until("a machine is ordered", func() bool { return len(r.Launches()) > before })
+		})
+	}
+	if took[false] > took[true]+time.Second {
+		t.Errorf("with steering, the machine was ordered after %s, and without after %s", took[false], took[true])
+	}
 }

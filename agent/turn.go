@@ -193,7 +193,7 @@ func (a *Agent) disrupt(ctx context.Context, v *view.View, plan *decide.Plan, bo
 	a.disrupter.Mark(ctx, plan.Marks)
 	if a.consolidation.Guides(v.Now) && len(plan.Guides)+len(plan.Steers) > 0 {
 		a.disrupter.Guide(ctx, plan.Guides)
-		a.disrupter.Steer(ctx, plan.Steers)
+		a.disrupter.Steer(plan.Steers)
 		a.consolidation.Guided(v.Now)
 	}
 	if len(plan.Removals) > 0 {

@@ -63,6 +63,8 @@ type Disrupter struct {
 	Buying func(node string) bool
 	// Surges moves the pods that must be ready elsewhere before they go.
 	Surges Surges
+	// Steers has room for one list of marks on pods.
+	Steers chan []decide.Steer
 	// Replan is called when what a plan was made from does not hold any more.
 	Replan func()
 	// Retry is called when something is left for a little later.
@@ -91,15 +93,36 @@ func (d *Disrupter) Guide(ctx context.Context, guides []decide.Guide) {
 	})
 }
 
-// Steer marks pods that should be ended first where their owners shrink, or takes the marks
-// off. What fails is listed again by a later plan.
-func (d *Disrupter) Steer(ctx context.Context, steers []decide.Steer) {
-	parallel.Each(podsAtOnce, steers, func(s decide.Steer) {
-		if err := d.Pods.Steer(ctx, s.Pod, s.Grade); err != nil && ctx.Err() == nil {
-			d.Metrics.Failed("Steer")
-			d.Log.Warn("could not set the deletion cost of a pod", "pod", s.Pod.String(), "error", err)
+// Steer marks pods that should be ended first where their owners shrink, or takes the marks off. It does not
+// wait for that: a turn may have to buy machines meanwhile.
+func (d *Disrupter) Steer(steers []decide.Steer) {
+	select {
+	case <-d.Steers: // an earlier list that has not been begun
+	default:
+	}
+	d.Steers <- steers
+}
+
+// RunSteering carries out what Steer lists until the context ends. What fails is listed again by a later plan.
+func (d *Disrupter) RunSteering(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case steers := <-d.Steers:
+			parallel.Each(podsAtOnce, steers, func(s decide.Steer) { d.steer(ctx, s) })
 		}
-	})
+	}
+}
+
+func (d *Disrupter) steer(ctx context.Context, s decide.Steer) {
+	if ctx.Err() != nil {
+		return
+	}
+	if err := d.Pods.Steer(ctx, s.Pod, s.Grade); err != nil && ctx.Err() == nil {
+		d.Metrics.Failed("Steer")
+		d.Log.Warn("could not set the deletion cost of a pod", "pod", s.Pod.String(), "error", err)
+	}
 }
 
 // wholeSeconds rounds up, so that no node is taken for empty longer than it is.
