@@ -140,7 +140,8 @@ func TestDriftWithinTheLimit(t *testing.T) {
 	}
 }
 
-func TestFirstReasonAndOrder(t *testing.T) {
+// Nodes that nobody uses come first, with all of their reasons.
+func TestReasonsAndOrder(t *testing.T) {
 	p := provisioner(func(s *api.ProvisionerSpec) {
 		s.TTLSecondsUntilExpired, s.TTLSecondsAfterEmpty = seconds(60), seconds(0)
 	})
@@ -150,7 +151,7 @@ func TestFirstReasonAndOrder(t *testing.T) {
 	for _, f := range Voluntary([]*Node{up("used", p, web()), up("unused", p), older}, noon) {
 		got += fmt.Sprintf("%s: %s, %s; ", f.Node.Name, f.Reason, f.Message)
 	}
-	if want := "unused: expired, older than 1m; z: expired, older than 1m; used: expired, older than 1m; "; got != want {
+	if want := "unused: expired, older than 1m; unused: empty, no workload pods for 0s; z: expired, older than 1m; used: expired, older than 1m; "; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
