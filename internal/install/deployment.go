@@ -61,6 +61,9 @@ func (s *Settings) podSpec() corev1.PodSpec {
 	spec := corev1.PodSpec{
 		ServiceAccountName: s.Name,
 		PriorityClassName:  s.PriorityClassName,
+		// The cluster's DNS may be waiting for a node itself. The agent finds AWS by the
+		// node's resolver, and the API server by its address.
+		DNSPolicy: corev1.DNSDefault,
 		// A leader finishes what it is doing, and gives the lease back.
 		TerminationGracePeriodSeconds: ptr.To[int64](30),
 		SecurityContext: &corev1.PodSecurityContext{

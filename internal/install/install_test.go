@@ -193,3 +193,11 @@ func TestDifferences(t *testing.T) {
 		t.Errorf("differences (-want +got):\n%s", diff)
 	}
 }
+
+// TestNeedsNoDNSOfTheCluster: CoreDNS itself may wait for a node that the agent has to buy.
+func TestNeedsNoDNSOfTheCluster(t *testing.T) {
+	s := full.Defaulted("1.2.3")
+	if got := s.Deployment().Spec.Template.Spec.DNSPolicy; got != corev1.DNSDefault {
+		t.Errorf("the agent resolves names with the policy %q, want %q", got, corev1.DNSDefault)
+	}
+}
