@@ -16,28 +16,29 @@ import (
 
 // optionForm says what values a flag takes.
 type optionForm struct {
-	check func(string) bool
-	says  string
+	check   func(string) bool
+	says    string
+	choices []string // all that it takes, if these are few
 }
 
 var (
-	anyText    = optionForm{func(v string) bool { return v != "" }, "not empty"}
-	switched   = optionForm{func(v string) bool { _, err := strconv.ParseBool(v); return err == nil }, "true or false"}
-	duration   = optionForm{func(v string) bool { _, err := time.ParseDuration(v); return err == nil }, "a duration such as 15m or 500ms"}
-	count      = optionForm{func(v string) bool { _, err := strconv.ParseInt(v, 10, 64); return err == nil }, "a whole number"}
-	fractional = optionForm{func(v string) bool { _, err := strconv.ParseFloat(v, 64); return err == nil }, "a number such as 7.5"}
-	pairs      = optionForm{func(v string) bool {
+	anyText    = optionForm{check: func(v string) bool { return v != "" }, says: "not empty"}
+	switched   = optionForm{func(v string) bool { _, err := strconv.ParseBool(v); return err == nil }, "true or false", []string{"true", "false"}}
+	duration   = optionForm{check: func(v string) bool { _, err := time.ParseDuration(v); return err == nil }, says: "a duration such as 15m or 500ms"}
+	count      = optionForm{check: func(v string) bool { _, err := strconv.ParseInt(v, 10, 64); return err == nil }, says: "a whole number"}
+	fractional = optionForm{check: func(v string) bool { _, err := strconv.ParseFloat(v, 64); return err == nil }, says: "a number such as 7.5"}
+	pairs      = optionForm{check: func(v string) bool {
 		for pair := range strings.SplitSeq(v, ",") {
 			if key, _, found := strings.Cut(pair, "="); !found || key == "" {
 				return false
 			}
 		}
 		return true
-	}, "KEY=VALUE, with commas between several"}
+	}, says: "KEY=VALUE, with commas between several"}
 )
 
 func oneOf(values ...string) optionForm {
-	return optionForm{func(v string) bool { return slices.Contains(values, v) }, "one of " + strings.Join(values, ", ")}
+	return optionForm{func(v string) bool { return slices.Contains(values, v) }, "one of " + strings.Join(values, ", "), values}
 }
 
 // options are the flags of `packhorse-agent run` that an installation may set by
@@ -60,6 +61,9 @@ var ownFlags = map[string]string{
 
 // OptionNames lists the flags that Settings.Options takes, in order.
 func OptionNames() []string { return slices.Sorted(maps.Keys(options)) }
+
+// ChoicesOf returns what values a flag takes, if these are few.
+func ChoicesOf(flag string) []string { return options[flag].choices }
 
 func checkOptions(at *field.Path, given map[string]string) (errs field.ErrorList) {
 	if wrong := NonsenseBatch(given["batch-idle"], given["batch-max"]); wrong != "" {

@@ -19,7 +19,9 @@ import (
 // sample has a value for every setting that the chart has one for. The values
 // are found again in what is rendered, where expressions take their place.
 var sample = install.Settings{
-	Namespace: "the-namespace", Name: "the-name", ClusterName: "the-cluster", Region: "the-region", RoleARN: "the-role", Queue: "the-queue",
+	// Helm needs the namespace before it can install into it.
+	OmitNamespace: true,
+	Namespace:     "the-namespace", Name: "the-name", ClusterName: "the-cluster", Region: "the-region", RoleARN: "the-role", Queue: "the-queue",
 	InstanceProfile: "the-profile", Endpoints: map[string]string{"the-service": "x"}, Options: map[string]string{"log-format": "the-options", "node-pools": "true"},
 	Image: "the-image", PullSecrets: []string{"the-secret"}, Replicas: ptr.To[int32](2), CPURequest: "777m", Memory: "777Mi",
 	PriorityClassName: "the-class", NodeSelector: map[string]string{"the-selector": "x"},
@@ -79,7 +81,7 @@ var everywhere = strings.NewReplacer("the-namespace", "{{ .Release.Namespace }}"
 
 // conditions of objects that are left out where they do not hold.
 var conditions = map[string]string{
-	"customresourcedefinition": ".Values.crds.install", "namespace": ".Values.createNamespace", "networkpolicy": ".Values.networkPolicy",
+	"customresourcedefinition": ".Values.crds.install", "networkpolicy": ".Values.networkPolicy",
 }
 
 // nodePoolRules are the rights that it takes to serve NodePools, as they are rendered.
@@ -124,7 +126,7 @@ var rules = map[string][]rule{
 		{"        volumeMounts:\n        - mountPath: /var/run/secrets/eks.amazonaws.com/serviceaccount\n          name: aws-iam-token\n          readOnly: true\n",
 			"{{- if .Values.roleArn }}\n        volumeMounts:\n        - mountPath: /var/run/secrets/eks.amazonaws.com/serviceaccount\n          name: aws-iam-token\n          readOnly: true\n{{- end }}\n"},
 		optional("imagePullSecrets", "      imagePullSecrets:\n      - name: the-secret\n", "      imagePullSecrets:\n      {{- range . }}\n      - name: {{ . }}\n      {{- end }}\n"),
-		{"        the-selector: x\n", "        {{- with .Values.nodeSelector }}\n        {{- toYaml . | nindent 8 }}\n        {{- end }}\n"},
+		{"        the-selector: x\n", "        {{- range $label, $value := .Values.nodeSelector }}\n        {{ $label }}: {{ toString $value | quote }}\n        {{- end }}\n"},
 		{"      priorityClassName: the-class\n", "      priorityClassName: {{ .Values.priorityClassName }}\n"},
 		{"      - key: the-toleration\n", "      {{- with .Values.tolerations }}\n      {{- toYaml . | nindent 6 }}\n      {{- end }}\n"},
 		{"      volumes:\n      - name: aws-iam-token\n        projected:\n          sources:\n          - serviceAccountToken:\n              audience: sts.amazonaws.com\n              expirationSeconds: 86400\n              path: token\n",

@@ -146,6 +146,9 @@ func admits(s map[string]any, value any) bool {
 	switch v := value.(type) {
 	case string:
 		pattern, _ := s["pattern"].(string)
+		if enum, ok := s["enum"].([]string); ok {
+			return slices.Contains(enum, v)
+		}
 		return s["type"] == "string" && regexp.MustCompile(pattern).MatchString(v)
 	case float64:
 		if enum, ok := s["enum"].([]float64); ok {

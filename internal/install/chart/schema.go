@@ -3,6 +3,7 @@ package chart
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
@@ -49,7 +50,6 @@ func Schema() ([]byte, error) {
 		"tolerations":       schema{"type": "array", "items": schema{"type": "object"}, "description": "Taints that the pods tolerate besides CriticalAddonsOnly."},
 		"environment":       texts,
 		"networkPolicy":     flag("Whether a NetworkPolicy confines the agent."),
-		"createNamespace":   flag("Whether the chart has the namespace; `helm install --create-namespace` makes one without Pod Security labels."),
 		"crds": level(schema{
 			"install": flag("Whether the chart has the definitions; Helm upgrades them with it."),
 			"keep":    flag("Whether they, and all custom resources, stay on uninstall."),
@@ -69,7 +69,11 @@ const durations = `([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+|0`
 func optionSchema(name string) map[string]any {
 	type schema = map[string]any
 	r, ranged := install.RangeOf(name)
-	switch {
+	switch choices := install.ChoicesOf(name); {
+	case slices.Equal(choices, []string{"true", "false"}):
+		return schema{"enum": []any{true, false, "true", "false"}}
+	case len(choices) > 0:
+		return schema{"enum": choices}
 	case !ranged:
 		return schema{"type": []string{"string", "number", "boolean"}}
 	case r.Duration:

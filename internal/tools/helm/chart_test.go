@@ -71,13 +71,13 @@ func TestSameObjects(t *testing.T) {
 		},
 		"full": {
 			install.Settings{
-				Namespace: "corral", Name: "muleteer", ClusterName: "prod", Region: "eu-west-1", RoleARN: "arn:aws:iam::123456789012:role/packhorse",
+				OmitNamespace: true, Namespace: "corral", Name: "muleteer", ClusterName: "prod", Region: "eu-west-1", RoleARN: "arn:aws:iam::123456789012:role/packhorse",
 				Queue: "interruptions", InstanceProfile: "prod-node",
 				Endpoints: map[string]string{"ec2": "https://vpce-1.ec2.eu-west-1.vpce.amazonaws.com", "sqs": "https://replaced", "sts": "https://sts.example.com:443/"},
 				Options:   map[string]string{"batch-idle": "2s", "node-cost": "0.25", "efa": "true", "tag": "team=platform,stage=prod"},
 				Image:     "registry.example.com:5000/tools/packhorse-agent:1.2.3@sha256:" + strings.Repeat("0a", 32), PullSecrets: []string{"one", "two"},
 				Replicas: ptr.To[int32](3), CPURequest: "1", Memory: "1Gi", PriorityClassName: "important",
-				NodeSelector: map[string]string{"eks.amazonaws.com/nodegroup": "system", "a": "b"},
+				NodeSelector: map[string]string{"eks.amazonaws.com/nodegroup": "system", "a": "true"},
 				Tolerations: []corev1.Toleration{
 					{Key: "dedicated", Operator: corev1.TolerationOpEqual, Value: "system", Effect: corev1.TaintEffectNoSchedule},
 					{Key: "spare", Operator: corev1.TolerationOpExists},
@@ -97,13 +97,12 @@ replicas: 3
 cpuRequest: 1
 memory: 1Gi
 priorityClassName: important
-nodeSelector: {eks.amazonaws.com/nodegroup: system, a: b}
+nodeSelector: {eks.amazonaws.com/nodegroup: system, a: true}
 tolerations:
   - {key: dedicated, operator: Equal, value: system, effect: NoSchedule}
   - {key: spare, operator: Exists}
 endpoints: {ec2: "https://vpce-1.ec2.eu-west-1.vpce.amazonaws.com", sqs: "https://replaced", sts: "https://sts.example.com:443/"}
 environment: {AWS_ENDPOINT_URL_SQS: "https://queues", HTTPS_PROXY: "http://proxy:3128", VERBOSE: true}
-createNamespace: true
 crds: {keep: false}`,
 		},
 		"without": {
@@ -186,6 +185,9 @@ func TestSchema(t *testing.T) {
 		"{clusterName: x, options: {node-cost: -0.5}}":                   "/options/node-cost",
 		"{clusterName: x, options: {startup-timeout: -15m}}":             "/options/startup-timeout",
 		"{clusterName: x, options: {unhealthy-after: -1m}}":              "/options/unhealthy-after",
+		"{clusterName: x, options: {log-level: warning}}":                "/options/log-level",
+		"{clusterName: x, options: {efa: 'yes'}}":                        "/options/efa",
+		"{clusterName: x, options: {node-pools: 1}}":                     "/options/node-pools",
 		"{clusterName: x, roleArn: agent}":                               "roleArn",
 		"{clusterName: x, crds: false}":                                  "crds",
 	} {
@@ -200,7 +202,9 @@ func TestSchema(t *testing.T) {
 	all := map[string]any{}
 	for _, name := range install.OptionNames() {
 		r, ranged := install.RangeOf(name)
-		switch {
+		switch choices := install.ChoicesOf(name); {
+		case len(choices) > 0:
+			all[name] = choices[0]
 		case !ranged:
 			all[name] = "1"
 		case r.Duration:
