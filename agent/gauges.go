@@ -11,7 +11,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-// export sets the gauges.
+// export sets the gauges, and lets the counters of new Provisioners begin.
 func export(m *metrics.Metrics, v *view.View, plan *decide.Plan) {
 	m.Pending.Set(float64(len(v.Snapshot.Pending())))
 	m.Unplaced.Set(float64(len(plan.Waiting())))
@@ -20,6 +20,7 @@ func export(m *metrics.Metrics, v *view.View, plan *decide.Plan) {
 	m.Unavailable.Reset()
 	exportConditions(m, v)
 	for _, p := range v.Provisioners {
+		m.Begin(p.Raw.Name)
 		m.Unavailable.WithLabelValues(p.Raw.Name).Set(float64(p.Unavailable()))
 	}
 	for i := range v.Snapshot.Nodes {

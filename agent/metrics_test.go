@@ -3,14 +3,21 @@ package agent
 import (
 	"flag"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/metrics"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 )
 
 var update = flag.Bool("update", false, "rewrite the list in docs/metrics.md")
@@ -78,4 +85,30 @@ func gauge(t *testing.T, m *metrics.Metrics, name string, values ...string) floa
 		}
 	}
 	return -1
+}
+
+// TestCountersBegin: of each Provisioner and reason there is a 0 before there is a 1, and a
+// look at the same Provisioner changes nothing.
+func TestCountersBegin(t *testing.T) {
+	m := metrics.New()
+	v := &view.View{Snapshot: &cluster.Snapshot{}, Provisioners: []*view.Provisioner{{Raw: &api.Provisioner{ObjectMeta: metav1.ObjectMeta{Name: "default"}}}}}
+	export(m, v, &decide.Plan{})
+	m.Disruptions.WithLabelValues("default", decide.Drifted.Name()).Inc()
+	export(m, v, &decide.Plan{})
+	recorder := httptest.NewRecorder()
+	m.Handler().ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	for _, want := range []string{
+		`packhorse_disruptions_total{provisioner="default",reason="never-up"} 0`,
+		`packhorse_disruptions_total{provisioner="default",reason="interruption"} 0`,
+		`packhorse_disruptions_total{provisioner="default",reason="drift"} 1`,
+		`packhorse_refusals_total{provisioner="default",reason="InsufficientCapacity"} 0`,
+		`packhorse_terminations_total{provisioner="default"} 0`,
+		`packhorse_evictions_blocked_total{provisioner="default"} 0`,
+		`packhorse_consolidation_nodes_total{outcome="gone",provisioner="default"} 0`,
+		`packhorse_notices_total{kind="spot_interruption"} 0`,
+	} {
+		if !strings.Contains(recorder.Body.String(), want+"\n") {
+			t.Errorf("no %s", want)
+		}
+	}
 }

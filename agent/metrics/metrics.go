@@ -9,6 +9,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
 // Metrics are what an agent exports, in a registry of its own.
@@ -82,6 +85,12 @@ func New() *Metrics {
 	m.Blocked = m.counters("evictions_blocked_total", "Evictions that a PodDisruptionBudget prevented.", "provisioner")
 	m.DrainsHeldUp = m.gauges("drains_held_up", "Nodes whose drain takes longer than it should, by cause.", "provisioner", "cause")
 	m.Notices = m.counters("notices_total", "Notices from the cloud, by kind.", "kind")
+	for _, kind := range []offer.NoticeKind{
+		offer.NoticeSpotInterruption, offer.NoticeRebalance, offer.NoticeScheduledChange, offer.NoticeStateChange, offer.NoticeReservation,
+		offer.NoticeUnrelated, offer.NoticeMalformed,
+	} {
+		m.Notices.WithLabelValues(string(kind))
+	}
 	m.Shortfalls = m.counters("allocatable_shortfalls_total", "Nodes with less allocatable capacity than predicted.", "instance_type", "resource")
 	m.LearntMemory = m.gauges("learnt_memory_bytes", "Memory capacity that nodes have reported, used instead of an estimate.", "instance_type", "image")
 	m.Ready = m.gauges("provisioner_ready", "Whether nodes can be bought with a Provisioner now (1) or not (0), with the reason of its condition Ready.", "provisioner", "reason")
@@ -142,6 +151,32 @@ func (m *Metrics) Handler() http.Handler {
 
 // Failed counts a call to the cloud that failed.
 func (m *Metrics) Failed(call string) { m.CloudErrors.WithLabelValues(call).Inc() }
+
+// Interruption is the reason of a disruption that follows a notice.
+const Interruption = "interruption"
+
+// Begin lets what is counted of a Provisioner begin at 0: Prometheus does not see the
+// increase of a series that begins at its first event. Launches have too many labels for it.
+func (m *Metrics) Begin(provisioner string) {
+	for _, reason := range []decide.RemovalReason{decide.Empty, decide.Expired, decide.Drifted, decide.Consolidated, decide.NeverUp, decide.Orphaned, decide.Unhealthy} {
+		m.Disruptions.WithLabelValues(provisioner, reason.Name())
+	}
+	m.Disruptions.WithLabelValues(provisioner, Interruption)
+	for _, reason := range []offer.RefusalReason{
+		offer.RefusedCapacity, offer.RefusedUnsupported, offer.RefusedQuota, offer.RefusedAddresses, offer.RefusedUnauthorized, offer.RefusedOther,
+	} {
+		m.Refusals.WithLabelValues(provisioner, string(reason))
+	}
+	for _, outcome := range []string{"chosen", "gone", "called-off"} {
+		m.Consolidation.Nodes.WithLabelValues(provisioner, outcome)
+	}
+	for _, outcome := range []string{"moved", "failed", "undone"} {
+		m.Surges.WithLabelValues(provisioner, outcome)
+	}
+	m.Consolidation.Evictions.WithLabelValues(provisioner)
+	m.Terminations.WithLabelValues(provisioner)
+	m.Blocked.WithLabelValues(provisioner)
+}
 
 // Registry is where they are registered.
 func (m *Metrics) Registry() *prometheus.Registry { return m.registry }

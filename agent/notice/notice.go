@@ -148,8 +148,8 @@ func (w *Watcher) interrupt(ctx context.Context, n *cluster.Node, notice *offer.
 	if !w.Nodes.Drain(ctx, n) {
 		return false
 	}
-	w.Metrics.Disruptions.WithLabelValues(n.Provisioner, disruptionByCloud).Inc()
-	w.Log.Info("removed a node", "node", n.Name, "provisioner", n.Provisioner, "reason", disruptionByCloud, "message", why)
+	w.Metrics.Disruptions.WithLabelValues(n.Provisioner, metrics.Interruption).Inc()
+	w.Log.Info("removed a node", "node", n.Name, "provisioner", n.Provisioner, "reason", metrics.Interruption, "message", why)
 	w.Events.Warning(event.Node(n.Name), event.Interrupted, why)
 	w.Replan()
 	return true
@@ -163,9 +163,6 @@ func (w *Watcher) markInterrupted(ctx context.Context, n *cluster.Node, notice *
 	}
 	return w.Nodes.Patch(ctx, n.Name, cluster.NodeChange{SetAnnotations: map[string]string{api.AnnotationInterrupted: "true"}})
 }
-
-// disruptionByCloud is the reason of a removal that follows a notice.
-const disruptionByCloud = "interruption"
 
 // avoidInterrupted keeps the agent from buying again what EC2 is about to interrupt.
 func (w *Watcher) avoidInterrupted(n *cluster.Node, notice *offer.Notice) {
