@@ -21,6 +21,7 @@ type installation struct {
 	settings    install.Settings
 	replicas    int32
 	tolerations []string
+	options     []string
 	out         string
 	flagOf      func(path string) string
 }
@@ -57,7 +58,7 @@ func (i *installation) flags(cmd *cobra.Command) {
 	f.StringVar(&s.InstanceProfile, "default-instance-profile", "", "`NAME` of the IAM instance profile for node profiles that "+
 		"do not set one")
 	f.StringToStringVar(&s.Endpoints, "endpoint", nil, "`SERVICE=URL` of an AWS service instead of the default one ("+strings.Join(install.EndpointServices(), ", ")+"); may be repeated")
-	f.StringToStringVar(&s.Options, "option", nil, "additional `FLAG=VALUE` of `run`, without the dashes; may be repeated")
+	f.StringArrayVar(&i.options, "option", nil, "additional `FLAG=VALUE` of `run`, without the dashes; may be repeated")
 
 	f.StringVar(&s.Namespace, "namespace", install.DefaultNamespace, "`NAMESPACE` of the agent")
 	f.StringVar(&s.Name, "name", install.DefaultName, "`NAME` of the objects")
@@ -84,6 +85,10 @@ func (i *installation) run(out io.Writer) error {
 			return fmt.Errorf("--toleration %q names no key: write KEY[=VALUE][:EFFECT]", text)
 		}
 		i.settings.Tolerations = append(i.settings.Tolerations, t)
+	}
+	var err error
+	if i.settings.Options, err = options(i.options); err != nil {
+		return err
 	}
 	settings := i.settings.Defaulted(version)
 	wrong := settings.Validate()
@@ -117,6 +122,25 @@ func flagOf(flags *pflag.FlagSet, path string) string {
 		name = strings.TrimSuffix(name, "s")
 	}
 	return "--" + name + path[end:]
+}
+
+// options reads FLAG=VALUE. Flags that take several values may be repeated.
+func options(given []string) (map[string]string, error) {
+	out := map[string]string{}
+	for _, text := range given {
+		name, value, found := strings.Cut(text, "=")
+		before, repeated := out[name]
+		switch {
+		case !found:
+			return nil, fmt.Errorf("--option %q must be FLAG=VALUE", text)
+		case repeated && name != "tag" && name != "scheduler-name":
+			return nil, fmt.Errorf("--option %s is given twice: %q and %q", name, before, value)
+		case repeated:
+			value = before + "," + value
+		}
+		out[name] = value
+	}
+	return out, nil
 }
 
 // toleration reads KEY, KEY:EFFECT, KEY=VALUE and KEY=VALUE:EFFECT.

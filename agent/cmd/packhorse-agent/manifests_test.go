@@ -60,7 +60,7 @@ func TestOptionsAreTheFlagsOfRun(t *testing.T) {
 
 func TestManifestsAreStable(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "new", "folder")
-	args := strings.Fields("manifests --cluster-name prod --option batch-idle=2s,node-cost=0.1 --environment B=2,A=1 --toleration dedicated=system:NoSchedule,spare")
+	args := strings.Fields("manifests --cluster-name prod --option batch-idle=2s --option node-cost=0.1 --environment B=2,A=1 --toleration dedicated=system:NoSchedule,spare")
 	listed, err := execute(t, rootCommand(), append(args, "--out", folder)...)
 	if err != nil {
 		t.Fatal(err)
@@ -105,15 +105,41 @@ func TestManifestsLeftOver(t *testing.T) {
 	}
 }
 
+// TestManifestsRepeatedOptions: what is given several times is not lost.
+func TestManifestsRepeatedOptions(t *testing.T) {
+	printed, err := execute(t, rootCommand(), strings.Fields("manifests --cluster-name prod --option tag=team=platform --option tag=stage=prod,cost=7 "+
+		"--option scheduler-name=one --option log-level=debug --option scheduler-name=two")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"- --tag=team=platform,stage=prod,cost=7\n", "- --scheduler-name=one,two\n", "- --log-level=debug\n"} {
+		if !strings.Contains(printed, want) {
+			t.Errorf("the Deployment has no argument %q", want)
+		}
+	}
+	cmd := runCommand()
+	if err := cmd.Flags().Parse([]string{"--tag=team=platform,stage=prod,cost=7", "--scheduler-name=one,two"}); err != nil {
+		t.Fatal(err)
+	}
+	tags, _ := cmd.Flags().GetStringToString("tag")
+	schedulers, _ := cmd.Flags().GetStringSlice("scheduler-name")
+	if len(tags) != 3 || tags["stage"] != "prod" || !slices.Equal(schedulers, []string{"one", "two"}) {
+		t.Errorf("the agent reads the tags %v and the schedulers %v", tags, schedulers)
+	}
+}
+
 func TestManifestsRefuse(t *testing.T) {
 	for args, want := range map[string]string{
 		"": "--cluster-name: Required value",
-		"--cluster-name prod --option batch-idel=2s":   `did you mean "batch-idle"?`,
-		"--cluster-name prod --toleration :NoSchedule": `--toleration ":NoSchedule" names no key: write KEY[=VALUE][:EFFECT]`,
-		"--cluster-name prod --toleration a:Sometimes": `--toleration[0].effect: Unsupported value: "Sometimes"`,
-		"--cluster-name prod --cpu-request 500":        `--cpu-request: Invalid value: "500"`,
-		"--cluster-name prod --replicas 0":             "--replicas is 0: the nearest sensible value is 1",
-		"--cluster-name prod --endpoint s3=https://a":  `--endpoint: Invalid value: "s3": is not an AWS service that the agent calls`,
+		"--cluster-name prod --option batch-idel=2s":                    `did you mean "batch-idle"?`,
+		"--cluster-name prod --option efa":                              `--option "efa" must be FLAG=VALUE`,
+		"--cluster-name prod --option node-cost=1 --option node-cost=2": `--option node-cost is given twice: "1" and "2"`,
+		"--cluster-name prod --option tag=team=platform --option tag=x": `--option[tag]: Invalid value: "team=platform,x": must be KEY=VALUE`,
+		"--cluster-name prod --toleration :NoSchedule":                  `--toleration ":NoSchedule" names no key: write KEY[=VALUE][:EFFECT]`,
+		"--cluster-name prod --toleration a:Sometimes":                  `--toleration[0].effect: Unsupported value: "Sometimes"`,
+		"--cluster-name prod --cpu-request 500":                         `--cpu-request: Invalid value: "500"`,
+		"--cluster-name prod --replicas 0":                              "--replicas is 0: the nearest sensible value is 1",
+		"--cluster-name prod --endpoint s3=https://a":                   `--endpoint: Invalid value: "s3": is not an AWS service that the agent calls`,
 	} {
 		_, err := execute(t, rootCommand(), append([]string{"manifests"}, strings.Fields(args)...)...)
 		if err == nil || !strings.Contains(err.Error(), want) {

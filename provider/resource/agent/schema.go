@@ -62,7 +62,8 @@ func resourceSchema(ctx context.Context) schema.Schema {
 				"`endpoints`, and `AWS_ENDPOINT_URL` over the endpoints of the provider block. The NetworkPolicy allows the ports 443 and 6443. Set " +
 				"`network_policy = false` for an endpoint on another port.",
 		},
-		"options": attribute.TextMap("Additional flags of `packhorse-agent run`, by name, such as `{ \"batch-idle\" = \"2s\" }`."),
+		"options": attribute.TextMap("Additional flags of `packhorse-agent run`, by name, such as `{ \"batch-idle\" = \"2s\" }`. Several values of `tag` or `scheduler-name` " +
+			"have commas between them: `{ \"tag\" = \"team=platform,stage=prod\" }`."),
 		"node_pools": attribute.Flag("Whether the agent serves Karpenter's NodePools and EC2NodeClasses too, while Karpenter itself does not run. " +
 			"It is the option `node-pools`. Off by default."),
 	}
