@@ -3,7 +3,6 @@ package awsresource
 import (
 	"context"
 	"encoding/json"
-	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -15,7 +14,7 @@ import (
 // name, and the refresh that follows reads the rest from AWS.
 func (r *Named) MoveState(context.Context) []resource.StateMover {
 	return []resource.StateMover{{StateMover: func(ctx context.Context, req resource.MoveStateRequest, resp *resource.MoveStateResponse) {
-		if req.SourceTypeName != r.Origin || !strings.HasSuffix(req.SourceProviderAddress, "/hashicorp/aws") {
+		if req.SourceTypeName != r.Origin || !lifecycle.IsProvider(req.SourceProviderAddress, "hashicorp/aws") {
 			return
 		}
 		var source struct {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
@@ -54,11 +53,10 @@ func (r *Resource) moveManifest(ctx context.Context, req resource.MoveStateReque
 // manifestReader returns the function that reads the manifest in the state of a resource type, or nil
 // if it has none.
 func manifestReader(typeName, provider string) func(json.RawMessage) (map[string]any, error) {
-	namespace, name, _ := strings.Cut(provider[strings.Index(provider, "/")+1:], "/")
 	switch {
-	case typeName == "kubernetes_manifest" && namespace == "hashicorp" && name == "kubernetes":
+	case typeName == "kubernetes_manifest" && lifecycle.IsProvider(provider, "hashicorp/kubernetes"):
 		return manifestValue
-	case typeName == "kubectl_manifest" && name == "kubectl" && (namespace == "gavinbunney" || namespace == "alekc"):
+	case typeName == "kubectl_manifest" && (lifecycle.IsProvider(provider, "gavinbunney/kubectl") || lifecycle.IsProvider(provider, "alekc/kubectl")):
 		return manifestText
 	}
 	return nil
