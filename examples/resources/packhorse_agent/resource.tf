@@ -1,4 +1,6 @@
 resource "packhorse_agent" "main" {
+  # If the role has identity = "pod-identity", write instead:
+  # depends_on = [packhorse_irsa_role.agent]
   role_arn           = packhorse_irsa_role.agent.arn
   interruption_queue = packhorse_interruption_queue.main.name
 

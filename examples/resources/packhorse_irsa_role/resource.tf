@@ -1,4 +1,9 @@
-# The role of the agent.
+# The role of the agent: role_arn of packhorse_agent. With identity = "pod-identity", the agent
+# has no role_arn, but depends on its role:
+#
+#   resource "packhorse_agent" "main" {
+#     depends_on = [packhorse_irsa_role.agent]
+#   }
 resource "packhorse_irsa_role" "agent" {
   name       = "prod-packhorse-agent"
   preset     = "agent"

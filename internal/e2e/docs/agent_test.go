@@ -113,10 +113,11 @@ func (r *reader) asRunner() []string {
 // in the order that the page gives.
 func (r *reader) installationPage(p page) {
 	f := r.beside(p.terraform()[0] + "\nresource \"packhorse_agent\" \"main\" {}\n")
-	f.sh("packhorse-agent manifests --cluster-name prod --region eu-west-1 | kubectl apply --server-side -f -")
+	namespace, _, _ := strings.Cut(p.in("sh")[0], "helm install") // TestHelmAndManifests has Helm
+	f.sh(namespace + "\npackhorse-agent manifests --cluster-name prod --region eu-west-1 | kubectl apply --server-side -f -")
 	if said := f.sh("terraform init && terraform plan"); !strings.Contains(said, "1 to import") || !strings.Contains(said, "0 to destroy") {
 		r.t.Errorf("the plan does not take the installation over:\n%s", said)
 	}
-	uninstall, _, _ := strings.Cut(p.in("sh")[0], "\n")
+	uninstall, _, _ := strings.Cut(p.in("sh")[1], "\n")
 	f.sh(uninstall + "\npackhorse-agent manifests --cluster-name prod --region eu-west-1 | kubectl delete -f -")
 }

@@ -49,7 +49,9 @@ func resourceSchema(ctx context.Context) schema.Schema {
 			Optional: true, Computed: true, MarkdownDescription: "AWS region. By default the provider's region, from its " +
 				"block, the environment or a profile. If none is known, the agent uses its own environment.",
 		},
-		"role_arn": attribute.Text("ARN of the IAM role that the agent assumes with a projected token, such as `packhorse_irsa_role.agent.arn`. None with EKS Pod Identity."),
+		"role_arn": attribute.Text("ARN of the IAM role that the agent assumes with a projected token, such as `packhorse_irsa_role.agent.arn`. Omit it with EKS Pod " +
+			"Identity, and let this resource depend on the role instead (`depends_on`): otherwise Terraform may install the agent before its role, and destroy the role while the agent " +
+			"drains nodes. EKS Pod Identity does not work on Fargate."),
 		"interruption_queue": attribute.Text("Name of the queue that receives EventBridge's events about instances, such as " +
 			"`packhorse_interruption_queue.main.name`."),
 		"default_instance_profile": attribute.Text("Name of the instance profile for node profiles that do not set one."),
@@ -115,7 +117,8 @@ func agentPodAttributes() attribute.Level {
 			"value":    attribute.Text("Value of the taint."),
 			"effect":   attribute.Text("`NoSchedule`, `PreferNoSchedule` or `NoExecute`. Any effect if omitted."),
 		}),
-		"environment": attribute.TextMap("Additional environment variables of the agent, such as `HTTPS_PROXY`."),
+		"environment": attribute.TextMap("Additional environment variables of the agent, such as `HTTPS_PROXY`. With a proxy, put the cluster's service range into `NO_PROXY`, " +
+			"or requests to the API server go through it too, and set `network_policy = false` unless the proxy listens on the port 443 or 6443."),
 	}
 }
 
