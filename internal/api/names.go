@@ -13,6 +13,7 @@ const (
 )
 
 // CustomKind is a cluster-scoped kind of custom resource.
+// +kubebuilder:object:generate=false
 type CustomKind struct {
 	Name     string // such as Provisioner
 	Resource schema.GroupVersionResource
