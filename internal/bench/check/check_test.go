@@ -132,16 +132,21 @@ func TestFaults(t *testing.T) {
 func TestSpread(t *testing.T) {
 	even := spread(zone, "a")
 	for name, c := range map[string]fault{
-		"even":                        {pods(pod("a", even), pod("a", even), pod("a", even)), Plan{Machines: []Machine{in("a", 0), in("b", 1), in("c", 2)}}, ""},
-		"skew of one":                 {pods(pod("a", even)), Plan{Machines: []Machine{in("a", 0)}}, ""},
-		"skew of two":                 {pods(pod("a", even), pod("a", even)), Plan{Machines: []Machine{in("a", 0, 1)}}, "cannot have come"},
-		"a zone is empty":             {pods(pod("a", even), pod("a", even), pod("a", even)), Plan{Machines: []Machine{in("a", 0, 1), in("b", 2)}}, "cannot have come"},
-		"others came later":           {pods(pod("a", even), pod("a"), pod("a")), Plan{Machines: []Machine{in("a", 0, 1), in("a", 2)}}, ""},
-		"others came first":           {pods(pod("a", even), pod("a", even), pod("a"), pod("a")), Plan{Machines: []Machine{in("a", 0, 1), in("b", 2), in("c", 3)}}, ""},
-		"counts others":               {pods(pod("x", even), pod("a"), pod("a")), Plan{Machines: []Machine{in("a", 0, 1), in("a", 2)}}, ""},
-		"one zone only for the pod":   {pods(pod("a", even, selecting(zone, "a")), pod("a", even, selecting(zone, "a"))), Plan{Machines: []Machine{in("a", 0, 1)}}, ""},
-		"hosts":                       {pods(pod("a", spread(byHost, "a")), pod("a", spread(byHost, "a"))), Plan{Machines: []Machine{in("a", 0), in("a", 1)}}, ""},
-		"two on a host":               {pods(pod("a", spread(byHost, "a")), pod("a", spread(byHost, "a"))), Plan{Machines: []Machine{in("a", 0, 1)}}, "cannot have come"},
+		"even":                      {pods(pod("a", even), pod("a", even), pod("a", even)), Plan{Machines: []Machine{in("a", 0), in("b", 1), in("c", 2)}}, ""},
+		"skew of one":               {pods(pod("a", even)), Plan{Machines: []Machine{in("a", 0)}}, ""},
+		"skew of two":               {pods(pod("a", even), pod("a", even)), Plan{Machines: []Machine{in("a", 0, 1)}}, "cannot have come"},
+		"a zone is empty":           {pods(pod("a", even), pod("a", even), pod("a", even)), Plan{Machines: []Machine{in("a", 0, 1), in("b", 2)}}, "cannot have come"},
+		"others came later":         {pods(pod("a", even), pod("a"), pod("a")), Plan{Machines: []Machine{in("a", 0, 1), in("a", 2)}}, ""},
+		"others came first":         {pods(pod("a", even), pod("a", even), pod("a"), pod("a")), Plan{Machines: []Machine{in("a", 0, 1), in("b", 2), in("c", 3)}}, ""},
+		"counts others":             {pods(pod("x", even), pod("a"), pod("a")), Plan{Machines: []Machine{in("a", 0, 1), in("a", 2)}}, ""},
+		"one zone only for the pod": {pods(pod("a", even, selecting(zone, "a")), pod("a", even, selecting(zone, "a"))), Plan{Machines: []Machine{in("a", 0, 1)}}, ""},
+		"hosts":                     {pods(pod("a", spread(byHost, "a")), pod("a", spread(byHost, "a"))), Plan{Machines: []Machine{in("a", 0), in("a", 1)}}, ""},
+		"two on a host":             {pods(pod("a", spread(byHost, "a")), pod("a", spread(byHost, "a"))), Plan{Machines: []Machine{in("a", 0, 1)}}, "cannot have come"},
+		"two on the only node":      {running(pods(pod("a", spread(byHost, "a")), pod("a", spread(byHost, "a")))), Plan{Bindings: map[int]string{0: "node", 1: "node"}}, ""},
+		"two on one of two nodes": {
+			running(pods(pod("a", spread(byHost, "a")), pod("a", spread(byHost, "a")), pod("b"))),
+			Plan{Bindings: map[int]string{0: "node", 1: "node"}, Machines: []Machine{in("a", 2)}}, "cannot have come",
+		},
 		"a host that filled up later": {pods(pod("a", spread(byHost, "a")), pod("a")), Plan{Machines: []Machine{in("a", 0, 1)}}, ""},
 		"no order on a host": {
 			pods(pod("f", small, spread(byHost, "g")), pod("f", small, spread(byHost, "g")), pod("g", small, spread(byHost, "f")), pod("g", small, spread(byHost, "f"))),

@@ -10,6 +10,7 @@ import (
 // each pod that comes makes it harder for the next, so the pods are taken away
 // again, the last one first: one that could have come last may always be taken. What
 // a rule saw when the last pod came is what is there now, that pod included if it counts.
+// Nodes that exist may have come to what they all have, in rounds.
 func orderHosts(rules []*rule, lots []*lot) []lot {
 	var stuck []lot
 	for len(lots) > 0 { // sorted by host, and hosts do not affect each other
@@ -35,7 +36,7 @@ func emptyHost(rules []*rule, lots []*lot) []lot {
 	for progress := true; progress; {
 		progress = false
 		for i, l := range lots {
-			for left[i] > 0 && !slices.ContainsFunc(l.rules, func(r int) bool { return count[r] > rules[r].skew }) {
+			for left[i] > 0 && !slices.ContainsFunc(l.rules, func(r int) bool { return count[r] > rules[r].most(l) }) {
 				left[i]--
 				progress = true
 				for _, r := range l.counts {
@@ -45,6 +46,14 @@ func emptyHost(rules []*rule, lots []*lot) []lot {
 		}
 	}
 	return remains(lots, left)
+}
+
+// most is how many pods that the rule counts may be where a pod of the lot comes.
+func (r *rule) most(l *lot) int {
+	if l.exists {
+		return r.skew + r.fewest
+	}
+	return r.skew
 }
 
 func remains(lots []*lot, left []int) []lot {

@@ -16,6 +16,7 @@ type rule struct {
 	skew    int
 	matches func(*corev1.Pod) bool
 	domains []string // that count for the fewest; none for hosts, where a new one has no pods
+	fewest  int      // pods on each host where a pod with the rule may be
 }
 
 // lot is a number of pods of one domain that no rule can tell apart.
@@ -24,6 +25,7 @@ type lot struct {
 	rules  []int // that the pods have
 	counts []int // that count the pods
 	pods   int
+	exists bool // on a node that there is: its scheduler waits for no machine that could be bought
 }
 
 // spread: there is an order in which the pods can have come to their places so
@@ -57,11 +59,18 @@ func (c *checker) lots(key string) ([]*rule, []*lot) {
 			}
 			domains := c.domains(key, p)
 			text := fmt.Sprint(p.Namespace, s.MaxSkew, s.LabelSelector, domains)
+			if key == corev1.LabelHostname {
+				text += Asks(p)
+			}
 			at, ok := known[text]
 			if !ok {
 				at = len(rules)
 				known[text] = at
-				rules = append(rules, &rule{text: text, skew: int(s.MaxSkew), matches: matcher(p.Namespace, s.LabelSelector), domains: domains})
+				r := &rule{text: text, skew: int(s.MaxSkew), matches: matcher(p.Namespace, s.LabelSelector), domains: domains}
+				if key == corev1.LabelHostname {
+					r.fewest = c.fewest(p, r)
+				}
+				rules = append(rules, r)
 			}
 			out = append(out, at)
 		}
@@ -85,7 +94,7 @@ func (c *checker) lots(key string) ([]*rule, []*lot) {
 			id := fmt.Sprint(domain, byHost[i][k], counts)
 			l := at[id]
 			if l == nil {
-				l = &lot{domain: domain, rules: byHost[i][k], counts: counts}
+				l = &lot{domain: domain, rules: byHost[i][k], counts: counts, exists: !h.isNew}
 				at[id] = l
 				lots = append(lots, l)
 			}
@@ -94,6 +103,26 @@ func (c *checker) lots(key string) ([]*rule, []*lot) {
 	}
 	slices.SortStableFunc(lots, func(a, b *lot) int { return cmp.Compare(a.domain, b.domain) })
 	return rules, lots
+}
+
+// fewest is how many pods that the rule counts are on each host where the pod may be.
+func (c *checker) fewest(p *corev1.Pod, r *rule) int {
+	wanted, fewest := nodeaffinity.GetRequiredNodeAffinity(p), -1
+	for _, h := range c.hosts {
+		if ok, err := wanted.Match(h.node); err != nil || !ok {
+			continue
+		}
+		n := 0
+		for _, other := range h.pods {
+			if r.matches(other) {
+				n++
+			}
+		}
+		if fewest < 0 || n < fewest {
+			fewest = n
+		}
+	}
+	return max(0, fewest)
 }
 
 func countedBy(rules []*rule, p *corev1.Pod) []int {
