@@ -43,22 +43,23 @@ type Bars struct {
 
 const gibibyte = 1 << 30
 
-// Cases are in the order of the report.
+// Cases are in the order of the report. Bars on time and speed are half of what the first edition of the
+// core reached where that is less: plans search for a cheaper one for up to a second since.
 var Cases = []Case{
 	{Name: "diverse-1000", Title: "the peer's own diverse mix, 400 types", Generate: workload.Diverse, Pods: 1000},
-	{Name: "diverse-10000", Title: "the peer's own diverse mix, 400 types", Generate: workload.Diverse, Pods: 10_000, Bars: Bars{Speed: 200}},
+	{Name: "diverse-10000", Title: "the peer's own diverse mix, 400 types", Generate: workload.Diverse, Pods: 10_000, Bars: Bars{Speed: 100}},
 	{Name: "diverse-20000", Title: "the peer's own diverse mix, 400 types", Generate: workload.Diverse, Pods: 20_000, Slow: true, Bars: Bars{Speed: 200}},
 	{Name: "uniform-10000", Title: "40 deployments, c/m/r types", Generate: workload.Uniform, Pods: 10_000, Bars: Bars{Speed: 1000, Gap: 0.01}},
-	{Name: "mixed-1000", Title: "mixed shapes, c/m/r types", Generate: workload.Mixed, Pods: 1000, Bars: Bars{Wall: 30 * time.Millisecond, Gap: 0.015}},
+	{Name: "mixed-1000", Title: "mixed shapes, c/m/r types", Generate: workload.Mixed, Pods: 1000, Bars: Bars{Wall: 60 * time.Millisecond, Gap: 0.015}},
 	{Name: "mixed-10000", Title: "mixed shapes, c/m/r types", Generate: workload.Mixed, Pods: 10_000, Bars: Bars{Speed: 50, Gap: 0.01}},
 	{Name: "mixed-32vcpu-10000", Title: "mixed shapes, types up to 32 vCPU", Generate: workload.MixedUpTo32, Pods: 10_000, Slow: true, Bars: Bars{Speed: 500, Gap: 0.01, MachinesOfPeer: true}},
-	{Name: "selectors-10000", Title: "with arch and zone selectors on half", Generate: workload.Selectors, Pods: 10_000, Bars: Bars{Speed: 50, Gap: 0.015}},
-	{Name: "selectors-32vcpu-10000", Title: "the same, types up to 32 vCPU", Generate: workload.SelectorsUpTo32, Pods: 10_000, Slow: true, Bars: Bars{Speed: 500, Gap: 0.015}},
-	{Name: "unique-5000", Title: "nearly every pod different, c/m/r types", Generate: workload.Unique, Pods: 5000, Bars: Bars{Speed: 20, Gap: 0.01}},
+	{Name: "selectors-10000", Title: "with arch and zone selectors on half", Generate: workload.Selectors, Pods: 10_000, Bars: Bars{Speed: 25, Gap: 0.015}},
+	{Name: "selectors-32vcpu-10000", Title: "the same, types up to 32 vCPU", Generate: workload.SelectorsUpTo32, Pods: 10_000, Slow: true, Bars: Bars{Speed: 250, Gap: 0.015}},
+	{Name: "unique-5000", Title: "nearly every pod different, c/m/r types", Generate: workload.Unique, Pods: 5000, Bars: Bars{Speed: 10, Gap: 0.01}},
 	{Name: "everywhere-10000", Title: "mixed shapes, all of EC2", Generate: workload.MixedEverywhere, Pods: 10_000, Bars: Bars{Speed: 20, Gap: 0.01}},
 	{Name: "prefer-apart-4000", Title: "preferred hostname anti-affinity, 400 types", Generate: workload.PreferApart, Pods: 4000, Slow: true, Bars: Bars{Speed: 500, Machines: 25}},
 	{Name: "gpus-5000", Title: "GPU and CPU pods of a trace, c/m/r/g/p types", Generate: workload.GPUs, Pods: 5000, Bars: Bars{Speed: 50, Gap: 0.03}},
-	{Name: "spread-5000", Title: "zone spread on all, hostname anti-affinity on a fifth", Generate: workload.SpreadDeployments, Pods: 5000, Bars: Bars{Speed: 200, Gap: 0.02}},
+	{Name: "spread-5000", Title: "zone spread on all, hostname anti-affinity on a fifth", Generate: workload.SpreadDeployments, Pods: 5000, Bars: Bars{Speed: 100, Gap: 0.02}},
 	{Name: "daemons-2000", Title: "mixed shapes with a taint and DaemonSets, up to 32 vCPU", Generate: workload.Daemons, Pods: 2000},
 	{Name: "fleet-100000", Title: "1,000 classes onto 2,000 nodes and new ones", Generate: workload.Fleet, Pods: 100_000, Alone: true, Bars: Bars{Wall: 2 * time.Second, Peak: gibibyte, Gap: 0.01}},
 	{Name: "limit-10000", Title: "mixed shapes, c/m/r types, a limit that binds nothing", Generate: workload.MixedWithLimit, Pods: 10_000, Bars: Bars{Speed: 50, Gap: 0.01}},
@@ -67,7 +68,7 @@ var Cases = []Case{
 	{Name: "families-600", Title: "selectors on family, category, arch and zone", Generate: workload.MixedSelectors, Pods: 600, Bars: Bars{Gap: 0.015}},
 	{Name: "families-100", Title: "selectors on family, category, arch and zone", Generate: workload.MixedSelectors, Pods: 100, Bars: Bars{Gap: 0.03}},
 	{Name: "gpu-trace", Title: "the common shapes of a GPU trace, each as often as there", Generate: workload.GPUTrace, Pods: 7934, Bars: Bars{Gap: 0.03}},
-	{Name: "one-cold", Title: "one pod in a fresh process, all of EC2", Generate: workload.MixedEverywhere, Pods: 1, Bars: Bars{Cold: 2 * time.Millisecond, Gap: 1e-9}},
+	{Name: "one-cold", Title: "one pod in a fresh process, all of EC2", Generate: workload.MixedEverywhere, Pods: 1, Bars: Bars{Cold: 4 * time.Millisecond, Gap: 1e-9}},
 	{Name: "growth-1000", Title: "mixed shapes, all of EC2", Generate: workload.MixedEverywhere, Pods: 1000, Alone: true, Growth: true},
 	{Name: "growth-3000", Title: "mixed shapes, all of EC2", Generate: workload.MixedEverywhere, Pods: 3000, Alone: true, Growth: true},
 	{Name: "growth-10000", Title: "mixed shapes, all of EC2", Generate: workload.MixedEverywhere, Pods: 10_000, Alone: true, Growth: true},
