@@ -103,14 +103,20 @@ func (d *Disrupter) Steer(steers []decide.Steer) {
 	d.Steers <- steers
 }
 
-// RunSteering carries out what Steer lists until the context ends. What fails is listed again by a later plan.
+// steeringPatience is how long a list may take. Then it is too old: surge may have marked its pods since.
+const steeringPatience = time.Minute
+
+// RunSteering carries out what Steer lists until the context ends. What fails, or takes too long, is listed again
+// by a later plan.
 func (d *Disrupter) RunSteering(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case steers := <-d.Steers:
-			parallel.Each(podsAtOnce, steers, func(s decide.Steer) { d.steer(ctx, s) })
+			list, done := context.WithTimeout(ctx, steeringPatience)
+			parallel.Each(podsAtOnce, steers, func(s decide.Steer) { d.steer(list, s) })
+			done()
 		}
 	}
 }

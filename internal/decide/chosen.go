@@ -40,30 +40,38 @@ func (t *turn) cancelDisruptions(nodes []*retire.Node, now attempt) attempt {
 	due := func(n *retire.Node) retire.DueNode {
 		return retire.DueNode{Node: n, Reason: retire.Named(n.Annotations[api.AnnotationDisruption])}
 	}
+	returned := map[string]bool{}
+	cancel := func(n *retire.Node, why string) {
+		t.cancelled[n.Name] = why
+		t.cancelSteps(marked)
+		for _, n := range marked {
+			if t.cancelled[n.Name] != "" && !returned[n.Name] {
+				returned[n.Name] = true
+				budgets.Return(due(n))
+			}
+		}
+	}
 	for _, n := range marked {
-		if why := t.stays(n, to[n.Name]); why != "" {
-			t.cancelled[n.Name] = why
-			budgets.Return(due(n))
+		if why := t.stays(n, to[n.Name]); why != "" && t.cancelled[n.Name] == "" {
+			cancel(n, why)
 		}
 	}
 	for _, n := range marked {
 		if t.cancelled[n.Name] == "" && budgets.Exceeded(due(n)) {
-			t.cancelled[n.Name] = "a disruption budget of provisioner " + n.Provisioner.Name + " allows fewer nodes to go now"
-			budgets.Return(due(n))
+			cancel(n, "a disruption budget of provisioner "+n.Provisioner.Name+" allows fewer nodes to go now")
 		}
 	}
 	if len(t.cancelled) == 0 {
 		return now
 	}
-	t.cancelSteps(marked)
 	for name := range t.cancelled {
 		delete(t.leaving, name)
 	}
 	return t.pack()
 }
 
-// cancelSteps lets the nodes stay that were to go in a step of consolidation with one that stays: only the whole
-// step is known to pay. The nodes of a step have the same replacements.
+// cancelSteps lets the nodes stay that were to be replaced in a step of consolidation with one that stays: only
+// the whole step is known to pay. Nodes whose pods share a replacement count as those of one step.
 func (t *turn) cancelSteps(marked []*retire.Node) {
 	of := map[string]string{} // a node that stays, by replacement
 	for again := true; again; {
@@ -113,6 +121,9 @@ func (t *turn) stays(n *retire.Node, to *destinations) string {
 	}
 	c := t.caseOf(retire.DueNode{Node: n})
 	if why := c.Vetoed(); why != "" {
+		return why
+	}
+	if why := c.Closed(); why != "" {
 		return why
 	}
 	chosen, err := time.Parse(time.RFC3339, n.Annotations[api.AnnotationDisruptedAt])

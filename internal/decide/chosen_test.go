@@ -63,21 +63,37 @@ func TestChosenStays(t *testing.T) {
 	}
 }
 
-// Where a budget allows fewer nodes to go than were chosen, as many stay as are too many.
+// A budget that allows nothing any more keeps nodes that were chosen. One that only allows fewer does so for
+// consolidation alone, since nodes that it does not count may have joined those that were taken for other reasons.
 func TestChosenBeyondABudget(t *testing.T) {
-	w := newWorld(t, catalogueA()).provisioner("default", "{ttlSecondsUntilExpired: 30, disruption: {budgets: [{nodes: '2'}]}}")
-	for _, name := range []string{"n1", "n2", "n3"} {
-		w.node(name, "small", "a", chosenFor(api.ReasonExpiry, time.Minute)).running("r"+name, name, "requests: {cpu: 1}")
-	}
-	w.node("new", "std", "a", nil)
-	stay := 0
-	for _, c := range w.decide().Chosen {
-		if c.Verdict == Stay {
-			stay++
+	for name, c := range map[string]struct {
+		reason, nodes string
+		want          int
+	}{
+		"nothing, expiry":        {api.ReasonExpiry, "0", 3},
+		"fewer, expiry":          {api.ReasonExpiry, "2", 0},
+		"fewer, consolidation":   {api.ReasonConsolidation, "2", 1},
+		"as many, consolidation": {api.ReasonConsolidation, "3", 0},
+	} {
+		w := newWorld(t, catalogueA()).provisioner("default", "{consolidation: {enabled: true}, ttlSecondsUntilExpired: 30, disruption: {budgets: [{nodes: '"+c.nodes+"'}]}}")
+		for _, name := range []string{"n1", "n2", "n3"} {
+			w.node(name, "small", "a", func(n *cluster.Node) {
+				chosenFor(c.reason, time.Minute)(n)
+				n.Annotations[api.AnnotationReplacedBy] = "new-" + name
+			}).running("r"+name, name, "requests: {cpu: 1}").node("new-"+name, "small", "a", nil)
 		}
-	}
-	if stay != 1 {
-		t.Errorf("%d of 3 stay, want 1", stay)
+		for i := range w.in.Snapshot.Pods {
+			w.in.Snapshot.Pods[i].Since = noon.Add(-time.Hour)
+		}
+		stay := 0
+		for _, c := range w.decide().Chosen {
+			if c.Verdict == Stay {
+				stay++
+			}
+		}
+		if stay != c.want {
+			t.Errorf("%s: %d of 3 stay, want %d", name, stay, c.want)
+		}
 	}
 }
 

@@ -69,8 +69,8 @@ func (t *turn) steer(nodes []*retire.Node) (guides []Guide, steers []Steer) {
 		}
 	}
 	for _, p := range t.onNodes {
-		if p.Steered == cluster.GradeSurge && t.surging(p.NodeName) {
-			continue
+		if t.leaving[p.NodeName] || t.surging(p.NodeName) {
+			continue // they end in any case, and surge may mark them at the same time
 		}
 		grade := grades[p.NodeName]
 		if t.in.Settings.NotSteered || p.CostSet || p.Owner.Kind != "ReplicaSet" {

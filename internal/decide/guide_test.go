@@ -50,6 +50,7 @@ func TestGuides(t *testing.T) {
 		"consolidateAfter is Never": {spec: strings.Replace(consolidating, "drift", "consolidateAfter: Never, drift", 1), given: []func(*world){four, graded(1)}, want: "n1=0 n2=0 n3=0 n4=0"},
 		"the option is off":         {given: []func(*world){four, graded(1), func(w *world) { w.in.Settings.NotGuided = true }}, want: "n1=0 n2=0 n3=0 n4=0"},
 		"evictionCost is Never":     {spec: strings.Replace(consolidating, "drift", "evictionCost: Never, drift", 1), given: []func(*world){four}, want: "n3=1 n4=2"},
+		"no window is open":         {spec: strings.Replace(consolidating, "drift", "windows: [{schedule: '0 22 * * *', duration: 8h}], drift", 1), given: []func(*world){four}, want: "n3=1 n4=2"},
 		"nodes of others":           {given: []func(*world){four, func(w *world) { w.in.Snapshot.Nodes[3].Provisioner = "" }}, want: "n3=1"},
 		"a node that goes":          {given: []func(*world){four, func(w *world) { w.in.Snapshot.Nodes[3].Deleting = true }}, want: "n3=1"},
 		"nobody looks at them":      {given: []func(*world){four, graded(1), func(w *world) { w.in.NotConsolidated = true }}, want: ""},
@@ -174,6 +175,10 @@ func TestSteers(t *testing.T) {
 			each(func(p *cluster.Pod) { p.Steered = cluster.GradeSurge })(w)
 			w.in.Snapshot.Nodes[0].Annotations = map[string]string{api.AnnotationSurging: "[]"}
 		}, want: "web-3=1"},
+		"a node that goes": {given: func(w *world) {
+			each(func(p *cluster.Pod) { p.Steered = 1 })(w)
+			w.in.Snapshot.Nodes[0].Deleting = true
+		}, want: "web-3=0"},
 		"pods that are going":       {given: each(func(p *cluster.Pod) { p.State = cluster.PodTerminating }), want: ""},
 		"nobody looks at the nodes": {given: func(w *world) { w.in.NotConsolidated = true }, want: ""},
 	} {

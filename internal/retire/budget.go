@@ -98,11 +98,16 @@ func (b *Budgets) Return(f DueNode) {
 	}
 }
 
-// Exceeded reports whether more nodes are going than a budget allows now that counts the
-// node.
+// Exceeded reports whether a node that was chosen earlier is to stay for a budget that counts it: because the
+// budget allows no node to go now, or, if the node was chosen for consolidation, fewer than are going.
+// Consolidation takes from the budgets last. What was taken for other reasons may have been joined
+// since by nodes that budgets do not hold back.
 func (b *Budgets) Exceeded(f DueNode) bool {
 	name := f.Node.Provisioner.Name
-	return slices.ContainsFunc(b.concerned(f), func(budget api.Budget) bool { return b.going[name] > allowed(budget.Nodes, b.total[name]) })
+	return slices.ContainsFunc(b.concerned(f), func(budget api.Budget) bool {
+		most := allowed(budget.Nodes, b.total[name])
+		return most == 0 || f.Reason == Consolidated && b.going[name] > most
+	})
 }
 
 // concerned lists the budgets that count the node.

@@ -23,7 +23,7 @@ type protection func(c *Case) string
 
 var (
 	protections = []protection{blocked, notUp, closed, nominated, annotated, inTime(doNotDisrupt), ownerless, young, inTime(twoBudgets), inTime(blockedByBudget), heldBySurge}
-	lasting     = []protection{annotated, inTime(doNotDisrupt), ownerless, consolidated(finishing), closed}
+	lasting     = []protection{annotated, inTime(doNotDisrupt), ownerless, consolidated(finishing)}
 	passing     = []protection{blocked, inTime(blockedByBudget), heldBySurge}
 )
 
@@ -31,9 +31,12 @@ var (
 // string.
 func (c *Case) Protected() string { return c.first(protections) }
 
-// Vetoed returns what has come up since the node was chosen that keeps it for
-// good, or an empty string.
+// Vetoed returns what on the node keeps it, also if that has come up since the node was chosen, or
+// an empty string.
 func (c *Case) Vetoed() string { return c.first(lasting) }
+
+// Closed returns why nothing voluntary happens now, or an empty string.
+func (c *Case) Closed() string { return closed(c) }
 
 // Delayed returns what has come up since the node was chosen that keeps it for a
 // while, or an empty string.
