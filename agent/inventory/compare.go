@@ -179,6 +179,7 @@ func (c *Inventory) vacant(ctx context.Context, old []instanceNodes, without *no
 		mu.Lock()
 		defer mu.Unlock()
 		switch {
+		case !i.Runs() && (err != nil || len(pods) > 0): // it is shutting down, and its pods go with it
 		case err != nil:
 			without.unknown = append(without.unknown, i.ID)
 		case slices.ContainsFunc(pods, func(p cluster.Pod) bool { return drain.WaitsFor(&p) }):

@@ -20,13 +20,14 @@ import (
 type account struct {
 	instances  []offer.Instance
 	terminated []string
+	pods       []cluster.Pod // on each node
 }
 
 func (a *account) Claim(context.Context) error                              { return nil }
 func (a *account) Instances(context.Context) ([]offer.Instance, error)      { return a.instances, nil }
 func (a *account) Find(context.Context, []string) ([]offer.Instance, error) { return nil, nil }
 func (a *account) Retag(context.Context, offer.Instance) error              { return nil }
-func (a *account) PodsOn(context.Context, string) ([]cluster.Pod, error)    { return nil, nil }
+func (a *account) PodsOn(context.Context, string) ([]cluster.Pod, error)    { return a.pods, nil }
 func (a *account) NodeReady(context.Context, string) (bool, error)          { return false, nil }
 func (a *account) Terminate(_ context.Context, ids []string) ([]string, error) {
 	a.terminated = append(a.terminated, ids...)
@@ -39,14 +40,16 @@ func TestStoppedInstances(t *testing.T) {
 	for name, c := range map[string]struct {
 		age  time.Duration
 		node bool
+		pods []cluster.Pod
 		want []string
 	}{
 		"young":         {age: time.Minute},
 		"old":           {age: time.Hour, want: []string{"i-1"}},
 		"it has a node": {age: time.Hour, node: true},
+		"its pods go":   {age: time.Hour, pods: []cluster.Pod{{State: cluster.PodTerminating, Template: &cluster.Template{}}}},
 	} {
 		i := offer.Instance{ID: "i-1", ProviderID: "aws:///a/i-1", NodeName: "n", LaunchID: "launch", Provisioner: "default", State: offer.StateStopping, LaunchedAt: now.Add(-c.age), Owned: true}
-		a := &account{instances: []offer.Instance{i}}
+		a := &account{instances: []offer.Instance{i}, pods: c.pods}
 		inventory := New(Ports{
 			Listing: a, Reader: a, Machines: a, Nodes: &nodes.Writer{}, Assumed: nodes.NewAssumptions(), Metrics: metrics.New(), Log: hclog.NewNullLogger(),
 			Launching: func(string) bool { return false }, Ended: func(*cluster.Node) {}, Replan: func() {}, Redrain: func() {}, StartupTimeout: 15 * time.Minute,
