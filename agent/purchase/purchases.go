@@ -93,7 +93,7 @@ func (ps *purchases) decided(p *purchase) {
 	ps.doubt = slices.DeleteFunc(ps.doubt, func(other *purchase) bool { return other == p })
 }
 
-// contain reports whether a purchase goes on after its turn of which that is so.
+// contain reports whether is holds for a purchase that goes on after its turn.
 func (ps *purchases) contain(is func(*purchase) bool) bool {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()

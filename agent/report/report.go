@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 )
@@ -62,7 +63,7 @@ func (r *Reporter) Fits(pod cluster.PodKey, node string, up bool) {
 		r.Nominated(pod, "fits node "+node)
 		return
 	}
-	message := fmt.Sprintf("fits node %s, but kube-scheduler has not placed it there for %v: its condition PodScheduled says why", node, schedulerPatience)
+	message := fmt.Sprintf("fits node %s, but kube-scheduler has not placed it there for %s: its condition PodScheduled says why", node, amount.ShortDuration(schedulerPatience))
 	if r.isNew(pod, event.NotScheduled+message) {
 		r.Events.Warning(event.Pod(pod), event.NotScheduled, message)
 	}

@@ -26,7 +26,8 @@ type Snapshot struct {
 	Deployments       []Deployment
 }
 
-// ClockSkew is how far the clocks of the API server, the cloud and of whoever runs Terraform may be off the agent's.
+// ClockSkew is how far the clocks of the API server, the cloud and the computer that runs Terraform may be off
+// the agent's.
 const ClockSkew = time.Minute
 
 // PodKey identifies a pod.

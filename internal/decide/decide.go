@@ -134,8 +134,8 @@ func (t *turn) problem(leaving map[string]bool) *pack.Problem {
 const ContactPatience = time.Minute
 
 // outOfContact lists the nodes that have been up and have not been ready for longer than that. Whether
-// they are replaced is another question: their room may be needed long before. So it is with nodes that keep
-// their startup taints, because pods run there: kube-scheduler puts no others there.
+// they are replaced is another question: their room may be needed long before. It also lists nodes that still
+// have their startup taints after the startup timeout, and stay because pods run there: other pods would wait.
 func (t *turn) outOfContact() map[string]bool {
 	out := map[string]bool{}
 	for i := range t.in.Snapshot.Nodes {
@@ -143,16 +143,17 @@ func (t *turn) outOfContact() map[string]bool {
 		if up := n.Initialized || t.ran[n.Name]; up && !n.Ready && !n.UnreadySince.IsZero() && t.in.Now.Sub(n.UnreadySince) >= ContactPatience {
 			out[n.Name] = true
 		} else if late := t.in.Settings.StartupTimeout > 0 && t.in.Now.Sub(n.Created) >= t.in.Settings.StartupTimeout; late && n.Ready && !n.Initialized && n.Provisioner != "" {
-			out[n.Name] = len(n.PassingTaints(t.provisioner(n.Provisioner))) > 0
+			p := t.provisioner(n.Provisioner)
+			out[n.Name] = p != nil && len(n.PassingTaints(p.Spec)) > 0
 		}
 	}
 	return out
 }
 
 // provisioner returns a Provisioner of the input, or nil.
-func (t *turn) provisioner(name string) *api.Provisioner {
+func (t *turn) provisioner(name string) *Provisioner {
 	if k, known := slices.BinarySearchFunc(t.in.Provisioners, name, func(p Provisioner, name string) int { return strings.Compare(p.Spec.Name, name) }); known {
-		return t.in.Provisioners[k].Spec
+		return &t.in.Provisioners[k]
 	}
 	return nil
 }

@@ -2,14 +2,13 @@ package decide
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/pack"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/retire"
 )
 
-// owned lists the nodes of ours that are not leaving and whose Provisioner is known.
+// owned lists the nodes of ours whose Provisioner is known.
 func (t *turn) owned() []*retire.Node {
 	pods := map[string][]*cluster.Pod{}
 	for _, p := range t.onNodes {
@@ -18,11 +17,10 @@ func (t *turn) owned() []*retire.Node {
 	var out []*retire.Node
 	for i := range t.in.Snapshot.Nodes {
 		n := &t.in.Snapshot.Nodes[i]
-		k, known := slices.BinarySearchFunc(t.in.Provisioners, n.Provisioner, func(p Provisioner, name string) int { return strings.Compare(p.Spec.Name, name) })
-		if n.Provisioner == "" || !known {
+		p := t.provisioner(n.Provisioner)
+		if p == nil {
 			continue
 		}
-		p := &t.in.Provisioners[k]
 		out = append(out, &retire.Node{Node: n, Provisioner: p.Spec, ProfileHash: p.ProfileHash, Profile: p.Profile, Blocked: p.Blocked, Pods: pods[n.Name], At: t.in.Now})
 	}
 	return out

@@ -44,7 +44,7 @@ func (t *turn) retire(nodes []*retire.Node, now attempt) ([]Removal, []Kept, att
 	f.retireUsed(used)
 	if f.spent && f.share == oldestShare {
 		f.share = 100
-		begin := int(t.in.Now.Unix() / 7 % int64(len(used))) // turns a minute apart have different ones, however many nodes there are
+		begin := int(uint64(t.in.Now.Unix()) / 7 % uint64(len(used))) // another one in most turns
 		f.retireUsed(slices.Concat(used[begin:], used[:begin]))
 	}
 	var removals []Removal
