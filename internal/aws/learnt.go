@@ -98,8 +98,9 @@ func lower[K comparable](l *learnt, of map[K]amount.List, key K, o *offer.Observ
 }
 
 // correct replaces the estimates of t by what was learnt, of all images if none is given. It changes
-// t's lists in place.
-func (l *learnt) correct(t *offer.InstanceType, imageID, kubelet, profile string) {
+// t's lists in place. Without ownPods, the agent itself tells the kubelet how many pods it takes: its
+// options say so, and they may have changed since a node reported.
+func (l *learnt) correct(t *offer.InstanceType, imageID, kubelet, profile string, ownPods bool) {
 	key := model{t.Name, imageID}
 	at := setup{key, kubelet}
 	l.mu.Lock()
@@ -109,6 +110,9 @@ func (l *learnt) correct(t *offer.InstanceType, imageID, kubelet, profile string
 	}
 	for _, learnt := range []amount.List{l.allocatable[at], l.room[own{at, profile}]} {
 		for name, allocatable := range learnt {
+			if name == amount.Pods && !ownPods {
+				continue
+			}
 			t.Overhead[name] = max(t.Capacity[name]-allocatable, 0)
 		}
 	}

@@ -129,6 +129,25 @@ func TestPodsAreLearnt(t *testing.T) {
 	}
 }
 
+// Without user data, the agent's options decide how many pods a kubelet takes. A node of before they
+// were changed says nothing about the next one.
+func TestPodsThatTheAgentSetsAreNotLearnt(t *testing.T) {
+	f := start(t, func(o *Options) { o.PrefixDelegation = true })
+	market := f.market(t, nil)
+	it := find(t, market, "m5.large")
+	image, _ := it.Label(api.LabelInstanceAMIID)
+	want := it.Allocatable()[amount.Pods]
+	f.Learn(offer.Observed{
+		InstanceType: "m5.large", ImageID: image, ProfileHash: market.ProfileHash,
+		Capacity:    amount.List{amount.Memory: it.Capacity[amount.Memory]},
+		Allocatable: amount.List{amount.Pods: 29},
+	})
+	after := find(t, f.market(t, nil), "m5.large")
+	if got := after.Allocatable()[amount.Pods]; got != want || got <= 29 {
+		t.Errorf("%d pods, want %d as with prefixes", got, want)
+	}
+}
+
 // A launch template of the user's own may name any image, and its user data any reservation: what
 // nodes of a type have shown is what is predicted.
 func TestOwnLaunchTemplatesPredictWhatNodesShow(t *testing.T) {

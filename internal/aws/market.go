@@ -86,10 +86,10 @@ func (c *Cloud) types(catalogue *offer.Catalogue, r *resolved, kubelet *api.Kube
 	}
 	types := catalogue.Types(settings)
 	c.addReserved(types, r, room)
-	key, profile := kubeletKey(kubelet), r.profile.Hash()
+	key, profile, ownPods := kubeletKey(kubelet), r.profile.Hash(), r.ownPods()
 	if r.profile.LaunchTemplate != nil {
 		for i := range types {
-			c.learnt.correct(&types[i], "", key, profile)
+			c.learnt.correct(&types[i], "", key, profile, ownPods)
 		}
 		return types
 	}
@@ -97,10 +97,16 @@ func (c *Cloud) types(catalogue *offer.Catalogue, r *resolved, kubelet *api.Kube
 		im, ok := lookup.ImageFor(r.images, t.Labels)
 		if ok {
 			t.Labels[api.LabelInstanceAMIID] = []string{im.ID}
-			c.learnt.correct(&t, im.ID, key, profile)
+			c.learnt.correct(&t, im.ID, key, profile, ownPods)
 		}
 		return !ok
 	})
+}
+
+// ownPods reports whether user data, or a launch template, of the user's own may say how many pods a
+// kubelet takes.
+func (r *resolved) ownPods() bool {
+	return r.profile.UserData != nil || r.profile.LaunchTemplate != nil || r.family == api.FamilyCustom
 }
 
 // marketKey identifies everything but the catalogue that a market depends on.
