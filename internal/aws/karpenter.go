@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -68,26 +69,61 @@ func (c *Cloud) Disown(ctx context.Context, ids []string) ([]string, error) {
 	})
 }
 
-// eachChunk makes one request for many instances. If EC2 refuses it, because of one of them, it makes a
-// request for each. It returns the ids for which a request succeeded, sorted.
+// eachChunk makes one request for many instances. If EC2 refuses a chunk, perhaps because of one of them, it asks for each
+// alone. It returns the ids for which a request succeeded, sorted, and the first error of each code.
 func eachChunk(ids []string, request func(chunk []string) error) ([]string, error) {
 	var done []string
-	var errs []error
+	var errs errorsByCode
 	for chunk := range slices.Chunk(sets.List(sets.New(ids...)), idsPerCall) {
 		err := request(chunk)
 		switch {
 		case err == nil:
 			done = append(done, chunk...)
 		case len(chunk) == 1 || call.Code(err) == "" || client.Passes(err):
-			errs = append(errs, err)
+			errs.add(err)
 		default:
-			for _, id := range chunk {
-				one, err := eachChunk([]string{id}, request)
-				done, errs = append(done, one...), append(errs, err)
-			}
+			done = append(done, eachAlone(chunk, &errs, request)...)
 		}
 	}
-	return done, errors.Join(errs...)
+	return done, errors.Join(errs.list...)
+}
+
+// maxRefused is after how many refusals with one code, and no success, no further instance is asked for.
+const maxRefused = 3
+
+// eachAlone makes a request for each instance. It stops where EC2 seems to refuse all of them, as without a permission.
+func eachAlone(ids []string, errs *errorsByCode, request func(chunk []string) error) []string {
+	var done []string
+	refused := map[string]int{}
+	for _, id := range ids {
+		err := request([]string{id})
+		if err == nil {
+			done = append(done, id)
+			continue
+		}
+		errs.add(err)
+		code := call.Code(err)
+		refused[code]++
+		if len(done) == 0 && refused[code] >= maxRefused && !aboutOne(code) {
+			break
+		}
+	}
+	return done
+}
+
+// aboutOne reports whether a code is about an instance itself, so that it says nothing about others: it is gone, or has no
+// room for another tag.
+func aboutOne(code string) bool {
+	return strings.HasPrefix(code, "InvalidInstanceID") || code == "TagLimitExceeded"
+}
+
+// errorsByCode keeps the first error of each code.
+type errorsByCode struct{ list []error }
+
+func (e *errorsByCode) add(err error) {
+	if !slices.ContainsFunc(e.list, func(known error) bool { return call.Code(known) == call.Code(err) }) {
+		e.list = append(e.list, err)
+	}
 }
 
 // GiveBack sets the tags by which Karpenter finds an instance of a NodePool. Releases before

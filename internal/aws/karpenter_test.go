@@ -2,6 +2,7 @@ package aws
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -114,6 +115,41 @@ func TestTakeOverBesidesOneThatIsRefused(t *testing.T) {
 	done, err := f.TakeOver(t.Context(), "general", all)
 	if err == nil || !strings.Contains(err.Error(), all[0]) || !slices.Equal(done, all[1:]) {
 		t.Errorf("tagged %v of %v: %v", done, all, err)
+	}
+}
+
+// A missing permission concerns all machines: the calls and the text of the error do not grow with their number.
+func TestTakeOverWithoutThePermission(t *testing.T) {
+	f := start(t)
+	calls := 0
+	f.writes.CreateTags = func(context.Context, *ec2.CreateTagsInput, ...func(*ec2.Options)) (*ec2.CreateTagsOutput, error) {
+		calls++
+		return nil, &smithy.GenericAPIError{Code: "UnauthorizedOperation", Message: "You are not authorized."}
+	}
+	var all []string
+	for i := range idsPerCall {
+		all = append(all, fmt.Sprintf("i-%017x", i))
+	}
+	done, err := f.TakeOver(t.Context(), "general", all)
+	if err == nil || len(done) > 0 || strings.Count(err.Error(), "not authorized") != 1 {
+		t.Errorf("tagged %v: %v", done, err)
+	}
+	if want := 1 + maxRefused; calls != want {
+		t.Errorf("%d calls, want %d", calls, want)
+	}
+}
+
+// Machines that are refused for what they are keep the others from nothing, however many they are.
+func TestTakeOverBesidesManyThatAreGone(t *testing.T) {
+	f := start(t)
+	there := f.karpenters(t, 1)
+	all := slices.Clone(there)
+	for i := range 2 * maxRefused {
+		all = append(all, fmt.Sprintf("i-%017x", i))
+	}
+	done, err := f.TakeOver(t.Context(), "general", all)
+	if err == nil || !slices.Equal(done, there) {
+		t.Errorf("tagged %v of %v: %v", done, there, err)
 	}
 }
 
