@@ -228,7 +228,10 @@ func TestNodeRoleKeepsTagsOfAnExistingProfile(t *testing.T) {
 // onlyConfigMap makes the cluster one that reads only the aws-auth ConfigMap.
 func onlyConfigMap(t *testing.T) {
 	for _, action := range []string{"DescribeAccessEntry", "CreateAccessEntry", "DeleteAccessEntry"} {
-		t.Cleanup(box.Cloud.Inject(cloud.Fault{Service: "eks", Action: action, Code: "InvalidRequestException"}))
+		t.Cleanup(box.Cloud.Inject(cloud.Fault{
+			Service: "eks", Action: action, Code: "InvalidRequestException",
+			Message: "The cluster's authentication mode must be set to one of [API, API_AND_CONFIG_MAP] to perform this operation.",
+		}))
 	}
 }
 

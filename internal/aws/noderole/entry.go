@@ -18,8 +18,8 @@ import (
 // Error codes of EKS.
 const (
 	codeInUse = "ResourceInUse"
-	// codeNoEntries means that the cluster's authentication mode is CONFIG_MAP.
-	codeNoEntries = "InvalidRequest"
+	// codeInvalid means, among much else, that the cluster's authentication mode is CONFIG_MAP.
+	codeInvalid = "InvalidRequest"
 )
 
 // Entries manages access entries of EKS clusters.
@@ -43,7 +43,12 @@ func (e *Entries) Create(ctx context.Context, entry asset.Entry) error {
 
 // isAbsent reports whether there is no such entry: because there is none, no such cluster, or
 // the cluster reads only the aws-auth ConfigMap.
-func isAbsent(err error) bool { return call.IsMissing(err) || call.Code(err) == codeNoEntries }
+func isAbsent(err error) bool { return call.IsMissing(err) || hasNoEntries(err) }
+
+// hasNoEntries reports whether the cluster reads only the aws-auth ConfigMap.
+func hasNoEntries(err error) bool {
+	return call.Code(err) == codeInvalid && call.Says(err, "authentication mode")
+}
 
 // Read returns the entry of a principal. If there is no such entry, no such cluster, or the
 // cluster reads only the aws-auth ConfigMap, the error is fs.ErrNotExist.
@@ -99,7 +104,7 @@ func (e *Entries) List(ctx context.Context, cluster string, kinds ...string) ([]
 	err := call.EachPage(ctx, call.ReadTimeout, pages, func(page *eks.ListAccessEntriesOutput) {
 		principals = append(principals, page.AccessEntries...)
 	})
-	if call.Code(err) == codeNoEntries {
+	if hasNoEntries(err) {
 		return nil, nil
 	}
 	if err != nil {

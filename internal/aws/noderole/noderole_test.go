@@ -216,17 +216,38 @@ func TestWhatIsGone(t *testing.T) {
 	}
 }
 
+// configMapOnly is what EKS says about access entries of a cluster that reads only the aws-auth ConfigMap.
+const configMapOnly = "The cluster's authentication mode must be set to one of [API, API_AND_CONFIG_MAP] to perform this operation."
+
 // A cluster that reads only the aws-auth ConfigMap has no entries.
 func TestEntryOfAClusterWithoutEntries(t *testing.T) {
 	f, ctx := start(t), t.Context()
 	for _, action := range []string{"DescribeAccessEntry", "DeleteAccessEntry"} {
-		f.account.Inject(cloud.Fault{Service: "eks", Action: action, Code: "InvalidRequestException"})
+		f.account.Inject(cloud.Fault{Service: "eks", Action: action, Code: "InvalidRequestException", Message: configMapOnly})
 	}
 	arn := f.role(t, "node")
 	if _, err := f.entries.Read(ctx, "prod", arn); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("error = %v, want that it does not exist", err)
 	}
 	must(t, f.entries.Delete(ctx, "prod", arn))
+}
+
+// EKS calls other requests invalid too, which says nothing about the entry.
+func TestEntryOfARequestThatEKSCallsInvalid(t *testing.T) {
+	f, ctx := start(t), t.Context()
+	for _, action := range []string{"DescribeAccessEntry", "DeleteAccessEntry", "ListAccessEntries"} {
+		f.account.Inject(cloud.Fault{Service: "eks", Action: action, Code: "InvalidRequestException"})
+	}
+	arn := f.role(t, "node")
+	if _, err := f.entries.Read(ctx, "prod", arn); err == nil || errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("read: error = %v, want the one of EKS", err)
+	}
+	if err := f.entries.Delete(ctx, "prod", arn); err == nil {
+		t.Error("the deletion succeeds")
+	}
+	if list, err := f.entries.List(ctx, "prod", "EC2_LINUX"); err == nil {
+		t.Errorf("entries = %v, want an error", list)
+	}
 }
 
 // IAM refuses for a moment to delete a profile whose role was just removed.
@@ -267,7 +288,7 @@ func TestListOfEntries(t *testing.T) {
 		"of some types":        {kinds: []string{"EC2_LINUX", "EC2_WINDOWS"}, want: []string{"linux", "packhorse-node", "windows"}},
 		"of one type":          {kinds: []string{"EC2_WINDOWS"}, want: []string{"windows"}},
 		"deleted since listed": {cloud.Fault{Action: "DescribeAccessEntry", Code: "ResourceNotFoundException", Times: 1}, []string{"EC2_LINUX", "EC2_WINDOWS"}, []string{"packhorse-node", "windows"}},
-		"without entries":      {cloud.Fault{Action: "ListAccessEntries", Code: "InvalidRequestException"}, []string{"EC2_LINUX"}, nil},
+		"without entries":      {cloud.Fault{Action: "ListAccessEntries", Code: "InvalidRequestException", Message: configMapOnly}, []string{"EC2_LINUX"}, nil},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

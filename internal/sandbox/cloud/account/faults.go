@@ -1,6 +1,7 @@
 package account
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -15,6 +16,7 @@ type Fault struct {
 	Service string        // "ec2"; "*" or empty for any
 	Action  string        // "CreateFleet"; "*" or empty for any
 	Code    string        // AWS error code; empty for none, only Latency
+	Message string        // AWS error message; empty for one that says that it is injected
 	Rate    float64       // share of the calls, 0 to 1; 0 counts as 1
 	Times   int           // how many calls are struck; 0 for no end
 	Latency time.Duration // before the answer
@@ -92,7 +94,7 @@ func (c *Account) Strikes(concerned func(*Fault) bool) Strike {
 		f.struck++
 		s.Latency += f.Latency
 		if f.Code != "" && s.Problem == nil {
-			s.Problem = Fail(f.Code, "Injected fault.").With(statusOf(f.Code))
+			s.Problem = Fail(f.Code, "%s", cmp.Or(f.Message, "Injected fault.")).With(statusOf(f.Code))
 		}
 	}
 	return s
