@@ -98,8 +98,8 @@ func (account) ProfilesOf(_ context.Context, role string) ([]asset.Profile, erro
 	return []asset.Profile{{Name: "eks-1a2b", Path: "/"}, {Name: "machines", Path: "/"}}, nil
 }
 
-// Queues are one that can be imported, one that a role reads and whose rules have
-// other names, and one of another cluster.
+// Queues are one that can be imported, one that is not encrypted, one that a role reads
+// and whose rules have other names, and one of another cluster.
 func (account) Queues(context.Context) ([]onboard.Queue, error) {
 	queue := func(name string, rules ...string) onboard.Queue {
 		arn := "arn:aws:sqs:eu-west-1:123456789012:" + name
@@ -114,9 +114,14 @@ func (account) Queues(context.Context) ([]onboard.Queue, error) {
 		ours.Rules = append(ours.Rules, event.RuleName("prod"))
 	}
 	ours.Retention, ours.Tags = 600, map[string]string{"team": "a"}
+	plain := queue("prod-plain")
+	for _, event := range policy.InterruptionEvents() {
+		plain.Rules = append(plain.Rules, event.RuleName(plain.Name))
+	}
+	plain.Plain = true
 	theirs := queue("interruptions", "Karpenter-spot", "interruptions-spot")
 	theirs.Policy = `{"Statement":[]}`
-	return []onboard.Queue{ours, theirs, queue("staging", "staging-spot")}, nil
+	return []onboard.Queue{ours, plain, theirs, queue("staging", "staging-spot")}, nil
 }
 
 func (a account) Roles(ctx context.Context) ([]onboard.Role, error) {

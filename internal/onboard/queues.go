@@ -81,5 +81,8 @@ func (q *Queue) changes() []string {
 	if wanted, err := policy.Queue(q.ARN); err != nil || !policy.SameJSON(wanted, q.Policy) {
 		out = append(out, "the resource would replace the queue's policy")
 	}
+	if q.Plain {
+		out = append(out, "the resource would encrypt the queue's messages")
+	}
 	return out
 }

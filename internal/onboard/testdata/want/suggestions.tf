@@ -16,6 +16,13 @@
 #   name = "interruptions"
 # }
 
+# interruption queue prod-plain, as it would be a packhorse_interruption_queue.
+# - the resource would encrypt the queue's messages
+#
+# resource "packhorse_interruption_queue" "prod-plain" {
+#   name = "prod-plain"
+# }
+
 # IRSA role shared, as it would be a packhorse_irsa_role.
 # - it does not trust ServiceAccounts alone: read trust policy: no condition on the subject of an OIDC token
 #
