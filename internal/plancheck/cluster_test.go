@@ -66,3 +66,17 @@ func TestSelectNamesTheRequirementThatRemovedTheLastType(t *testing.T) {
 		})
 	}
 }
+
+// An offering that is none of a reservation's has no value of its label that would count as a choice.
+func TestChoiceCountsOnlyLabelsThatOfferingsHave(t *testing.T) {
+	types := offer.Embedded().Types(offer.Settings{Region: "us-east-1"})[:2]
+	types[0].Offerings = append(slices.Clone(types[0].Offerings), offer.Offering{CapacityType: api.CapacityReserved, Reservation: "cr-1"})
+	for least, want := range map[int32]int{1: 0, 2: 1} {
+		p := &api.Provisioner{Spec: api.ProvisionerSpec{Requirements: []api.Requirement{
+			{Key: api.LabelReservationID, Operator: api.OpExists, MinValues: &least},
+		}}}
+		if found := (plancheck.Subject{Provisioner: p}).Choice(types); len(found) != want {
+			t.Errorf("a choice of %d among one reservation: %v", least, found)
+		}
+	}
+}

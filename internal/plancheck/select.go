@@ -66,8 +66,9 @@ func valuesOf(t *offer.InstanceType, key string) []string {
 	}
 	var out []string
 	for _, o := range t.Offerings {
-		value, _ := o.Label(key)
-		out = append(out, value)
+		if value, ok := o.Label(key); ok {
+			out = append(out, value)
+		}
 	}
 	return out
 }
