@@ -53,8 +53,8 @@ func refusalReason(code string) offer.RefusalReason {
 
 // isMisconfigured reports whether a refusal is about what machines are built from, such as an
 // image or a launch template of the user's own that was deleted, an instance profile that EC2
-// does not know yet, or a role that the agent may not pass. EC2 would refuse all other offerings
-// too.
+// does not know yet, or a role that the agent may not pass. If all offerings fail so, the launch fails
+// with EC2's message; otherwise the offering is not used for a while.
 func isMisconfigured(code, message string) bool {
 	if refusalReason(code) == offer.RefusedUnauthorized {
 		return strings.Contains(message, "iam:PassRole")
