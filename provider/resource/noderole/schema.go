@@ -35,7 +35,7 @@ func resourceSchema(ctx context.Context) schema.Schema {
 			Optional: true, Computed: true, Default: booldefault.StaticBool(true),
 			MarkdownDescription: "Whether nodes may assign addresses to pods (`AmazonEKS_CNI_Policy`). On by default. Turn it " +
 				"off if the network plugin has its own role. The policy only covers IPv4: in an IPv6 cluster, add " +
-				"`ec2:AssignIpv6Addresses` and what else the plugin needs there in `policies`.",
+				"the policy in [IAM](../iam.md#nodes-of-ipv6-clusters) to `policies`.",
 		},
 		"node_policy_arns": schema.SetAttribute{
 			Computed: true, ElementType: types.StringType, MarkdownDescription: "ARNs of AWS's managed policies for nodes that are attached to the role.",
