@@ -70,7 +70,8 @@ type NodeProfile struct {
 	// +kubebuilder:validation:MaxLength=16384
 	UserData *string `json:"userData,omitempty"`
 	// Tags are put on instances, volumes, network interfaces, launch templates
-	// and fleets. A machine has room for 43 beside Name.
+	// and fleets. A machine has room for 43 beside Name, less the tags of the
+	// agent's option tag.
 	// +kubebuilder:validation:MaxProperties=50
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k != '')",message="a tag needs a key"
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['karpenter.sh/provisioner-name', 'karpenter.sh/managed-by', 'packhorse.io/launch-id']) && !k.startsWith('kubernetes.io/cluster/') && !k.matches('^[aA][wW][sS]:'))",message="the tag is reserved",messageExpression="self.filter(k, k in ['karpenter.sh/provisioner-name', 'karpenter.sh/managed-by', 'packhorse.io/launch-id'] || k.startsWith('kubernetes.io/cluster/') || k.matches('^[aA][wW][sS]:'))[0] + ' is a reserved tag'"

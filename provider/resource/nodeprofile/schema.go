@@ -50,7 +50,8 @@ func Attributes() attribute.Level {
 			"for AL2023, TOML for Bottlerocket, PowerShell for Windows. With `Custom` it is used as it is. Write labels and " +
 			"taints into the Provisioner: those that user data gives the kubelet do not reach the node."),
 		"tags": attribute.TextMap("Tags of instances, volumes, network interfaces, launch templates and fleets. You may set " +
-			"`Name`, but not the keys that the agent uses. At most 43 beside `Name`: EC2 allows 50 on a machine, and the agent sets the others."),
+			"`Name`, but not the keys that the agent uses. At most 43 beside `Name`, less the " +
+			"tags of the agent's option `tag`: EC2 allows 50 on a machine, and the agent sets the others."),
 		"metadata_options": attribute.Object("The instance metadata service.", metadataAttributes()),
 		"block_device_mappings": attribute.Objects("Volumes of the nodes. By default one encrypted `gp3` root volume of 20 GiB "+
 			"(Bottlerocket: 4 GiB, and 20 GiB for data; Windows: 50 GiB).", attribute.Level{
