@@ -2,17 +2,12 @@ package aws
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/client"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
@@ -47,7 +42,7 @@ func (c *Cloud) Karpenters(ctx context.Context) ([]offer.Instance, error) {
 func (c *Cloud) TakeOver(ctx context.Context, provisioner string, ids []string) ([]string, error) {
 	tags := c.options.ownership()
 	tags[api.LabelProvisioner], tags[api.TagLaunchID] = provisioner, api.LaunchKarpenter
-	return eachChunk(ids, func(chunk []string) error {
+	return client.EachChunk(ids, idsPerCall, func(chunk []string) error {
 		_, err := client.Invoke(ctx, c.writes.CreateTags, &ec2.CreateTagsInput{Resources: chunk, Tags: tagList(tags)})
 		if err != nil {
 			return fmt.Errorf("take over %v from Karpenter: tag them: %w", chunk, err)
@@ -60,70 +55,13 @@ func (c *Cloud) TakeOver(ctx context.Context, provisioner string, ids []string) 
 // that do not have it any more, sorted.
 func (c *Cloud) Disown(ctx context.Context, ids []string) ([]string, error) {
 	key := tagNodePool
-	return eachChunk(ids, func(chunk []string) error {
+	return client.EachChunk(ids, idsPerCall, func(chunk []string) error {
 		_, err := client.Invoke(ctx, c.writes.DeleteTags, &ec2.DeleteTagsInput{Resources: chunk, Tags: []types.Tag{{Key: &key}}})
 		if err != nil {
 			return fmt.Errorf("take over %v from Karpenter: remove the tag %s: %w", chunk, key, err)
 		}
 		return nil
 	})
-}
-
-// eachChunk makes one request for many instances. If EC2 refuses a chunk, perhaps because of one of them, it asks for each
-// alone. It returns the ids for which a request succeeded, sorted, and the first error of each code.
-func eachChunk(ids []string, request func(chunk []string) error) ([]string, error) {
-	var done []string
-	var errs errorsByCode
-	for chunk := range slices.Chunk(sets.List(sets.New(ids...)), idsPerCall) {
-		err := request(chunk)
-		switch {
-		case err == nil:
-			done = append(done, chunk...)
-		case len(chunk) == 1 || call.Code(err) == "" || client.Passes(err):
-			errs.add(err)
-		default:
-			done = append(done, eachAlone(chunk, &errs, request)...)
-		}
-	}
-	return done, errors.Join(errs.list...)
-}
-
-// maxRefused is after how many refusals with one code, and no success, no further instance is asked for.
-const maxRefused = 3
-
-// eachAlone makes a request for each instance. It stops where EC2 seems to refuse all of them, as without a permission.
-func eachAlone(ids []string, errs *errorsByCode, request func(chunk []string) error) []string {
-	var done []string
-	refused := map[string]int{}
-	for _, id := range ids {
-		err := request([]string{id})
-		if err == nil {
-			done = append(done, id)
-			continue
-		}
-		errs.add(err)
-		code := call.Code(err)
-		refused[code]++
-		if len(done) == 0 && refused[code] >= maxRefused && !aboutOne(code) {
-			break
-		}
-	}
-	return done
-}
-
-// aboutOne reports whether a code is about an instance itself, so that it says nothing about others: it is gone, or has no
-// room for another tag.
-func aboutOne(code string) bool {
-	return strings.HasPrefix(code, "InvalidInstanceID") || code == "TagLimitExceeded"
-}
-
-// errorsByCode keeps the first error of each code.
-type errorsByCode struct{ list []error }
-
-func (e *errorsByCode) add(err error) {
-	if !slices.ContainsFunc(e.list, func(known error) bool { return call.Code(known) == call.Code(err) }) {
-		e.list = append(e.list, err)
-	}
 }
 
 // GiveBack sets the tags by which Karpenter finds an instance of a NodePool. Releases before
