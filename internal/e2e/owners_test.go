@@ -112,8 +112,11 @@ func startupTaintEvicts(s *scene) {
 	if len(pods) != 1 || pods[0].Spec.NodeName != "" || pods[0].DeletionTimestamp != nil {
 		s.t.Errorf("%d pods, the first on node %q, want one on none", len(pods), pods[0].Spec.NodeName)
 	}
-	s.release(s.t.Context(), "taint")
-	s.untilRunning("plugged", 1)
+	s.until("the pod runs", func(ctx context.Context) (bool, string, error) {
+		s.release(ctx, "taint")
+		pods, err := s.pods(ctx, "app=plugged")
+		return len(pods) == 1 && pods[0].Status.Phase == corev1.PodRunning, fmt.Sprintf("%d pods", len(pods)), err
+	})
 	if got := s.live("taint"); got != 1 {
 		s.t.Errorf("%d machines, want one", got)
 	}
