@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/policy"
 )
 
 // otherPages are run in a cluster that has the definitions, where no agent runs.
@@ -27,6 +28,7 @@ var otherPages = []way{
 	{"README.md", (*reader).readme},
 	{"CONTRIBUTING.md", (*reader).contributing},
 	{"docs/conformance.md", (*reader).contributing},
+	{"docs/iam.md", (*reader).policyPage},
 }
 
 // TestPages runs the snippets of all pages that need no agent.
@@ -263,6 +265,15 @@ func wantOutput(t *testing.T, command, printed, shown string) {
 	for line := range strings.Lines(shown) {
 		if line = strings.TrimSpace(line); !strings.Contains(printed, line) {
 			t.Errorf("%s: the page shows\n\t%s\nand the command prints\n%s", command, line, printed)
+		}
+	}
+}
+
+// policyPage has policies, which IAM would take.
+func (r *reader) policyPage(p page) {
+	for _, document := range p.in("json") {
+		if _, err := policy.Parse(document, policy.Identity); err != nil {
+			r.t.Errorf("%s: IAM refuses a policy: %v\n%s", p.path, err, document)
 		}
 	}
 }
