@@ -107,11 +107,8 @@ func (c *checker) lots(key string) ([]*rule, []*lot) {
 
 // fewest is how many pods that the rule counts are on each host where the pod may be.
 func (c *checker) fewest(p *corev1.Pod, r *rule) int {
-	wanted, fewest := nodeaffinity.GetRequiredNodeAffinity(p), -1
-	for _, h := range c.hosts {
-		if ok, err := wanted.Match(h.node); err != nil || !ok {
-			continue
-		}
+	fewest := -1
+	for _, h := range c.wanted(p) {
 		n := 0
 		for _, other := range h.pods {
 			if r.matches(other) {
@@ -123,6 +120,15 @@ func (c *checker) fewest(p *corev1.Pod, r *rule) int {
 		}
 	}
 	return max(0, fewest)
+}
+
+// wanted lists the hosts that the pod's node selector and required node affinity allow.
+func (c *checker) wanted(p *corev1.Pod) []*host {
+	wanted := nodeaffinity.GetRequiredNodeAffinity(p)
+	return slices.DeleteFunc(slices.Clone(c.hosts), func(h *host) bool {
+		ok, err := wanted.Match(h.node)
+		return err != nil || !ok
+	})
 }
 
 func countedBy(rules []*rule, p *corev1.Pod) []int {
@@ -145,12 +151,9 @@ func (c *checker) domains(key string, p *corev1.Pod) []string {
 	if out, known := c.zones[id]; known {
 		return out
 	}
-	wanted := nodeaffinity.GetRequiredNodeAffinity(p)
 	zones := map[string]bool{}
-	for _, h := range c.hosts {
-		if ok, err := wanted.Match(h.node); err == nil && ok {
-			zones[h.node.Labels[key]] = true
-		}
+	for _, h := range c.wanted(p) {
+		zones[h.node.Labels[key]] = true
 	}
 	for _, zone := range c.work.Zones() {
 		if !zones[zone] && c.buys(zone, p) {
