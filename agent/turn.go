@@ -168,8 +168,8 @@ func (a *Agent) bind(ctx context.Context, v *view.View, plan *decide.Plan) (boun
 			continue // it still runs elsewhere, or its machine is being bought: there is nothing to bind yet
 		}
 		byNode[b.Node] = append(byNode[b.Node], b.Pod)
-		up := v.Snapshot.Node(b.Node)
-		a.reporter.Fits(b.Pod, b.Node, up != nil && up.Initialized && up.Ready)
+		n := v.Snapshot.Node(b.Node)
+		a.reporter.Fits(b.Pod, b.Node, n != nil && n.Initialized && n.Ready)
 	}
 	if len(byNode) == 0 {
 		return 0

@@ -217,7 +217,7 @@ func (d *Disrupter) disrupt(ctx context.Context, n *cluster.Node, r *decide.Remo
 	}
 	d.Metrics.Disruptions.WithLabelValues(n.Provisioner, r.Reason.Name()).Inc()
 	if r.Reason == decide.Consolidated {
-		d.Metrics.Consolidation.Nodes.WithLabelValues(n.Provisioner, "chosen").Inc()
+		d.Metrics.Consolidation.Nodes.WithLabelValues(n.Provisioner, metrics.NodeChosen).Inc()
 		d.Metrics.Consolidation.Saved.Add(r.Saving.Dollars())
 	}
 	d.Log.Info("marked a node for removal", "node", n.Name, "provisioner", n.Provisioner, "reason", string(r.Reason),
@@ -251,7 +251,7 @@ func (d *Disrupter) Release(ctx context.Context, fresh *view.Verifier, chosen []
 		case !d.Surges.Clear(ctx, fresh.Snapshot, fresh.Snapshot.Node(n.Name), pods[n.Name]):
 		case d.Nodes.Drain(ctx, n):
 			if n.Annotations[api.AnnotationDisruption] == api.ReasonConsolidation {
-				d.Metrics.Consolidation.Nodes.WithLabelValues(n.Provisioner, "gone").Inc()
+				d.Metrics.Consolidation.Nodes.WithLabelValues(n.Provisioner, metrics.NodeGone).Inc()
 			}
 			d.Log.Info("removed a node", "node", n.Name, "provisioner", n.Provisioner, "reason", n.Annotations[api.AnnotationDisruption])
 		}
@@ -268,7 +268,7 @@ func (d *Disrupter) keep(ctx context.Context, n *cluster.Node, why string) {
 		return
 	}
 	if n.Annotations[api.AnnotationDisruption] == api.ReasonConsolidation {
-		d.Metrics.Consolidation.Nodes.WithLabelValues(n.Provisioner, "called-off").Inc()
+		d.Metrics.Consolidation.Nodes.WithLabelValues(n.Provisioner, metrics.NodeCalledOff).Inc()
 	}
 	d.Log.Info("kept a node", "node", n.Name, "provisioner", n.Provisioner, "reason", why)
 	d.Events.Normal(event.Node(n.Name), event.Kept, why)

@@ -155,6 +155,16 @@ func (m *Metrics) Failed(call string) { m.CloudErrors.WithLabelValues(call).Inc(
 // Interruption is the reason of a disruption that follows a notice.
 const Interruption = "interruption"
 
+// The outcomes of nodes that consolidation has chosen, and those of surges.
+const (
+	NodeChosen    = "chosen"
+	NodeGone      = "gone"
+	NodeCalledOff = "called-off"
+	SurgeMoved    = "moved"
+	SurgeFailed   = "failed"
+	SurgeUndone   = "undone"
+)
+
 // Begin lets what is counted of a Provisioner begin at 0: Prometheus does not see the
 // increase of a series that begins at its first event. Launches have too many labels for it.
 func (m *Metrics) Begin(provisioner string) {
@@ -167,10 +177,10 @@ func (m *Metrics) Begin(provisioner string) {
 	} {
 		m.Refusals.WithLabelValues(provisioner, string(reason))
 	}
-	for _, outcome := range []string{"chosen", "gone", "called-off"} {
+	for _, outcome := range []string{NodeChosen, NodeGone, NodeCalledOff} {
 		m.Consolidation.Nodes.WithLabelValues(provisioner, outcome)
 	}
-	for _, outcome := range []string{"moved", "failed", "undone"} {
+	for _, outcome := range []string{SurgeMoved, SurgeFailed, SurgeUndone} {
 		m.Surges.WithLabelValues(provisioner, outcome)
 	}
 	m.Consolidation.Evictions.WithLabelValues(provisioner)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/metrics"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
@@ -115,13 +116,13 @@ func (s *Surger) steer(ctx context.Context, r *Record, grade int) error {
 
 // conclude says what has come of a record that is done with.
 func (s *Surger) conclude(n *cluster.Node, r *Record, last step) {
-	outcome := "undone"
+	outcome := metrics.SurgeUndone
 	switch {
 	case last.moved:
-		outcome = "moved"
+		outcome = metrics.SurgeMoved
 		s.pauses.Succeeded(r.UID)
 	case last.failed != "":
-		outcome = "failed"
+		outcome = metrics.SurgeFailed
 		s.pauses.Failed(r.UID)
 	}
 	s.mu.Lock()
