@@ -279,3 +279,23 @@ func TestWaterFillingSavesWork(t *testing.T) {
 		t.Errorf("%d steps for %d machines with it, %d for %d without", with.Effort, len(with.Machines), without.Effort, len(without.Machines))
 	}
 }
+
+// TestPodsMakeRoom: pods leave the only node that others may be on for a node that only they may
+// be on.
+func TestPodsMakeRoom(t *testing.T) {
+	p := drawn(1, 2, 1, func(_ *rand.Rand, t *cluster.Template) {
+		t.Requests = amount.List{amount.CPU: 1000, amount.Memory: 6 << 30, amount.Pods: 1}
+		if t.Labels["app"] == "app-1" {
+			t.Requests[amount.Memory] = 4 << 30 // so that it comes second
+			t.NodeSelector = map[string]string{api.LabelInstanceFamily: "compute"}
+		}
+	})
+	withNodes(p, 2)
+	for i, family := range []string{"compute", "memory"} {
+		p.Snapshot.Nodes[i].Labels[api.LabelInstanceFamily] = family
+		p.Snapshot.Nodes[i].Allocatable = amount.List{amount.CPU: 2000, amount.Memory: 8 << 30, amount.Pods: 110}
+	}
+	if got := spend(t, p); got != 0 {
+		t.Errorf("machines are bought for %d, although both pods can be on nodes", got)
+	}
+}

@@ -30,7 +30,7 @@ type held struct {
 // mostHeld bounds nodes times pod groups.
 const mostHeld = 100_000
 
-// hold lists the nodes that some of the pod groups may be on, which are bought for from a tier.
+// hold lists the nodes that matter to pod groups which are bought for from a tier.
 func (s *Purchaser) hold(asked []*assign.PodGroup, tier []*model.Pool) []*held {
 	existing := s.Existing()
 	if !s.Uses(assign.HeldNodes) || len(asked) == 0 || len(existing)*len(asked) > mostHeld {
@@ -53,9 +53,27 @@ func (s *Purchaser) hold(asked []*assign.PodGroup, tier []*model.Pool) []*held {
 		model.AddTimes(h.room, p.Class.Need, p.N)
 	}
 	s.Effort.Others() // what follows is for no pod alone
-	return slices.DeleteFunc(all, func(h *held) bool {
-		return h.view.HostLess() || !slices.ContainsFunc(asked, func(l *assign.PodGroup) bool { return model.Fits(l.Need, h.room) && s.buying.mayHold(h, l) })
-	})
+	return s.reached(all, asked)
+}
+
+// reached keeps the nodes that some of the pod groups may be on, and those that pods of such
+// nodes may go to instead, and so on.
+func (s *Purchaser) reached(nodes []*held, groups []*assign.PodGroup) []*held {
+	groups, reached := slices.Clone(groups), map[*held]bool{}
+	for i := 0; i < len(groups); i++ {
+		for _, h := range nodes {
+			if reached[h] || h.view.HostLess() || !model.Fits(groups[i].Need, h.room) || !s.buying.mayHold(h, groups[i]) {
+				continue
+			}
+			reached[h] = true
+			for _, it := range h.items {
+				if !slices.Contains(groups, it.Group) {
+					groups = append(groups, it.Group)
+				}
+			}
+		}
+	}
+	return slices.DeleteFunc(nodes, func(h *held) bool { return !reached[h] })
 }
 
 // mayHold reports whether items of the pod group may be on the node, room and other pods apart.
