@@ -107,7 +107,7 @@ func best(r *request, regions int) *bought {
 	var patterns *program
 	if b == nil {
 		b = nothingBought(r)
-		buyGreedily(r, b, r.order, r.style())
+		b.buyGreedily(r.limited)
 		switch {
 		case r.limited && b.unmet() > 0:
 			return bestUnderLimits(b, guess)
@@ -140,11 +140,11 @@ func best(r *request, regions int) *bought {
 func bestUnderLimits(b *bought, guess duals) *bought {
 	r := b.of
 	largest := nothingBought(r)
-	buyGreedily(r, largest, r.inOrder(false), byBalance)
+	largest.buyGreedily(false)
 	ways := []*bought{b, largest, fewMachines(r)}
 	if r.patterns && patternsPay(b, 1) {
 		patterns := newProgram(largest, guess.value).buy()
-		buyGreedily(r, patterns, r.order, r.style())
+		patterns.buyGreedily(r.limited)
 		ways = append(ways, patterns)
 	}
 	b = nil
@@ -177,7 +177,7 @@ func fewMachines(r *request) *bought {
 		more = max(more, r.Offerings[k].Price)
 	}
 	out := nothingBought(r.surcharged(more))
-	buyGreedily(out.of, out, r.inOrder(false), byBalance)
+	out.buyGreedily(false)
 	out.of = r
 	return out
 }

@@ -5,31 +5,14 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 )
 
-// style is how a machine is filled.
-type style int
-
-const (
-	bySize    style = iota // the largest that fits
-	byBalance              // what leaves the rest of the machine best proportioned
-)
-
-// style is how machines are filled at first: where limits bind, in the order of the pod groups
-// alone, which puts those first that should have a place.
-func (r *request) style() style {
-	if r.limited {
-		return bySize
-	}
-	return byBalance
-}
-
 // filler fills one machine at a time with items that are left, by their values.
 type filler struct {
 	*request
-	style  style
-	values *values
-	queue  []int   // pod groups with something left, in the order in which they are bought for
-	left   []int64 // items of each pod group
-	limits assign.RemainingLimits
+	balanced bool // fill so that the rest of a machine is best proportioned, rather than in the queue's order alone
+	values   *values
+	queue    []int   // pod groups with something left, in the order in which they are bought for
+	left     []int64 // items of each pod group
+	limits   assign.RemainingLimits
 
 	taken    []int64 // items of each pod group on the machine that is being filled
 	free     []int64 // of that machine, see freeOn
@@ -37,8 +20,8 @@ type filler struct {
 	spare    *assign.Machine // one that nobody has a use for, to be filled next
 }
 
-func newFiller(r *request, st style, v *values) *filler {
-	return &filler{request: r, style: st, values: v, taken: make([]int64, len(r.asked)), free: make([]int64, len(r.Space.Names))}
+func newFiller(r *request, balanced bool, v *values) *filler {
+	return &filler{request: r, balanced: balanced, values: v, taken: make([]int64, len(r.asked)), free: make([]int64, len(r.Space.Names))}
 }
 
 // fill returns a machine of the offering that begins with an item of the seed; nil where none
@@ -50,7 +33,7 @@ func (f *filler) fill(offering, seed int) *assign.Machine {
 		f.spare = m
 		return nil
 	}
-	if f.style == byBalance && f.Uses(assign.Balance) {
+	if f.balanced && f.Uses(assign.Balance) {
 		f.balance(m)
 	}
 	f.fillUp(m)

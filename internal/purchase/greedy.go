@@ -14,15 +14,17 @@ const (
 	fillsPerStep    = 1024
 )
 
-// buyGreedily buys for what is left until nothing is or nothing more can be bought, the pod
-// groups in the given order. It repeats: price the resources for what is left (duals), take
-// the first pod group, fill one machine of each of the offerings that are worth most for the
-// money, keep the one that gets the most value per price, and buy it as often as the counts
-// and limits allow.
-func buyGreedily(r *request, b *bought, order []int, st style) {
+// buyGreedily buys for what is left until nothing is or nothing more can be bought. It repeats:
+// price the resources for what is left (duals), take the first pod group, fill one machine of
+// each of the offerings that are worth most for the money, keep the one that gets the most value
+// per price, and buy it as often as the counts and limits allow. With the smallest pods first,
+// machines are filled in that order, so that most pods have a place where limits bind. Otherwise
+// the largest are first, and machines are filled so that the rest of them is best proportioned.
+func (b *bought) buyGreedily(smallestFirst bool) {
+	r := b.of
 	v := newValues(r)
-	f := newFiller(r, st, v)
-	f.queue, f.left, f.limits = slices.Clone(order), b.left, b.limits
+	f := newFiller(r, !smallestFirst, v)
+	f.queue, f.left, f.limits = r.inOrder(smallestFirst), b.left, b.limits
 	for {
 		f.queue = slices.DeleteFunc(f.queue, func(i int) bool { return b.left[i] == 0 })
 		if len(f.queue) == 0 {

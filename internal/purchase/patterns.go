@@ -84,7 +84,7 @@ func (p *program) buy() *bought {
 // no better.
 func (p *program) improve(b *bought) *bought {
 	other := p.buy()
-	if buyGreedily(p.request, other, p.order, p.style()); other.better(b) {
+	if other.buyGreedily(p.limited); other.better(b) {
 		return other
 	}
 	return b

@@ -63,7 +63,7 @@ func TestPurchasesAddUp(t *testing.T) {
 		r := drawnRequest(t)
 		guess, least := r.guess()
 		first := nothingBought(r)
-		buyGreedily(r, first, r.order, r.style())
+		first.buyGreedily(r.limited)
 		checkBought(t, first)
 		if left := first.unmet(); left > 0 {
 			under := bestUnderLimits(first, guess)
@@ -75,7 +75,7 @@ func TestPurchasesAddUp(t *testing.T) {
 		chosen := first
 		patterns := newProgram(first, guess.value).buy()
 		checkBought(t, patterns)
-		if buyGreedily(r, patterns, r.order, r.style()); patterns.better(first) {
+		if patterns.buyGreedily(r.limited); patterns.better(first) {
 			chosen = patterns
 		}
 		checkBought(t, patterns)
@@ -93,7 +93,7 @@ func TestNoMachineIsWorthMore(t *testing.T) {
 		r := drawnRequest(t)
 		v := newValues(r)
 		v.set(r, r.order, r.counts())
-		f := newFiller(r, rapid.SampledFrom([]style{bySize, byBalance}).Draw(t, "style"), v)
+		f := newFiller(r, rapid.Bool().Draw(t, "balanced"), v)
 		f.queue, f.left, f.limits = r.order, r.counts(), r.limits
 		for j, k := range r.candidates {
 			if m := f.fill(k, r.order[0]); m != nil && v.score(r, m) > v.most[j]*(1+1e-9) {
@@ -110,7 +110,7 @@ func TestFill(t *testing.T) {
 		r := drawnRequest(t)
 		v := newValues(r)
 		v.set(r, r.order, r.counts())
-		f := newFiller(r, bySize, v)
+		f := newFiller(r, false, v)
 		f.queue, f.left, f.limits = r.order, r.counts(), r.limits
 		k := rapid.SampledFrom(r.candidates).Draw(t, "offering")
 		seed := rapid.SampledFrom(r.order).Draw(t, "seed")
@@ -194,7 +194,7 @@ func TestGuessProves(t *testing.T) {
 		}
 		v := newValues(r)
 		v.set(r, r.order, r.counts())
-		f := newFiller(r, byBalance, v)
+		f := newFiller(r, true, v)
 		f.queue, f.left, f.limits = r.order, r.counts(), r.limits
 		for _, k := range r.candidates {
 			m := f.fill(k, r.order[0])
