@@ -8,6 +8,7 @@ package colgen
 
 import (
 	"cmp"
+	"encoding/binary"
 	"math"
 	"slices"
 
@@ -54,8 +55,8 @@ type Program struct {
 	Leave  float64
 	// Start are patterns to begin with; there may be none.
 	Start []Pattern
-	// Guesses at what each item is worth; there may be none.
-	Guesses [][]float64
+	// Guess at what each item is worth; there may be none.
+	Guess []float64
 	// Slack is by how much the solution may cost more than the bound.
 	Slack float64
 	// Target is a cost that can be reached; a bound within the slack of it is enough.
@@ -67,12 +68,6 @@ type Solution struct {
 	Patterns []Pattern
 	// Times is how often each pattern is used, above 0.
 	Times []float64
-	// Bound on the cost of any set of machines that holds all items, or leaves some over
-	// where there are limits.
-	Bound float64
-	// Prices of the items that prove the bound: no content of a machine is worth
-	// more than it costs, and all items together are worth the bound.
-	Prices []float64
 	// Close says that it was solved as far as was asked for: there was time enough.
 	Close bool
 	// Spent operations.
@@ -94,10 +89,6 @@ const (
 	hasty, longer, longest = 256, 8, 1 << 15
 )
 
-// Solve returns the best solution that so many operations allow, of which a
-// processor does roughly one in a nanosecond.
-func Solve(p Program, operations int) Solution { return New(p).Solve(operations) }
-
 // Generation solves a program, and again when there is less to be bought.
 type Generation struct {
 	Program
@@ -109,8 +100,8 @@ type Generation struct {
 	effort   int             // operations left
 
 	scale    []float64 // by limit: what its row is stated in
-	bound    float64
-	centre   []float64 // prices of the rows that prove it
+	bound    float64   // on the cost of machines that hold all items, or leave some over where there are limits
+	centre   []float64 // prices of the rows that prove it: no content is worth more than it costs
 	order    []int     // kinds, the most promising first
 	ratio    []float64 // by kind: the most that a content can be worth for the cost
 	patience int       // how long contents are searched for
@@ -125,8 +116,8 @@ func New(p Program) *Generation {
 		g.scale = append(g.scale, float64(max(1, l)))
 	}
 	g.begin(p.Start)
-	for _, guess := range p.Guesses {
-		g.generate(append(slices.Clone(guess), make([]float64, len(p.Limits))...))
+	if p.Guess != nil {
+		g.generate(append(slices.Clone(p.Guess), make([]float64, len(p.Limits))...))
 	}
 	return g
 }
@@ -259,12 +250,12 @@ func (g *Generation) alone() []Pattern {
 	return out
 }
 
-// Solve goes on from what is known.
+// Solve goes on from what is known. It returns the best solution that so many operations allow, of
+// which a processor does roughly one in a nanosecond.
 func (g *Generation) Solve(operations int) Solution {
 	g.effort, g.patience = operations, hasty
 	g.run()
-	n := len(g.Items)
-	out := Solution{Bound: g.bound, Prices: slices.Clone(g.centre[:n]), Spent: operations - g.effort, Close: g.effort > 0}
+	out := Solution{Spent: operations - g.effort, Close: g.effort > 0}
 	for j, level := range g.master.Used {
 		if g.patterns[j].Kind != leftOver {
 			out.Patterns, out.Times = append(out.Patterns, g.patterns[j]), append(out.Times, level)
@@ -377,4 +368,14 @@ func (g *Generation) add(p Pattern) bool {
 	g.master.Add(g.columnOf(p))
 	g.patterns = append(g.patterns, p)
 	return true
+}
+
+// identity is the same for equal patterns.
+func identity(p Pattern) string {
+	key := binary.AppendVarint(nil, int64(p.Kind))
+	for _, part := range p.Parts {
+		key = binary.AppendVarint(key, int64(part.Item))
+		key = binary.AppendVarint(key, part.N)
+	}
+	return string(key)
 }

@@ -79,12 +79,13 @@ func TestSolve(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := Solve(Program{Items: c.items, Kinds: c.kinds, Limits: c.limits, Leave: c.leave, Target: math.Inf(1)}, plentyOfTime)
+			g := New(Program{Items: c.items, Kinds: c.kinds, Limits: c.limits, Leave: c.leave, Target: math.Inf(1)})
+			got := g.Solve(plentyOfTime)
 			if cost := costOf(got, c.kinds) + c.leave*leftOf(got, c.items); math.Abs(cost-c.want) > 1e-3 {
 				t.Errorf("costs %v, want %v", cost, c.want)
 			}
-			if math.Abs(got.Bound-c.want) > 1e-3 {
-				t.Errorf("bound %v, want %v", got.Bound, c.want)
+			if math.Abs(g.bound-c.want) > 1e-3 {
+				t.Errorf("bound %v, want %v", g.bound, c.want)
 			}
 			if !got.Close {
 				t.Error("ran out of time")
@@ -170,19 +171,20 @@ func contents(p *Program, k *MachineKind, yield func(n []int64)) {
 func TestProof(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := programs(t)
-		s := Solve(p, plentyOfTime)
+		g := New(p)
+		g.Solve(plentyOfTime)
 		total := 0.0
 		for i, l := range p.Items {
-			total += s.Prices[i] * float64(l.Count)
+			total += g.centre[i] * float64(l.Count)
 		}
-		if total < s.Bound*(1-1e-6) {
-			t.Fatalf("the items are worth %v, less than the bound of %v", total, s.Bound)
+		if total < g.bound*(1-1e-6) {
+			t.Fatalf("the items are worth %v, less than the bound of %v", total, g.bound)
 		}
 		for k := range p.Kinds {
 			contents(&p, &p.Kinds[k], func(n []int64) {
 				value := 0.0
 				for i, v := range n {
-					value += s.Prices[i] * float64(v)
+					value += g.centre[i] * float64(v)
 				}
 				if value > float64(p.Kinds[k].Cost)*(1+1e-6) {
 					t.Fatalf("content %v of kind %d is worth %v, more than it costs", n, k, value)
@@ -197,10 +199,11 @@ func TestProof(t *testing.T) {
 func TestSolution(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := programs(t)
-		s := Solve(p, plentyOfTime)
+		g := New(p)
+		s := g.Solve(plentyOfTime)
 		holds(t, &p, s)
-		if cost := costOf(s, p.Kinds); cost > s.Bound*(1+1e-4) || cost < s.Bound*(1-1e-6) {
-			t.Fatalf("costs %v with a bound of %v", cost, s.Bound)
+		if cost := costOf(s, p.Kinds); cost > g.bound*(1+1e-4) || cost < g.bound*(1-1e-6) {
+			t.Fatalf("costs %v with a bound of %v", cost, g.bound)
 		}
 	})
 }
@@ -252,8 +255,8 @@ func TestRecount(t *testing.T) {
 		g.Recount(left, nil)
 		got := g.Solve(plentyOfTime)
 		holds(t, &fresh, got)
-		if cost := costOf(got, p.Kinds); cost < got.Bound*(1-1e-6) || some && got.Bound <= 0 {
-			t.Fatalf("costs %v with a bound of %v", cost, got.Bound)
+		if cost := costOf(got, p.Kinds); cost < g.bound*(1-1e-6) || some && g.bound <= 0 {
+			t.Fatalf("costs %v with a bound of %v", cost, g.bound)
 		}
 	})
 }
@@ -262,7 +265,7 @@ func TestRecount(t *testing.T) {
 func TestNoTime(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := programs(t)
-		s := Solve(p, 0)
+		s := New(p).Solve(0)
 		holds(t, &p, s)
 		if s.Close {
 			t.Fatal("claims to be close without having looked")

@@ -54,7 +54,7 @@ func newProgram(other *bought, guess []float64) *program {
 	rows := r.limitRows()
 	known := float64(other.cost) + float64(r.leave()*float64(other.unmet()))
 	return &program{request: r, rows: rows, Generation: colgen.New(colgen.Program{
-		Items: r.items(), Kinds: r.kinds(rows), Limits: rows.left(r.limits), Leave: r.leave(), Start: other.patterns(), Guesses: [][]float64{guess},
+		Items: r.items(), Kinds: r.kinds(rows), Limits: rows.left(r.limits), Leave: r.leave(), Start: other.patterns(), Guess: guess,
 		Slack: solvedGap * known, Target: known,
 	})}
 }
