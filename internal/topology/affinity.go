@@ -72,29 +72,23 @@ func (r *Rules) Affinities() []*Affinity { return r.affinities }
 // Together reports whether all pods of the class have to be in one domain, because it has a
 // required affinity to pods of its own.
 func (r *Rules) Together() bool {
-	return slices.ContainsFunc(r.affinities, func(c *Affinity) bool { return c.required() && c.self })
+	return slices.ContainsFunc(r.affinities, func(c *Affinity) bool { return c.Required() && c.self })
 }
-
-// Group returns the group of pods that it asks for.
-func (c *Affinity) Group() int { return c.group }
-
-// Required reports whether it is no preference.
-func (c *Affinity) Required() bool { return c.required() }
 
 func (c *Affinity) keys(gs *Groups) []string { return c.domainKey(gs) }
 func (c *Affinity) waits() bool              { return true }
 
 func (c *Affinity) admits(s *State, r *Rules, at *DomainAssignment) bool {
 	g := s.List[c.group]
-	if !c.required() && g.Total == 0 {
+	if !c.Required() && g.Total == 0 {
 		return true // there is nothing to prefer
 	}
 	value, ok := at.Value(g.Key)
-	return ok && (g.count[value] > 0 || slices.Contains(at.Lent, c.group) || c.required() && r.begins(s))
+	return ok && (g.count[value] > 0 || slices.Contains(at.Lent, c.group) || c.Required() && r.begins(s))
 }
 
 func (c *Affinity) refusal(s *State, _ *Rules) string {
-	if !c.required() {
+	if !c.Required() {
 		return ""
 	}
 	g := s.List[c.group]
@@ -108,7 +102,7 @@ func (c *Affinity) refusal(s *State, _ *Rules) string {
 // begins reports whether a pod of the class may be where no pod is that it has a
 // required affinity to: it is such a pod itself, and there is none anywhere.
 func (r *Rules) begins(s *State) bool {
-	may := func(c *rule) bool { return !c.required() || c.self && s.List[c.group].Total == 0 }
+	may := func(c *rule) bool { return !c.Required() || c.self && s.List[c.group].Total == 0 }
 	for _, c := range r.list {
 		switch c := c.(type) {
 		case *Affinity:
@@ -130,9 +124,6 @@ type NodeAffinity struct{ rule }
 
 // Follows lists those of the class.
 func (r *Rules) Follows() []*NodeAffinity { return r.follows }
-
-// Group returns the group of pods that it asks for.
-func (c *NodeAffinity) Group() int { return c.group }
 
 // Self reports whether the class's own pods are such.
 func (c *NodeAffinity) Self() bool { return c.self }
@@ -215,5 +206,5 @@ func (gs *Groups) foundBy(t *cluster.Template, terms ...podTerm) (found, error) 
 
 // NeedsCompany reports whether a pod of the class depends on others that are there before it.
 func (r *Rules) NeedsCompany() bool {
-	return len(r.follows) > 0 || slices.ContainsFunc(r.Affinities(), func(c *Affinity) bool { return c.required() })
+	return len(r.follows) > 0 || slices.ContainsFunc(r.Affinities(), func(c *Affinity) bool { return c.Required() })
 }

@@ -75,12 +75,6 @@ type AntiAffinity struct{ rule }
 // AntiAffinities lists those of the class, preferred ones too.
 func (r *Rules) AntiAffinities() []*AntiAffinity { return r.antiAffinities }
 
-// Group returns the group of pods that it keeps away from.
-func (c *AntiAffinity) Group() int { return c.group }
-
-// Required reports whether it is no preference.
-func (c *AntiAffinity) Required() bool { return c.required() }
-
 func (c *AntiAffinity) keys(gs *Groups) []string { return c.domainKey(gs) }
 
 func (c *AntiAffinity) admits(s *State, _ *Rules, at *DomainAssignment) bool {
@@ -90,7 +84,7 @@ func (c *AntiAffinity) admits(s *State, _ *Rules, at *DomainAssignment) bool {
 }
 
 func (c *AntiAffinity) count(s *State, at *DomainAssignment, n int64) {
-	if !c.required() {
+	if !c.Required() {
 		return
 	}
 	g := s.List[c.group]
@@ -100,7 +94,7 @@ func (c *AntiAffinity) count(s *State, at *DomainAssignment, n int64) {
 }
 
 func (c *AntiAffinity) refusal(s *State, _ *Rules) string {
-	if !c.required() {
+	if !c.Required() {
 		return ""
 	}
 	g := s.List[c.group]

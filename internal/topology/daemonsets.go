@@ -190,7 +190,7 @@ func (s *State) MindDaemons(of model.Bitset, r *Rules) (lent []int) {
 		in := func(i int) bool {
 			return slices.Contains(s.Daemons[i].Members, c.group) && s.runsOn(i).Meets(of)
 		}
-		if on, some := s.runningOn(in); c.required() && some {
+		if on, some := s.runningOn(in); c.Required() && some {
 			of.Keep(on)
 			lent = append(lent, c.group)
 		}
@@ -214,6 +214,11 @@ func (s *State) runningOn(which func(int) bool) (on model.Bitset, some bool) {
 // repelEachOther reports whether a pod of the class and one of the DaemonSet must not be in
 // one domain of a key other than the host name.
 func (s *State) repelEachOther(r *Rules, d *Resident) bool {
-	return slices.ContainsFunc(r.AntiAffinities(), func(c *AntiAffinity) bool { return c.required() && slices.Contains(d.Members, c.group) }) ||
+	return slices.ContainsFunc(r.AntiAffinities(), func(c *AntiAffinity) bool { return c.Required() && slices.Contains(d.Members, c.group) }) ||
 		slices.ContainsFunc(d.Repels, func(id int) bool { return slices.Contains(r.Members, id) })
+}
+
+// CountsDaemons reports whether pods of DaemonSets belong to the group.
+func (s *State) CountsDaemons(group int) bool {
+	return s.daemonsIn(group) || slices.ContainsFunc(s.Daemons, func(d *Resident) bool { return slices.Contains(d.Members, group) })
 }

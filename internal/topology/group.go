@@ -44,6 +44,9 @@ type Tally struct {
 
 func newTally() Tally { return Tally{count: map[string]int64{}, repel: map[string]int64{}} }
 
+// In returns how many pods of the group there are in a domain.
+func (t Tally) In(domain string) int64 { return t.count[domain] }
+
 func (t Tally) clone() Tally {
 	return Tally{count: maps.Clone(t.count), repel: maps.Clone(t.repel), Total: t.Total}
 }
@@ -57,6 +60,9 @@ type finder struct {
 func (f finder) finds(t *cluster.Template) bool {
 	return (f.namespaces == nil || f.namespaces[t.Namespace]) && f.selector.Matches(labels.Set(t.Labels))
 }
+
+// OfVolumes reports whether volumes are counted rather than pods.
+func (g *Group) OfVolumes() bool { return g.volumes }
 
 // Matches reports whether the pods of a template belong to the group.
 func (g *Group) Matches(t *cluster.Template) bool {

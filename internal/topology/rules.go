@@ -179,3 +179,14 @@ func (r *Rules) Requires(place int, relaxed Relaxed) (match.Requirements, bool) 
 	}
 	return out, honour
 }
+
+// Keeps returns the spread of the class that counts a group to which its pods belong, if
+// it has one that is not given up.
+func (r *Rules) Keeps(group int, relaxed Relaxed) (*Spread, bool) {
+	for _, c := range r.Spreads() {
+		if c.group == group && c.self && !r.gaveUp(c, relaxed) {
+			return c, true
+		}
+	}
+	return nil, false
+}

@@ -65,11 +65,7 @@ func (topologySpread) Read(gs *Groups, r *Rules) error {
 			if soft {
 				of.pref = r.addPreference(Preference{Text: text, rank: rankSpread, prefer: -1})
 			}
-			sp := &Spread{rule: of, MaxSkew: int64(c.MaxSkew), MinDomains: 1}
-			if c.MinDomains != nil {
-				sp.MinDomains = int(*c.MinDomains)
-			}
-			r.add(sp)
+			r.add(&Spread{rule: of, MaxSkew: int64(c.MaxSkew), MinDomains: int(ptr.Deref(c.MinDomains, 1))})
 		}
 	}
 	return nil
@@ -108,9 +104,6 @@ func (r *Rules) OnlySpread(relaxed Relaxed) (*Spread, bool) {
 	return only, only != nil && only.self
 }
 
-// Group returns the group of pods that it counts.
-func (c *Spread) Group() int { return c.group }
-
 func (c *Spread) keys(gs *Groups) []string { return c.domainKey(gs) }
 func (c *Spread) evens() int               { return c.group }
 func (c *Spread) waits() bool              { return true }
@@ -130,7 +123,7 @@ func (c *Spread) own() int64 {
 }
 
 func (c *Spread) refusal(s *State, r *Rules) string {
-	if !c.required() {
+	if !c.Required() {
 		return ""
 	}
 	g := s.List[c.group]
@@ -190,7 +183,7 @@ func (s *State) Domains(r *Rules, c *Spread) []string {
 			}
 		}
 	}
-	c.domains = sortedKeys(seen)
+	c.domains = model.SortedKeys(seen)
 	return c.domains
 }
 
@@ -205,12 +198,6 @@ type NodeSpread struct {
 	least    int64 // pods that every node has, when it was looked at last
 }
 
-// NodeSpreads lists those of the class.
-func (r *Rules) NodeSpreads() []*NodeSpread { return r.nodeSpreads }
-
-// Group returns the group of pods that it counts.
-func (c *NodeSpread) Group() int { return c.group }
-
 func (c *NodeSpread) perNode() []PerNode {
 	return []PerNode{{Group: c.group, Cap: c.maxSkew, Entry: c.maxSkew}}
 }
@@ -221,7 +208,7 @@ func (c *NodeSpread) perNode() []PerNode {
 // count as nodes of which a spread may want so many.
 func (s *State) RelateNodeSpreads(classes []*Rules, planned []*model.Node) {
 	for _, r := range classes {
-		of := r.NodeSpreads()
+		of := r.nodeSpreads
 		for _, c := range of {
 			p, least := find(r.PerNode, c.group), s.leastOnNodes(c.group)
 			if least > 0 && s.nodesThatCount(c.group, planned) < c.minNodes {

@@ -243,7 +243,7 @@ func (s *State) valuesOf(key string, some func(*model.Node) bool) []string {
 			}
 		}
 	}
-	return sortedKeys(seen)
+	return model.SortedKeys(seen)
 }
 
 // Snapshot copies what all groups count.

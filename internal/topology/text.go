@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 )
 
 // several joins reasons, at most so many of them.
@@ -21,7 +23,7 @@ func several(parts []string, most int) string {
 // where lists the domains that have pods.
 func where(count map[string]int64) string {
 	var out []string
-	for _, name := range sortedKeys(count) {
+	for _, name := range model.SortedKeys(count) {
 		if count[name] > 0 {
 			out = append(out, name)
 		}
@@ -35,7 +37,7 @@ func where(count map[string]int64) string {
 // numbers says how many pods each domain has: "2 in a, 0 in b".
 func numbers(count map[string]int64) string {
 	var out []string
-	for _, name := range sortedKeys(count) {
+	for _, name := range model.SortedKeys(count) {
 		out = append(out, fmt.Sprintf("%d in %s", count[name], name))
 	}
 	return enumerate(out)
@@ -64,7 +66,5 @@ func selectorKeys(s *metav1.LabelSelector) []string {
 	return out
 }
 
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
-
 // joined identifies a set of texts.
-func joined(set map[string]bool) string { return strings.Join(sortedKeys(set), "\x01") }
+func joined(set map[string]bool) string { return strings.Join(model.SortedKeys(set), "\x01") }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 )
 
 // ConstraintKind is one kind of constraint: what it reads from a pod.
@@ -91,6 +92,12 @@ type rule struct {
 	pref  int  // id of the preference that it is, -1 where it is required
 }
 
+// Group returns the group of pods that it counts.
+func (c *rule) Group() int { return c.group }
+
+// Required reports whether it is no preference.
+func (c *rule) Required() bool { return c.pref < 0 }
+
 func (c *rule) settle(in []bool)                               { c.self = in[c.group] }
 func (c *rule) groups() []int                                  { return []int{c.group} }
 func (c *rule) keys(*Groups) []string                          { return nil }
@@ -102,7 +109,6 @@ func (c *rule) count(*State, *DomainAssignment, int64)         {}
 func (c *rule) preference() int                                { return c.pref }
 func (c *rule) waits() bool                                    { return false }
 func (c *rule) refusal(*State, *Rules) string                  { return "" }
-func (c *rule) required() bool                                 { return c.pref < 0 }
 
 // domainKey is the topology key of a rule about domains.
 func (c *rule) domainKey(gs *Groups) []string { return []string{gs.List[c.group].Key} }
@@ -131,7 +137,7 @@ func NewKey(snapshot *cluster.Snapshot) *Key {
 	for i := range snapshot.DaemonSets {
 		look(snapshot.DaemonSets[i].Template)
 	}
-	return &Key{sortedKeys(keys)}
+	return &Key{model.SortedKeys(keys)}
 }
 
 // Append adds what identifies all that is known of a template apart from labels
