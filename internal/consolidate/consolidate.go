@@ -17,8 +17,7 @@ import (
 
 // Problem is a cluster and what of it may change.
 type Problem struct {
-	Now time.Time
-	// Base is the packing of the cluster as it is. Its Pods are those that have a place on
+	// Base is the packing of the cluster as it is now. Its Pods are those that have a place on
 	// nodes which exist, and its Leaving nodes are on their way out already.
 	Base pack.Problem
 	// Sources may go, sorted by name.
@@ -28,9 +27,6 @@ type Problem struct {
 	Busy map[string]bool
 	// Changed is, by name of the node, when a pod was last seen to come there or to leave.
 	Changed map[string]time.Time
-	// Patience is which part of a step's cost its nodes must have wasted before it is due:
-	// at 1 no step costs more than twice of what hindsight would have done.
-	Patience float64
 }
 
 // Source is a node that may go.
@@ -59,8 +55,6 @@ type Plan struct {
 	Steps []Step
 	// Unpaid says, by node, why a source is in no step.
 	Unpaid map[string]string
-	// Solved is how many packings were made.
-	Solved int
 }
 
 // Step lets nodes go together. Its pods have places on nodes that stay in the whole
@@ -113,11 +107,11 @@ func Solve(p *Problem) Plan {
 	slices.SortStableFunc(s.steps, func(a, b Step) int {
 		return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(b.perNode(), a.perNode()), strings.Compare(a.Nodes[0], b.Nodes[0]))
 	})
-	return Plan{Steps: s.steps, Unpaid: s.unpaid(), Solved: s.solved}
+	return Plan{Steps: s.steps, Unpaid: s.unpaid()}
 }
 
-// settle says when a step is due: when its nodes have wasted patience times its cost while
-// the step could have been taken. The saving is shared among them by their prices.
+// settle says when a step is due: when its nodes have wasted its cost while the step could have
+// been taken. So no step costs more than twice what hindsight would have done. The saving is shared among them by their prices.
 func (st *Step) settle(p *Problem) {
 	places := make(map[cluster.PodKey]string, len(st.Places))
 	for _, at := range st.Places {
@@ -131,10 +125,9 @@ func (st *Step) settle(p *Problem) {
 	}
 	age := time.Duration(wasted / price * float64(time.Hour))
 	pays := st.PaysBack()
-	st.Due = p.Now
+	st.Due = p.Base.Now
 	if pays > paysAtOnce {
-		wait := time.Duration(p.Patience*float64(pays)) - age
-		st.Due = p.Now.Add(max(0, wait))
+		st.Due = p.Base.Now.Add(max(0, pays-age))
 	}
 }
 
@@ -154,7 +147,7 @@ func (p *Problem) stable(src *Source, places map[cluster.PodKey]string) time.Dur
 			since = later(since, p.Changed[at])
 		}
 		weight := float64(src.Moves[i].Cost + 1)
-		sum += weight * float64(max(0, p.Now.Sub(since)))
+		sum += weight * float64(max(0, p.Base.Now.Sub(since)))
 		all += weight
 	}
 	return time.Duration(sum / all)

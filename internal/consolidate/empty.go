@@ -29,7 +29,6 @@ type solver struct {
 	gone, taken map[string]bool
 	steps       []Step
 	refused     map[string]string
-	solved      int
 	// proposed are the rooms of pods whose nodes may go.
 	proposed map[cluster.PodKey]string
 }
@@ -269,7 +268,6 @@ func (s *solver) without(these []*Source) (*pack.Layout, []pack.Demand) {
 			p.Pods = append(p.Pods, d)
 		}
 	}
-	s.solved++
 	return pack.Solve(&p), p.Pods
 }
 

@@ -61,7 +61,6 @@ func (s *solver) replace() {
 		open = slices.DeleteFunc(open[size:], func(src *Source) bool { return s.taken[src.Node.Name] })
 	}
 	r.mergeAll()
-	s.solved += r.packed
 }
 
 // together reports whether disruption budgets let all nodes of a group go at once: a step of
@@ -203,10 +202,10 @@ func (s *solver) horizon(these []*Source) time.Duration {
 	var price, aged float64
 	for _, src := range these {
 		price += float64(src.Price)
-		aged += float64(src.Price) * max(0, s.Now.Sub(src.Settled).Hours())
+		aged += float64(src.Price) * max(0, s.Base.Now.Sub(src.Settled).Hours())
 	}
 	age := time.Duration(aged / price * float64(time.Hour))
-	return max(paysAtOnce, time.Duration(float64(age)/s.Patience))
+	return max(paysAtOnce, age)
 }
 
 // better prefers steps that are due, by what they save less the cost spread over the

@@ -52,12 +52,8 @@ type StayingNode struct {
 // MovedRest is for how long a pod that was moved costs more to be moved again.
 const MovedRest = time.Hour
 
-const (
-	// patience is which part of a step's cost its nodes must have wasted.
-	patience = 1
-	// maxStepTrials bounds the packings by which steps are verified in a turn.
-	maxStepTrials = 8
-)
+// maxStepTrials bounds the packings by which steps are verified in a turn.
+const maxStepTrials = 8
 
 // consolidator lets nodes in use go where that makes the cluster cheaper.
 type consolidator struct {
@@ -94,7 +90,7 @@ func (t *turn) consolidate(nodes []*retire.Node, now attempt) ([]Removal, *Conso
 		c.sort()
 		return nil, c.out, now
 	}
-	problem := &consolidate.Problem{Now: t.in.Now, Base: *now.problem, Sources: sources, Busy: c.busy, Changed: c.changed, Patience: patience}
+	problem := &consolidate.Problem{Base: *now.problem, Sources: sources, Busy: c.busy, Changed: c.changed}
 	problem.Base.Leaving, problem.Base.Pods = t.leaving, nil
 	for i, place := range now.layout.Places {
 		if place.Node != "" {
