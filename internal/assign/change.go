@@ -56,11 +56,11 @@ func (s *Assignment) Buy(m *Machine) {
 	}
 }
 
-// Extend puts k more items of a pod group on machine i, which is bought of an offering that
-// has room for them and ends with the given residual.
-func (s *Assignment) Extend(i, offering int, l *PodGroup, k int64, residual int) {
+// Extend puts k more items of a pod group on machine i, which has room for them and ends with
+// the given residual.
+func (s *Assignment) Extend(i int, l *PodGroup, k int64, residual int) {
 	m := s.machines[i].Clone()
-	m.Offering, m.Ahead = offering, 0
+	m.Ahead = 0
 	m.Add(l, k, residual)
 	s.machines[i] = m
 	s.hand(m, l, k)

@@ -112,7 +112,7 @@ func change(t *rapid.T, a *assign.Assignment) {
 	case "extend":
 		for i, m := range a.Machines() {
 			if k, residual := a.Admit(m, l, l.N); k > 0 {
-				a.Extend(i, m.Offering, l, k, residual)
+				a.Extend(i, l, k, residual)
 				return
 			}
 		}

@@ -64,6 +64,9 @@ func (c *Class) Unplaced() []int { return c.pods[int64(len(c.pods))-c.Left:] }
 // Open returns how many pods have neither a place nor a pod group, and may have one.
 func (c *Class) Open() int64 { return c.Left - c.Booked - c.Held }
 
+// WantsPlace reports whether pods have no place, and could have one.
+func (c *Class) WantsPlace() bool { return c.Left > 0 && !c.Missing.Missed() }
+
 // take removes k pods from those that have no place yet.
 func (c *Class) take(k int64) []int {
 	out := c.Unplaced()[:k]

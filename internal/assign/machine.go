@@ -67,6 +67,16 @@ func (s *Market) Admit(m *Machine, l *PodGroup, limit int64) (int64, int) {
 	return m.Host.Room(l.Host, limit), residual
 }
 
+// AddUpTo puts as many items of the pod group on the machine as may be there, at most n, and
+// returns how many.
+func (s *Market) AddUpTo(m *Machine, l *PodGroup, n int64) int64 {
+	k, residual := s.Admit(m, l, n)
+	if k > 0 {
+		m.Add(l, k, residual)
+	}
+	return k
+}
+
 // Add puts n pods of the pod group on the machine, which must not be shared.
 func (m *Machine) Add(l *PodGroup, n int64, residual int) {
 	model.AddTimes(m.Used, l.Need, n)

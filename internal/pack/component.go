@@ -41,7 +41,7 @@ func (s replayer) doubted() doubt {
 	}
 	planned := map[string][]string{}
 	for _, c := range s.Classes() {
-		if c.Left > 0 && !c.Missing.Missed() || c.TookBack || c.Refusals > 0 || len(c.Follows()) > 0 || s.surprised(c, planned) {
+		if c.WantsPlace() || c.TookBack || c.Refusals > 0 || len(c.Follows()) > 0 || s.surprised(c, planned) {
 			mark(c.Groups())
 		}
 	}

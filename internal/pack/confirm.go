@@ -62,7 +62,7 @@ func (s *solver) unplaced() int64 {
 // made room in domains, or a limit has come to bind where other domains are open.
 func (s *solver) hopeful() bool {
 	return slices.ContainsFunc(s.Classes(), func(c *assign.Class) bool {
-		return c.Left > 0 && !c.Missing.Missed() && (c.OrderMatters() || c.Limited) && s.forSale(c)
+		return c.WantsPlace() && (c.OrderMatters() || c.Limited) && s.forSale(c)
 	})
 }
 
@@ -81,7 +81,7 @@ func (s *solver) forSale(c *assign.Class) bool {
 
 // incomplete reports whether there are pods without a place that could have one.
 func (s *solver) incomplete() bool {
-	return slices.ContainsFunc(s.Classes(), func(c *assign.Class) bool { return c.Left > 0 && !c.Missing.Missed() })
+	return slices.ContainsFunc(s.Classes(), func(c *assign.Class) bool { return c.WantsPlace() })
 }
 
 // allowSpecial lets pods that limits keep from plain types have types that are not
@@ -132,7 +132,7 @@ func (s *solver) again(classes []*assign.Class) {
 func (s *solver) oneByOne() {
 	steps, most := 0, min(maxSingleSteps, podsLookedAt/len(s.Problem.Pods))
 	for _, c := range s.Classes() {
-		for refused := false; !refused && len(c.Spreads()) > 0 && c.Left > 0 && !c.Missing.Missed() && steps < most; steps++ {
+		for refused := false; !refused && len(c.Spreads()) > 0 && c.WantsPlace() && steps < most; steps++ {
 			before := c.Left
 			c.Level, c.Held = assign.Level{}, c.Left-1
 			s.rounds([]*assign.Class{c}, nil)

@@ -101,7 +101,7 @@ func (s rendering) podsOf(m *assign.Machine, group int) int64 {
 
 func (s rendering) render(m *assign.Machine, r *ranker) Machine {
 	col := &s.Offerings[m.Offering]
-	out := Machine{Provisioner: m.Pool.Number, Cost: offer.Price(col.Cost), Labels: s.labels(m)}
+	out := Machine{Provisioner: m.Pool.Number, Cost: offer.Price(col.Cost), Labels: s.ChosenLabels(m.Offering, m.Residual)}
 	used := slices.Clone(m.Used)
 	for _, i := range col.DaemonSets {
 		model.AddTimes(used, s.DaemonSets[i].Need, 1)
@@ -117,10 +117,4 @@ func (s rendering) render(m *assign.Machine, r *ranker) Machine {
 	ranked := r.rank(m)
 	out.Candidates, out.RunnerUp, out.Needed = ranked.candidates, ranked.runnerUp, ranked.needed
 	return out
-}
-
-// labels returns what the machine's requirements say about labels beyond those
-// that follow from the offering that is bought.
-func (s rendering) labels(m *assign.Machine) map[string]string {
-	return s.ChosenLabels(m.Offering, m.Residual)
 }

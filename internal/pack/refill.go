@@ -17,7 +17,7 @@ func (s replayer) refill(sites []*site) bool {
 		some = false
 		s.RelateNodeSpreads() // each pod may let spreads go further
 		for _, c := range s.Classes() {
-			if c.Left > 0 && !c.Missing.Missed() && s.refillClass(c, sites) {
+			if c.WantsPlace() && s.refillClass(c, sites) {
 				some, helped = true, true
 			}
 		}
@@ -95,6 +95,6 @@ func (s replayer) squeezeIn(c *assign.Class, o *model.Options, level assign.Leve
 		return false
 	}
 	l := &assign.PodGroup{Parts: []assign.Part{{Class: c, Level: level, N: 1}}, N: 1, Opt: pinned, At: at, Mask: pinned.Offerings, Need: c.Need, Host: c.PerNode, Size: c.Size}
-	s.Extend(to.index, m.Offering, l, 1, residual)
+	s.Extend(to.index, l, 1, residual)
 	return true
 }

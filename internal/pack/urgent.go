@@ -17,7 +17,7 @@ import (
 func (s *solver) crowdedOut() map[int]bool {
 	out := map[int]bool{}
 	for _, c := range s.Classes() {
-		if c.Urgent || c.Left > 0 && !c.Missing.Missed() && !c.Limited && (s.constrainedByPods(c) || s.nodeHadRoom(c)) {
+		if c.Urgent || c.WantsPlace() && !c.Limited && (s.constrainedByPods(c) || s.nodeHadRoom(c)) {
 			out[c.First()] = true
 		}
 	}

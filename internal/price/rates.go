@@ -65,7 +65,7 @@ func (p *Pricing) Surcharge(more int64) {
 
 // Price prices a demand.
 func (p *Pricing) Price(d *Demand) Prices {
-	p.Duals(d)
+	p.setDuals(d)
 	usable := p.usable
 	for j := range p.offerings {
 		w := 0.0
@@ -86,9 +86,8 @@ func (p *Pricing) Price(d *Demand) Prices {
 	return p.Prices
 }
 
-// Duals returns the dual price of a unit of each resource for a demand. It holds until the
-// next demand is priced.
-func (p *Pricing) Duals(d *Demand) []float64 {
+// setDuals finds the dual price of a unit of each resource for a demand.
+func (p *Pricing) setDuals(d *Demand) {
 	if !slices.Equal(p.grain, d.grain) {
 		p.prepare(d)
 	}
@@ -108,7 +107,6 @@ func (p *Pricing) Duals(d *Demand) []float64 {
 			p.Dual[p.names[i]] = v * 1e6 / p.scale[i]
 		}
 	}
-	return p.Dual
 }
 
 // prepare states the room of the offerings for a demand of another grain.

@@ -81,14 +81,9 @@ func (f *filler) take(m *assign.Machine, i int, n int64) bool {
 	if n <= 0 {
 		return false
 	}
-	l := f.asked[i]
-	k, residual := f.Admit(m, l, n)
-	if k <= 0 {
-		return false
-	}
-	m.Add(l, k, residual)
+	k := f.AddUpTo(m, f.asked[i], n)
 	f.taken[i] += k
-	return true
+	return k > 0
 }
 
 // full reports whether not even the least need of every pod group fits any more.

@@ -26,8 +26,9 @@ const (
 	leastTurn = 1000
 	// maxDives bounds how often an LP solution is looked for, each time for what is left.
 	maxDives = 16
-	// Of a pattern of which so much of a machine is used, a whole one is bought.
-	nearlyWhole, halfWhole = 0.7, 0.2
+	// Of a pattern of which so much of a machine is used, a whole one is bought: at first, and
+	// where nothing else is left to buy.
+	nearlyWhole, leastPart = 0.7, 0.2
 	// wholeEnough makes up for what rounding has taken off a whole number.
 	wholeEnough = 1e-6
 )
@@ -72,7 +73,7 @@ func (p *program) buy() *bought {
 			b.buyCut(solution)
 			break
 		}
-		if !b.buyWhole(solution, nearlyWhole) && !b.buyMost(solution) {
+		if !b.buyWhole(solution) && !b.buyMost(solution) {
 			break
 		}
 		p.Recount(b.left, p.rows.left(b.limits))
@@ -111,10 +112,10 @@ func (p *program) inTurns(b *bought, least float64, d duals) *bought {
 
 // buyWhole buys the patterns of an LP solution as often as whole machines of them are used,
 // and once more where so much of another is. It reports whether it bought any.
-func (b *bought) buyWhole(s colgen.Solution, whole float64) bool {
+func (b *bought) buyWhole(s colgen.Solution) bool {
 	before := len(b.machines)
 	for _, i := range byPart(s) {
-		if n := int64(s.Times[i] + 1 - whole); n > 0 {
+		if n := int64(s.Times[i] + 1 - nearlyWhole); n > 0 {
 			b.buyPattern(s.Patterns[i], n)
 		}
 	}
@@ -130,7 +131,7 @@ func (b *bought) buyCut(s colgen.Solution) {
 		b.buyReduced(s.Patterns[i], int64(s.Times[i]+wholeEnough))
 	}
 	for _, i := range order {
-		if s.Times[i]-math.Floor(s.Times[i]+wholeEnough) >= halfWhole {
+		if s.Times[i]-math.Floor(s.Times[i]+wholeEnough) >= leastPart {
 			b.buyPattern(s.Patterns[i], 1)
 		}
 	}
@@ -154,7 +155,7 @@ func (b *bought) buyReduced(p colgen.Pattern, n int64) {
 // buyMost buys the one machine of which most is used.
 func (b *bought) buyMost(s colgen.Solution) bool {
 	for _, i := range byPart(s) {
-		if s.Times[i] < halfWhole {
+		if s.Times[i] < leastPart {
 			return false
 		}
 		if b.buyPattern(s.Patterns[i], 1) {
@@ -194,9 +195,7 @@ func (b *bought) filledBy(p colgen.Pattern) *assign.Machine {
 	m := b.of.NewMachine(b.of.candidates[p.Kind])
 	for _, part := range p.Parts {
 		l := b.of.asked[part.Item]
-		if n, residual := b.of.Admit(m, l, min(part.N, b.left[part.Item])); n > 0 {
-			m.Add(l, n, residual)
-		}
+		b.of.AddUpTo(m, l, min(part.N, b.left[part.Item]))
 	}
 	return m
 }

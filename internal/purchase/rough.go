@@ -82,25 +82,13 @@ func (s *Purchaser) unpool(of *assign.Machine) *assign.Machine {
 
 func (s *Purchaser) unpoolItem(m *assign.Machine, l *assign.PodGroup, n int64) {
 	if len(l.Parts) > 1 {
-		s.addItems(m, l, n)
+		s.AddUpTo(m, l, n)
 		return
 	}
 	for _, of := range l.Members {
 		if n == 0 {
 			return
 		}
-		n -= s.addItems(m, of, min(n, of.N))
+		n -= s.AddUpTo(m, of, min(n, of.N))
 	}
-}
-
-// addItems puts at most n items of the pod group onto the machine, and returns how many.
-func (s *Purchaser) addItems(m *assign.Machine, l *assign.PodGroup, n int64) int64 {
-	if n == 0 {
-		return 0
-	}
-	k, residual := s.Admit(m, l, n)
-	if k > 0 {
-		m.Add(l, k, residual)
-	}
-	return k
 }

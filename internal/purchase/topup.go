@@ -17,7 +17,7 @@ func (s *Purchaser) topUp(l *assign.PodGroup) {
 			continue
 		}
 		if k, residual := s.Admit(m, l, l.N); k > 0 {
-			s.Extend(i, m.Offering, l, k, residual)
+			s.Extend(i, l, k, residual)
 		}
 	}
 }
