@@ -20,10 +20,10 @@ type PodGroup struct {
 	Lent   []int                      // groups counted by domain of which a DaemonSet puts a pod on all of them
 	Index  int                        // within the purchase that is being made
 	Choice int                        // how many offerings its requirements allow
-	// Guest is the pod group of the same items on plain types alone, if this one may also be on special
-	// types beside items that need them.
-	Guest *PodGroup
-	// members are the pod groups that this one pools; none where it is one itself.
+	// Plain is the pod group of the same items on plain types alone, if this one may also be a guest on
+	// special types beside items that need them.
+	Plain *PodGroup
+	// Members are the pod groups that this one pools; none where it is one itself.
 	Members []*PodGroup
 
 	// Of one item:
@@ -126,7 +126,7 @@ func (s *Market) GroupFor(c *Class, level Level, o *model.Options) (*PodGroup, b
 // where it fits none of them.
 func (s *Market) AsGuest(l *PodGroup, special model.Bitset) *PodGroup {
 	out := *l
-	out.Guest, out.Mask = l, s.Fitting(l.Need, l.Host, true, l.Opt)
+	out.Plain, out.Mask = l, s.Fitting(l.Need, l.Host, true, l.Opt)
 	s.State.MindDaemons(out.Mask, l.Parts[0].Class.Rules)
 	if out.Mask.Keep(special); out.Mask.Empty() {
 		return nil

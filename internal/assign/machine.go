@@ -29,7 +29,8 @@ type Items struct {
 	N     int64
 }
 
-// Placement is a number of pods of a class on a machine, bought for a pod group.
+// Placement is a number of pods of a class on a machine that is bought for a pod group, or on a
+// node, where the group is nil.
 type Placement struct {
 	Group *PodGroup
 	Class *Class
@@ -131,7 +132,7 @@ func (s *Market) RoomFor(m *Machine) model.Bitset {
 func (s *Market) OnlyGuests(m *Machine) bool { return s.Special.Has(m.Offering) && m.onlyGuests() }
 
 func (m *Machine) onlyGuests() bool {
-	return !slices.ContainsFunc(m.Items, func(it Items) bool { return it.Group.Guest == nil })
+	return !slices.ContainsFunc(m.Items, func(it Items) bool { return it.Group.Plain == nil })
 }
 
 // Shrink moves the machine to its cheapest offering. Offerings that would break the

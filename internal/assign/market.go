@@ -33,7 +33,7 @@ type Market struct {
 
 	held   map[string]model.Bitset // offerings, see holding
 	Key    []byte                  // scratch
-	Roomy  model.Bitset            // scratch, see roomFor
+	Roomy  model.Bitset            // scratch, see RoomFor
 	byRoom []*rooms                // by resource; made when asked for
 }
 

@@ -54,7 +54,8 @@ func (s *Assignment) Headroom(p *model.Pool) amount.List {
 	return left
 }
 
-// RemainingLimits is what a pool's limits still allow, by resource.
+// RemainingLimits is what limits still allow, by pool and resource; nil for a pool whose limits do
+// not bind.
 type RemainingLimits [][]int64
 
 // Affords returns how many machines of the offering may be bought, at most limit.

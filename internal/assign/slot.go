@@ -73,7 +73,6 @@ func (b *builder) scarce() []slot {
 	}
 	var out []slot
 	for id, g := range b.State.List {
-
 		if g.Key != corev1.LabelHostname || g.Spread() || count[id] == 0 || most[id] >= topology.Unbounded {
 			continue
 		}

@@ -27,9 +27,9 @@ type item struct {
 	also  []int // rows besides that of its class that its pods count for
 }
 
-// newKind returns the kind with the items of which at least one fits. The limits are
-// how many pods of each of the problem's groups it holds: each is a resource of which a pod
-// of the group needs one.
+// newKind returns the kind with the items of which at least one fits. The last
+// argument is how many pods of each of the problem's groups it holds: each group is a resource of
+// which its pods need one.
 func newKind(p *Problem, room []int64, items []item, groups []int64) *kind {
 	k := &kind{node: -1}
 	var held []knapsack.Item

@@ -34,7 +34,7 @@ type Input struct {
 	// NotConsolidated: nodes in use are left alone this time, which saves work. What was
 	// begun goes on.
 	NotConsolidated bool
-	// Prove asks for Plan.LowerBound, which may take as long as the plan itself.
+	// Prove asks for Plan.LowerBound, which may take longer than the plan itself.
 	Prove    bool
 	Settings Settings
 }

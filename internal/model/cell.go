@@ -37,7 +37,7 @@ func DomainsKey(domains []Domain) string {
 type Cell struct {
 	Domains  []Domain // in the order of the keys that were asked for
 	requires match.Requirements
-	pinned   *Options // with these requirements; see pinnedTo
+	pinned   *Options // with these requirements; see PinnedTo
 }
 
 type cellKey struct {
@@ -101,7 +101,7 @@ func (d Domain) Set() labelset.Set {
 	return labelset.Missing()
 }
 
-// combinations lists the domains of the keys that a offering's nodes can be in.
+// combinations lists the domains of the keys that an offering's nodes can be in.
 func (m *Supply) combinations(o *Options, c *Offering, keys []string) [][]Domain {
 	choices, n := make([][]Domain, len(keys)), 1
 	for i, key := range keys {
@@ -129,7 +129,7 @@ func (m *Supply) combinations(o *Options, c *Offering, keys []string) [][]Domain
 // combination of domains from others.
 const domainSteps = 8
 
-// domainsOf lists what nodes of a offering with the residual can have as a key.
+// domainsOf lists what nodes of an offering with the residual can have as a key.
 func (m *Supply) domainsOf(residual int, c *Offering, key string) []Domain {
 	if offer.DecidesLabel(key) {
 		value, ok := c.Offer.Label(key)

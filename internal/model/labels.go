@@ -35,7 +35,7 @@ func (m *Supply) originOf(key string) origin {
 	return out
 }
 
-// LabelsOf returns the labels, apart from the host name, that a machine of a offering
+// LabelsOf returns the labels, apart from the host name, that a machine of an offering
 // with a residual will have.
 func (m *Supply) LabelsOf(column, residual int) map[string]string {
 	id := [2]int{column, residual}

@@ -12,7 +12,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-// nearestOffering says which requirement leaves the pool without a offering, and
+// nearestOffering says which requirement leaves the pool without an offering, and
 // what there is instead.
 func nearestOffering(p *Pool, combined match.Requirements) match.Miss {
 	if len(p.Types) == 0 {

@@ -39,7 +39,7 @@ func (s *Purchaser) buySpecial(groups []*assign.PodGroup) {
 	}
 	for _, l := range guests {
 		s.topUp(l)
-		l.Guest.N = l.N
+		l.Plain.N = l.N
 	}
 }
 
@@ -79,8 +79,8 @@ func sell(pools []*model.Pool, l *assign.PodGroup) bool {
 func invited(groups, guests []*assign.PodGroup, pools []*model.Pool) []*assign.PodGroup {
 	out := slices.Clone(groups)
 	for _, l := range guests {
-		if sell(pools, l.Guest) {
-			out[slices.Index(out, l.Guest)] = l
+		if sell(pools, l.Plain) {
+			out[slices.Index(out, l.Plain)] = l
 		}
 	}
 	return out
