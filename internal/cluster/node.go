@@ -90,6 +90,12 @@ func provisionerOf(node *corev1.Node) string {
 	return ""
 }
 
+// Marked reports whether a Node object with these finalizers and annotations has a mark of the agent. Nodes of
+// others may have the label of a Provisioner, and none of the marks.
+func Marked(finalizers []string, annotations map[string]string) bool {
+	return slices.Contains(finalizers, api.Finalizer) || annotations[api.AnnotationLaunchID] != ""
+}
+
 func volumeLimits(csi *storagev1.CSINode) map[string]int64 {
 	if csi == nil {
 		return nil

@@ -3,12 +3,14 @@ package installation
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/survey"
@@ -40,6 +42,7 @@ func (k *Keeper) boughtNodes(ctx context.Context) ([]install.Node, error) {
 // of the NodePool.
 func ofNodePool(n *corev1.Node) bool { return n.Labels[api.LabelNodePool] != "" }
 
+// nodes lists the nodes that agents have made or taken over. Others may have the label too.
 func (k *Keeper) nodes(ctx context.Context) ([]corev1.Node, error) {
 	nodes, err := call.Get(ctx, func(ctx context.Context) (*corev1.NodeList, error) {
 		return k.typed.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: api.LabelProvisioner})
@@ -47,7 +50,7 @@ func (k *Keeper) nodes(ctx context.Context) ([]corev1.Node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list the agent's nodes: %w", err)
 	}
-	return nodes.Items, nil
+	return slices.DeleteFunc(nodes.Items, func(n corev1.Node) bool { return !cluster.Marked(n.Finalizers, n.Annotations) }), nil
 }
 
 // customObjects lists the Provisioners and then the node profiles.

@@ -128,23 +128,32 @@ func TestDrainLeavesOthersAlone(t *testing.T) {
 		}
 		return p
 	}
-	node := func(name, provisioner string) corev1.Node {
-		return corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{api.LabelProvisioner: provisioner}}}
+	labelled := func(name, provisioner string) *corev1.Node {
+		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{api.LabelProvisioner: provisioner}}}
 	}
-	pooled := func(name, pool string, deleted *metav1.Time) corev1.Node {
+	node := func(name, provisioner string) *corev1.Node {
+		n := labelled(name, provisioner)
+		n.Finalizers = []string{api.Finalizer}
+		return n
+	}
+	pooled := func(name, pool string, deleted *metav1.Time) *corev1.Node {
 		n := node(name, pool)
 		n.Labels[api.LabelNodePool], n.DeletionTimestamp = pool, deleted
 		return n
 	}
-	got := removalOf(
-		[]*unstructured.Unstructured{object("named", false), object("foreign", false), object("deleting", true)},
-		[]corev1.Node{
-			node("a", "foreign"), node("b", "named"), node("c", "deleting"), node("d", "gone"),
-			pooled("e", "pool", nil), pooled("f", "named", nil), pooled("g", "emptied", ptr.To(metav1.Now())),
-		},
-		[]string{"named"},
+	unheld := labelled("h", "named")
+	unheld.Annotations = map[string]string{api.AnnotationLaunchID: "launch-1"}
+	k := keeper(nil,
+		node("a", "foreign"), node("b", "named"), node("c", "deleting"), node("d", "gone"),
+		pooled("e", "pool", nil), pooled("f", "named", nil), pooled("g", "emptied", ptr.To(metav1.Now())),
+		unheld, labelled("of a node group", "gone"), labelled("another", "named"),
 	)
-	want := removal{names: []string{"deleting", "emptied", "gone", "named"}, nodes: 4, ownerless: []string{"d"}}
+	nodes, err := k.nodes(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := removalOf([]*unstructured.Unstructured{object("named", false), object("foreign", false), object("deleting", true)}, nodes, []string{"named"})
+	want := removal{names: []string{"deleting", "emptied", "gone", "named"}, nodes: 5, ownerless: []string{"d"}}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(removal{})); diff != "" {
 		t.Errorf("what leaves (-want +got):\n%s", diff)
 	}
