@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/metadata"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
 )
 
@@ -19,7 +20,8 @@ import (
 const rosterAge = time.Second
 
 // Roster caches a list of the nodes of all Provisioners for a second, so that removing hundreds of
-// Provisioners takes one list per second. It is safe for concurrent use.
+// Provisioners takes one list per second. It leaves out nodes of others that have the label of a
+// Provisioner: no agent drains them. It is safe for concurrent use.
 type Roster struct {
 	client metadata.Interface
 
@@ -53,8 +55,10 @@ func (r *Roster) take(ctx context.Context) error {
 	}
 	r.taken, r.names = begin, map[string][]string{}
 	for i := range nodes.Items {
-		owner := nodes.Items[i].Labels[api.LabelProvisioner]
-		r.names[owner] = append(r.names[owner], nodes.Items[i].Name)
+		n := &nodes.Items[i]
+		if owner := n.Labels[api.LabelProvisioner]; cluster.Marked(n.Finalizers, n.Annotations) {
+			r.names[owner] = append(r.names[owner], n.Name)
+		}
 	}
 	for _, names := range r.names {
 		slices.Sort(names)

@@ -36,7 +36,9 @@ func (w *Watch) stuck(ctx context.Context, provisioner string) error {
 	}
 	budgets := w.closedBudgets(ctx)
 	for i := range nodes.Items {
-		stuck.Nodes = append(stuck.Nodes, w.describe(ctx, &nodes.Items[i], budgets))
+		if n := &nodes.Items[i]; cluster.Marked(n.Finalizers, n.Annotations) {
+			stuck.Nodes = append(stuck.Nodes, w.describe(ctx, n, budgets))
+		}
 	}
 	return stuck
 }

@@ -69,7 +69,9 @@ func rosterOf(t *testing.T, nodes ...*corev1.Node) *metadatafake.FakeMetadataCli
 func TestRemovalsShareOneListOfNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		node := func(name, provisioner string) *corev1.Node {
-			return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{api.LabelProvisioner: provisioner}}}
+			return &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+				Name: name, Labels: map[string]string{api.LabelProvisioner: provisioner}, Finalizers: []string{api.Finalizer},
+			}}
 		}
 		client := rosterOf(t, node("n2", "p"), node("n1", "p"), node("m", "q"), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "of nobody"}})
 		roster := teardown.NewRoster(client)
@@ -120,8 +122,10 @@ func (g gone) Get(_ context.Context, name string) (*unstructured.Unstructured, e
 }
 
 func TestWait(t *testing.T) {
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{api.LabelProvisioner: "p"}}}
-	none, one := rosterOf(t), rosterOf(t, node)
+	labels := map[string]string{api.LabelProvisioner: "p"}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: labels, Annotations: map[string]string{api.AnnotationLaunchID: "launch-1"}}}
+	others := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "of a node group", Labels: labels}}
+	none, one, two := rosterOf(t), rosterOf(t, node), rosterOf(t, node, others)
 	tests := map[string]struct {
 		client *fake.Clientset
 		roster *metadatafake.FakeMetadataClient
@@ -132,6 +136,11 @@ func TestWait(t *testing.T) {
 		"gone after a while": {fake.NewClientset(), none, gone{after: 3}, "", [][]string{nil}},
 		"its nodes stay": {
 			fake.NewClientset(node), one, gone{after: 3},
+			"it was not deleted in time\n  node n; not marked for deletion", [][]string{{"n"}},
+		},
+		"only a node of others stays": {fake.NewClientset(others), rosterOf(t, others), gone{after: 3}, "", [][]string{nil}},
+		"beside a node of others, its own stay": {
+			fake.NewClientset(node, others), two, gone{after: 3},
 			"it was not deleted in time\n  node n; not marked for deletion", [][]string{{"n"}},
 		},
 		"the object stays": {
