@@ -262,6 +262,38 @@ func TestAgentThatIsScaledToNothing(t *testing.T) {
 	c.run(t, "destroy", "-auto-approve")
 }
 
+// What an agent inherits from a provider block that is known only after apply stays as it was, or is planned as
+// unknown if something else changes.
+func TestProviderBlockUnknownToAnAgent(t *testing.T) {
+	ofOthers(t, "unknown-block") // which keeps the definitions for other tests
+	c := installation(t, "agent-unknown", "")
+	declare := func(replace, arguments string) {
+		t.Helper()
+		c.write(t, map[string]string{"main.tf": unknownBlock(replace) + fmt.Sprintf(
+			"resource \"packhorse_agent\" \"test\" {\n namespace = \"agent-unknown\"\n name = \"agent-unknown\"\n %s\n timeouts {\n create = \"20s\"\n update = \"20s\"\n }\n}\n", arguments)})
+	}
+	late := func(step string) {
+		t.Helper()
+		said, err := c.try(t, "apply", "-auto-approve")
+		if err == nil || !words("it did not become ready in time").MatchString(said) {
+			t.Errorf("%s: the apply: %v\n%s", step, err, said)
+		}
+	}
+	declare("first", "")
+	late("a new agent")
+	c.run(t, "untaint", "packhorse_agent.test")
+	declare("second", "")
+	says(t, c.run(t, "plan"), "1 to add, 0 to change, 1 to destroy")
+	declare("second", "replicas = 3")
+	says(t, c.run(t, "plan"), "1 to add, 1 to change, 1 to destroy")
+	late("a change")
+	live, err := kube.AppsV1().Deployments("agent-unknown").Get(t.Context(), "agent-unknown", metav1.GetOptions{})
+	if err != nil || ptr.Deref(live.Spec.Replicas, 0) != 3 {
+		t.Errorf("replicas %d, %v", ptr.Deref(live.Spec.Replicas, 0), err)
+	}
+	c.run(t, "destroy", "-auto-approve")
+}
+
 // Definitions of a Helm release are found before anything is changed.
 func TestAgentFindsDefinitionsOfOthersAtPlan(t *testing.T) {
 	ofOthers(t, "helms")

@@ -74,6 +74,26 @@ func (r *agentResource) inherit(ctx context.Context, m *model) {
 	}
 }
 
+// predict sets what the model inherits, and its revision. The provider block and the provider's version may
+// have changed since the state was written.
+func (r *agentResource) predict(ctx context.Context, config, m *model, diags *diag.Diagnostics) {
+	for _, inherited := range []struct{ config, plan *types.String }{
+		{&config.ClusterName, &m.ClusterName}, {&config.Region, &m.Region}, {&config.Image, &m.Image},
+	} {
+		if inherited.config.IsNull() {
+			*inherited.plan = types.StringUnknown()
+		}
+	}
+	if config.Endpoints.IsNull() {
+		m.Endpoints = types.MapUnknown(types.StringType)
+	}
+	r.inherit(ctx, m)
+	m.Revision = types.StringUnknown()
+	if !m.unknown(ctx) {
+		r.objects(ctx, m, diags)
+	}
+}
+
 // ModifyPlan predicts the computed attributes. On destroy, it says what will happen to the nodes. A new
 // installation can be planned without a cluster.
 func (r *agentResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
@@ -91,24 +111,10 @@ func (r *agentResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanR
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	// The provider block and the provider's version may have changed.
-	known := r.session.Known() == nil
-	for _, inherited := range []struct{ config, plan *types.String }{
-		{&config.ClusterName, &m.ClusterName}, {&config.Region, &m.Region}, {&config.Image, &m.Image},
-	} {
-		if inherited.config.IsNull() && (known || inherited.plan == &m.Image) {
-			*inherited.plan = types.StringUnknown()
-		}
-	}
-	if known && config.Endpoints.IsNull() {
-		m.Endpoints = types.MapUnknown(types.StringType)
-	}
-	if known {
-		r.inherit(ctx, &m)
-	}
-	m.Revision = types.StringUnknown()
-	if known && !m.unknown(ctx) {
-		r.objects(ctx, &m, &resp.Diagnostics)
+	// As long as the provider block is unknown, what the resource inherits is planned as it was, or as unknown if
+	// something changes.
+	if r.session.Known() == nil {
+		r.predict(ctx, &config, &m, &resp.Diagnostics)
 	}
 	if req.State.Raw.IsNull() {
 		resp.Diagnostics.Append(lifecycle.Record(ctx, resp.Private, replacementKey, m.location())...)
@@ -123,9 +129,6 @@ func (r *agentResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanR
 		r.checkMove(ctx, &state, &m, &resp.Diagnostics)
 	}
 	r.checkUpdate(ctx, &state, &m, &resp.Diagnostics)
-	if !known && config.Image.IsNull() {
-		m.Image, m.Revision = state.Image, state.Revision
-	}
 	// The status of the agent stays as it was read, unless something changes.
 	m.Leader, m.ImageDigest, m.CRDVersions = state.Leader, state.ImageDigest, state.CRDVersions
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &m)...)
