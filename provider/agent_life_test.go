@@ -316,6 +316,14 @@ func TestAgentFindsDefinitionsOfOthersAtPlan(t *testing.T) {
 	says(t, said, "CustomResourceDefinition provisioners.karpenter.sh", `conflict with "helm"`, "install_crds = false", "force_conflicts = true")
 	says(t, installation(t, "agent-left", "  install_crds = false").run(t, "plan"), "1 to add")
 	says(t, installation(t, "agent-forced", "  force_conflicts = true").run(t, "plan"), "1 to add")
+
+	// What the resource says takes precedence over the provider block.
+	for arguments, refused := range map[string]bool{"": false, "force_conflicts = false": true} {
+		c.write(t, map[string]string{"main.tf": lookingAhead("  force_conflicts = true") + "resource \"packhorse_agent\" \"test\" {\n" + arguments + "\n}\n"})
+		if said, err := c.try(t, "plan"); (err != nil) != refused {
+			t.Errorf("with %q beside a provider block that forces conflicts, the plan: %v\n%s", arguments, err, said)
+		}
+	}
 }
 
 // In a namespace of others, Pod Security would reject their pods. This is found at plan,

@@ -131,7 +131,7 @@ func (k *Keeper) Check(ctx context.Context, objects []*unstructured.Unstructured
 }
 
 func (k *Keeper) apply(ctx context.Context, object *unstructured.Unstructured, options metav1.ApplyOptions) error {
-	options.FieldManager, options.Force = k.manager.Name, options.Force || k.manager.Force
+	options.FieldManager = k.manager.Name
 	_, err := call.Get(ctx, func(ctx context.Context) (*unstructured.Unstructured, error) {
 		return k.client(object).Apply(ctx, object.GetName(), object, options)
 	})

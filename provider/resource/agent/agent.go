@@ -106,7 +106,7 @@ func (r *agentResource) Create(ctx context.Context, req resource.CreateRequest, 
 		err = checkAlone(ctx, cluster.Installation(), &m, &resp.Diagnostics)
 	}
 	if err == nil {
-		err = cluster.Installation().Check(ctx, objects, m.ForceConflicts.ValueBool())
+		err = cluster.Installation().Check(ctx, objects, r.forces(&m))
 	}
 	if err != nil {
 		resp.Diagnostics.Append(agentError(&m, err))
@@ -117,7 +117,7 @@ func (r *agentResource) Create(ctx context.Context, req resource.CreateRequest, 
 	// From here on, objects may exist, so that the state must be written even after an error.
 	setAgentIdentity(ctx, resp.Identity, m.Namespace.ValueString(), m.Name.ValueString(), &resp.Diagnostics)
 	resp.Diagnostics.Append(lifecycle.ClusterRecord{UID: cluster.UID()}.Save(ctx, resp.Private)...)
-	if err := cluster.Installation().Apply(ctx, objects, m.ForceConflicts.ValueBool()); err != nil {
+	if err := cluster.Installation().Apply(ctx, objects, r.forces(&m)); err != nil {
 		m.report(install.Status{})
 		resp.Diagnostics.Append(agentError(&m, err))
 	} else {
@@ -179,6 +179,15 @@ func (r *agentResource) Update(ctx context.Context, req resource.UpdateRequest, 
 	resp.Diagnostics.Append(lifecycle.ClusterRecord{UID: cluster.UID(), Moved: record.HasMoved()}.Save(ctx, resp.Private)...)
 	r.await(ctx, &m, keeper, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+}
+
+// forces reports whether an installation takes over fields of others: if the resource says so, or else the provider
+// block.
+func (r *agentResource) forces(m *model) bool {
+	if m.ForceConflicts.IsNull() || m.ForceConflicts.IsUnknown() {
+		return r.session.Config.ForceConflicts
+	}
+	return m.ForceConflicts.ValueBool()
 }
 
 // dropped returns the objects that are not declared any more, except the namespace and the definitions,

@@ -50,7 +50,7 @@ func (r *agentResource) checkInstallation(ctx context.Context, m *model, diags *
 				"node profiles and nodes. If it is new in this configuration, the apply will fail: import it instead.\n\n"+lifecycle.ImportBlock(m.id()))
 	}
 	checkNamespace(live, diags)
-	if err := keeper.Check(ctx, objects, m.ForceConflicts.ValueBool()); apierrors.IsConflict(err) || apierrors.IsInvalid(err) {
+	if err := keeper.Check(ctx, objects, r.forces(m)); apierrors.IsConflict(err) || apierrors.IsInvalid(err) {
 		diags.Append(agentError(m, err))
 	}
 }
