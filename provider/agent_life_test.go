@@ -408,12 +408,16 @@ func TestAgentEndpointsAreReadBack(t *testing.T) {
 	c.run(t, "import", "packhorse_agent.test", "agent-endpoints/agent-endpoints")
 	says(t, c.run(t, "plan"), "No changes.")
 
-	declare(` endpoints = { ec2 = "https://replaced", sqs = "https://sqs.internal" }
- environment = { AWS_ENDPOINT_URL_EC2 = "https://ec2.internal" }`, short)
+	const changed = ` endpoints = { ec2 = "https://replaced", sqs = "https://sqs.internal" }
+ environment = { AWS_ENDPOINT_URL_EC2 = "https://ec2.internal" }`
+	declare(changed, short)
 	if said, err := c.try(t, "apply", "-auto-approve"); err == nil {
 		t.Fatalf("the apply succeeds without a node: %s", said)
 	}
 	says(t, c.run(t, "plan"), "No changes.")
+	// The import is over with that: what concerns only the state waits for no replica.
+	declare(changed+"\n keep_crds = true", short)
+	says(t, c.run(t, "apply", "-auto-approve"), "0 added, 1 changed, 0 destroyed")
 	declare(" endpoints = {}", short)
 	says(t, c.run(t, "plan"), `- "sqs" = "https://sqs.internal"`, "0 to add, 1 to change, 0 to destroy")
 	c.run(t, "destroy", "-auto-approve")

@@ -176,7 +176,7 @@ func (r *agentResource) Update(ctx context.Context, req resource.UpdateRequest, 
 		resp.Diagnostics.Append(agentError(&m, err))
 		return
 	}
-	resp.Diagnostics.Append(lifecycle.ClusterRecord{UID: cluster.UID(), Moved: record.HasMoved()}.Save(ctx, resp.Private)...)
+	resp.Diagnostics.Append(lifecycle.ClusterRecord{UID: cluster.UID()}.Save(ctx, resp.Private)...)
 	r.await(ctx, &m, keeper, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }
