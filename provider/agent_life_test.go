@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -324,6 +325,21 @@ func TestAgentFindsDefinitionsOfOthersAtPlan(t *testing.T) {
 			t.Errorf("with %q beside a provider block that forces conflicts, the plan: %v\n%s", arguments, err, said)
 		}
 	}
+}
+
+// Webhooks of a Karpenter that is stopped are named before the agent meets them.
+func TestAgentFindsWebhooksOfKarpenterAtPlan(t *testing.T) {
+	webhooks := kube.AdmissionregistrationV1().ValidatingWebhookConfigurations()
+	made := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "validation.webhook.karpenter.sh"}} // which holds up no other test
+	if _, err := webhooks.Create(t.Context(), made, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := webhooks.Delete(context.Background(), made.Name, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	says(t, installation(t, "agent-hooks", "  install_crds = false").run(t, "plan"), "Admission webhooks of Karpenter", "kubectl delete validatingwebhookconfigurations/validation.webhook.karpenter.sh")
 }
 
 // In a namespace of others, Pod Security would reject their pods. This is found at plan,

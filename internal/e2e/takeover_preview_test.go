@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/kinds"
@@ -38,6 +40,30 @@ func TestTakeoverPreview(t *testing.T) {
 	}
 	if said != string(want) {
 		t.Errorf("the command prints something else than the guide shows:\n%s", said)
+	}
+	s.checkWebhooks()
+}
+
+// checkWebhooks leaves a webhook of Karpenter without Karpenter: it refuses what the takeover writes, and the
+// command names it with the line that deletes it.
+func (s *scene) checkWebhooks() {
+	s.t.Helper()
+	s.applyWithKubectl("testdata/karpenter-webhook.yaml")
+	pools := s.Dynamic.Resource(kinds.NodePools.WithVersion("v1"))
+	write := func(ctx context.Context) error {
+		_, err := pools.Patch(ctx, "team-00", types.MergePatchType, []byte(`{"status":{"resources":{"cpu":"1"}}}`), metav1.PatchOptions{}, "status")
+		return err
+	}
+	// The API server takes a moment until it asks a new webhook.
+	err := wait.PollUntilContextTimeout(s.t.Context(), 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		return write(ctx) != nil, nil
+	})
+	if err != nil {
+		s.t.Fatal("the webhook refuses nothing")
+	}
+	const remove = "kubectl delete mutatingwebhookconfigurations/defaulting.webhook.karpenter.k8s.aws validatingwebhookconfigurations/validation.webhook.karpenter.sh\n"
+	if said := s.admin("packhorse-agent", "takeover", "--dry-run"); !strings.Contains(said, remove) {
+		s.t.Errorf("the command does not name the webhooks:\n%s", said)
 	}
 }
 

@@ -125,6 +125,9 @@ func (h *takeoverOptions) preview(ctx context.Context, access *rest.Config, hold
 	if len(in.Documents) == 0 {
 		return nil, errors.New("there is neither a NodePool nor an EC2NodeClass in the cluster")
 	}
+	if in.Webhooks, err = objects.Webhooks(ctx); err != nil {
+		return nil, err
+	}
 	if in.Survey, err = objects.Survey(ctx); err != nil {
 		return nil, err
 	}

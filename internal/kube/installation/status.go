@@ -18,6 +18,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/survey"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/teardown"
 )
 
@@ -84,6 +85,11 @@ func (k *Keeper) Others(ctx context.Context, namespace, name string) (out []stri
 		}
 	}
 	return out, nil
+}
+
+// Webhooks returns the configurations of Karpenter's admission webhooks.
+func (k *Keeper) Webhooks(ctx context.Context) ([]string, error) {
+	return survey.Webhooks(ctx, k.typed)
 }
 
 // holder returns the identity that holds the Lease, empty if nobody does.

@@ -32,16 +32,20 @@ type Input struct {
 	Now       time.Time
 	// Karpenter is who renews Karpenter's Lease; empty if nobody does.
 	Karpenter string
+	// Webhooks are the configurations of Karpenter's admission webhooks, as `kubectl delete` takes them.
+	Webhooks []string
 }
 
 // Preview is what would become of a cluster. Prices are in dollars per hour.
 type Preview struct {
 	// Karpenter is who renews Karpenter's Lease, and is to be stopped first; empty if
 	// nobody does.
-	Karpenter   string  `json:"karpenter,omitempty"`
-	NodePools   []Pool  `json:"nodePools"`
-	NodeClasses []Class `json:"nodeClasses"`
-	Nodes       []Node  `json:"nodes"`
+	Karpenter string `json:"karpenter,omitempty"`
+	// Webhooks refuse changes of Karpenter's objects once it is stopped, and are to be deleted then.
+	Webhooks    []string `json:"webhooks,omitempty"`
+	NodePools   []Pool   `json:"nodePools"`
+	NodeClasses []Class  `json:"nodeClasses"`
+	Nodes       []Node   `json:"nodes"`
 	// Options are those of the agent without which pods of the cluster would get no node.
 	Options []Option `json:"options,omitempty"`
 	// Price is that of the nodes that will be taken over, and FreshPrice that of the nodes
@@ -102,7 +106,7 @@ var optional = []Option{{Name: "efa", Resource: "vpc.amazonaws.com/efa"}, {Name:
 
 // Of makes a preview. Nothing in it depends on the order of the input.
 func Of(ctx context.Context, in Input) (Preview, error) {
-	out := Preview{Karpenter: in.Karpenter, NodePools: []Pool{}, NodeClasses: []Class{}, Nodes: []Node{}}
+	out := Preview{Karpenter: in.Karpenter, Webhooks: in.Webhooks, NodePools: []Pool{}, NodeClasses: []Class{}, Nodes: []Node{}}
 	out.objects(in.Documents)
 	input := (&simulate.Cluster{Survey: in.Survey, Market: simulate.Remember(in.Market), Now: in.Now}).Input(ctx)
 	// What a machine costs depends on no NodePool: nodes of one that is not served have a price, too.

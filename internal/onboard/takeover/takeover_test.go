@@ -134,6 +134,19 @@ func TestPreviewNamesOptions(t *testing.T) {
 	}
 }
 
+// TestPreviewNamesWebhooks: what would refuse the changes of the agent comes with the command that deletes it.
+func TestPreviewNamesWebhooks(t *testing.T) {
+	in := large(t)
+	in.Webhooks = []string{"mutatingwebhookconfigurations/a", "validatingwebhookconfigurations/b"}
+	got, err := Of(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if line := "kubectl delete mutatingwebhookconfigurations/a validatingwebhookconfigurations/b\n"; !strings.Contains(got.Text(), line) {
+		t.Errorf("the text lacks %q", line)
+	}
+}
+
 // Nothing depends on the order in which the API server returns objects.
 func TestPreviewInAnyOrder(t *testing.T) {
 	want, err := Of(t.Context(), large(t))

@@ -14,6 +14,10 @@ func (p *Preview) Text() string {
 	if p.Karpenter != "" {
 		fmt.Fprintf(&b, "%s. Nothing is taken over before it is stopped.\n\n", p.Karpenter)
 	}
+	if len(p.Webhooks) > 0 {
+		fmt.Fprintf(&b, "Admission webhooks of Karpenter refuse changes of its objects once it is stopped, so that nothing could be taken over.\n"+
+			"Delete them when you have scaled it down:\n  kubectl delete %s\n\n", strings.Join(p.Webhooks, " "))
+	}
 	p.listPools(&b)
 	p.listClasses(&b)
 	p.listNodes(&b)

@@ -25,6 +25,8 @@ type Installation interface {
 	Status(ctx context.Context, namespace, name string, now time.Time) (install.Status, error)
 	// Others returns the other installations in the cluster, as namespace/name.
 	Others(ctx context.Context, namespace, name string) ([]string, error)
+	// Webhooks returns the configurations of Karpenter's admission webhooks, as `kubectl delete` takes them.
+	Webhooks(context.Context) ([]string, error)
 	// Remove deletes the objects in reverse order and waits until they are gone. It keeps a
 	// namespace that contains other objects, and returns these.
 	Remove(ctx context.Context, objects []*unstructured.Unstructured) (kept []string, err error)

@@ -39,6 +39,11 @@ func (r *agentResource) checkInstallation(ctx context.Context, m *model, diags *
 	if keeper == nil {
 		return
 	}
+	if webhooks, err := keeper.Webhooks(ctx); err == nil && len(webhooks) > 0 {
+		diags.AddWarning("Admission webhooks of Karpenter refuse changes of its objects once it is stopped",
+			"The agent could write neither the status of Provisioners and NodePools nor their finalizers, and would buy nothing for them. "+
+				"Delete the webhooks when you have scaled Karpenter down:\n\nkubectl delete "+strings.Join(webhooks, " "))
+	}
 	objects := r.objects(ctx, m, diags)
 	live, err := keeper.Read(ctx, objects)
 	if err != nil {
