@@ -98,7 +98,7 @@ func (o *Object) served() (Served, error) {
 }
 
 // profilesOf returns the instance profiles of roles: those that Karpenter has noted in
-// the status of the EC2NodeClasses that name the roles.
+// the status of the EC2NodeClasses that name the roles. They are for classes whose own status names none.
 func profilesOf(documents []map[string]any) map[string]Profile {
 	out := map[string]Profile{}
 	for _, document := range documents {

@@ -2,6 +2,7 @@ package karpenter_test
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -109,6 +110,25 @@ func TestServeClass(t *testing.T) {
 				t.Errorf("instance profile %v", profile)
 			}
 		})
+	}
+}
+
+// Karpenter makes an instance profile for each class. One without any gets that of another class of its role.
+func TestServeInstanceProfilesOfOneRole(t *testing.T) {
+	of := func(name, status string) map[string]any {
+		text := strings.NewReplacer("instanceProfile: nodes", "role: r", "{name: a}", "{name: "+name+"}").Replace(plainClass)
+		return documentOf(t, text+status)
+	}
+	served, err := karpenter.Serve([]map[string]any{of("a", "status: {instanceProfile: of-a}"), of("b", "status: {instanceProfile: of-b}"), of("c", "")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, s := range served {
+		got[s.Name] = *s.NodeTemplate.Spec.InstanceProfile
+	}
+	if want := (map[string]string{"a": "of-a", "b": "of-b", "c": "of-b"}); !maps.Equal(got, want) {
+		t.Errorf("instance profiles %v, want %v", got, want)
 	}
 }
 
