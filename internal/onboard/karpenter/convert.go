@@ -247,11 +247,18 @@ func (o *Object) read(document map[string]any, into any) error {
 	return nil
 }
 
+// betaKubelet is the annotation in which Karpenter 1.0 keeps the settings of the kubelet of a NodePool that it has
+// converted from v1beta1. They count instead of those of the class.
+const betaKubelet = "compatibility.karpenter.sh/v1beta1-kubelet-conversion"
+
 // readPool reads a NodePool in the form of v1. In v1beta1 it has settings of the kubelet.
 func (o *Object) readPool(document map[string]any, version string) (*kinds.NodePool, *kinds.Kubelet, error) {
 	if version == "v1" {
 		p := &kinds.NodePool{}
-		return p, nil, o.read(document, p)
+		if err := o.read(document, p); err != nil {
+			return nil, nil, err
+		}
+		return p, o.converted(p.Annotations[betaKubelet]), nil
 	}
 	var beta kinds.NodePoolBeta
 	if err := o.read(document, &beta); err != nil {
@@ -259,6 +266,22 @@ func (o *Object) readPool(document map[string]any, version string) (*kinds.NodeP
 	}
 	p, settings := o.current(&beta)
 	return p, settings, nil
+}
+
+// converted returns the settings of the kubelet in the annotation betaKubelet, nil if it is empty.
+func (o *Object) converted(text string) *kinds.Kubelet {
+	if text == "" {
+		return nil
+	}
+	const path = "metadata.annotations[" + betaKubelet + "]"
+	o.from.Paths["spec.kubeletConfiguration"] = path
+	settings := &kinds.Kubelet{}
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(settings); err != nil {
+		o.refuse(path, fmt.Sprintf("the settings of the kubelet cannot be read: %v", err))
+	}
+	return settings
 }
 
 // current returns a NodePool of v1beta1 in the form of v1, beside the settings of its kubelets.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -240,6 +241,28 @@ func TestServeBudgetsOfUnknownReasons(t *testing.T) {
 			}
 			if len(got.Losses) != 1 || got.Losses[0].Path != "spec.disruption.budgets[0].reasons" || len(got.Provisioner.Source.Unsupported) > 0 {
 				t.Errorf("losses %v, unsupported %v", got.Losses, got.Provisioner.Source.Unsupported)
+			}
+		})
+	}
+}
+
+// A NodePool that Karpenter 1.0 has converted from v1beta1 keeps its kubelet settings in an annotation, which
+// comes before its class.
+func TestServeConvertedKubelet(t *testing.T) {
+	const path = "metadata.annotations[compatibility.karpenter.sh/v1beta1-kubelet-conversion]"
+	for settings, want := range map[string]int32{`{"maxPods":20}`: 20, `{"podsPerCore":2}`: 0, "": 42, `{"maxPods":"many"}`: -1, `{"maxPod":20}`: -1} {
+		t.Run(settings, func(t *testing.T) {
+			pool := strings.Replace(plainPool, "{name: a}", "{name: a, annotations: {compatibility.karpenter.sh/v1beta1-kubelet-conversion: '"+settings+"'}}", 1)
+			served, err := karpenter.Serve([]map[string]any{documentOf(t, plainClass+"  kubelet: {maxPods: 42}\n"), documentOf(t, pool)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := served[1].Provisioner
+			if unsupported := p.Source.Unsupported; want < 0 && (len(unsupported) != 1 || unsupported[0].Path != path) || want >= 0 && len(unsupported) > 0 {
+				t.Errorf("unsupported %+v", unsupported)
+			}
+			if got := p.Spec.KubeletConfiguration; want >= 0 && (got == nil || ptr.Deref(got.MaxPods, 0) != want) {
+				t.Errorf("settings %+v, want %d pods", got, want)
 			}
 		})
 	}
