@@ -202,7 +202,7 @@ func disrupt(o *Object, in *kinds.PoolDisruption, out *provisionerSpec) {
 		o.from.Paths[fmt.Sprintf("spec.disruption.budgets[%d]", len(out.Disruption.Budgets))] = path
 		out.Disruption.Budgets = append(out.Disruption.Budgets, b)
 	}
-	if len(in.Budgets) > 0 && len(out.Disruption.Budgets) == 0 {
-		out.Disruption.Budgets = []kinds.PoolBudget{{Nodes: ptr.To("100%")}} // none would be the default one
+	if in.Budgets != nil && len(out.Disruption.Budgets) == 0 {
+		out.Disruption.Budgets = []kinds.PoolBudget{{Nodes: ptr.To("100%")}} // none would be the default one, which only an absent list means
 	}
 }

@@ -268,6 +268,21 @@ func TestServeConvertedKubelet(t *testing.T) {
 	}
 }
 
+// An empty list of budgets is no limit. Only without a list, the default one holds.
+func TestServeEmptyBudgets(t *testing.T) {
+	for budgets, want := range map[string][]api.Budget{", budgets: []": {{Nodes: "100%"}}, ", budgets: null": nil, "": nil} {
+		t.Run(budgets, func(t *testing.T) {
+			got := serve(t, plainPool+"  disruption: {consolidateAfter: 5m"+budgets+"}\n")
+			if diff := cmp.Diff(want, got.Provisioner.Spec.Disruption.Budgets); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			if len(got.Losses) > 0 {
+				t.Errorf("losses %v", got.Losses)
+			}
+		})
+	}
+}
+
 // A pool has the kubelet settings of its class.
 func TestServeKubelet(t *testing.T) {
 	var documents []map[string]any
