@@ -1,6 +1,7 @@
 package karpenter_test
 
 import (
+	"encoding/json"
 	"flag"
 	"os"
 	"path/filepath"
@@ -80,6 +81,29 @@ func TestReadRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if _, _, err := karpenter.Read([]byte(tt.text)); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error = %v, want one that says %q", err, tt.want)
+			}
+		})
+	}
+}
+
+// A Provisioner never buys from a capacity reservation: a NodePool that excludes them loses nothing.
+func TestConvertWithoutReservations(t *testing.T) {
+	for values, want := range map[string]string{
+		"[reserved]":       `{"key":"karpenter.sh/capacity-type","operator":"In","values":["spot","on-demand"]}`,
+		"[spot, reserved]": `{"key":"karpenter.sh/capacity-type","operator":"NotIn","values":["spot"]}`,
+	} {
+		t.Run(values, func(t *testing.T) {
+			text := strings.Replace(plainPool, "key: kubernetes.io/arch, operator: In, values: [amd64]", "key: karpenter.sh/capacity-type, operator: NotIn, values: "+values, 1)
+			objects, _, err := karpenter.Read([]byte(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if o := objects[0]; len(o.Losses) > 0 || len(o.Unsupported) > 0 {
+				t.Errorf("losses %v, unsupported %v", o.Losses, o.Unsupported)
+			}
+			requirements, err := json.Marshal(objects[0].Spec["requirements"])
+			if err != nil || !strings.Contains(string(requirements), want) {
+				t.Errorf("requirements %s, want %s; %v", requirements, want, err)
 			}
 		})
 	}

@@ -103,7 +103,15 @@ func (c *converter) requirements(o *Object, said []kinds.PoolRequirement) []kind
 			r.Values = nil // of no effect
 		}
 		if key == api.LabelCapacityType && !c.serving {
-			r.Values = withoutReserved(o, path+".values", r.Values)
+			switch ptr.Deref(r.Operator, "") {
+			case "In":
+				r.Values = withoutReserved(o, path+".values", r.Values)
+			case "NotIn": // which a Provisioner never buys
+				r.Values = slices.DeleteFunc(slices.Clone(r.Values), func(v string) bool { return v == api.CapacityReserved })
+				if len(r.Values) == 0 {
+					continue
+				}
+			}
 		}
 		why, restricted := (&api.Provisioner{Source: o.source()}).RestrictedLabel(key)
 		switch {
