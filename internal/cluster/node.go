@@ -55,10 +55,11 @@ func FromNode(node *corev1.Node, csi *storagev1.CSINode) Node {
 const contactPatience = 5 * time.Minute
 
 // Spares reports whether a drain of the node leaves a pod to end by itself, as Karpenter's does where a NodePool has
-// made the node and the pod must not be disrupted. It does not if the machine or its kubelet is lost.
+// made the node and the pod must not be disrupted. It does not if the machine or its kubelet is lost, nor because of
+// do-not-evict, which Karpenter does not know of nodes of NodePools.
 func (n *Node) Spares(p *Pod, now time.Time) bool {
 	lost := n.Annotations[api.AnnotationInterrupted] != "" || !n.UnreadySince.IsZero() && now.Sub(n.UnreadySince) >= contactPatience
-	return n.Labels[api.LabelNodePool] != "" && !lost && p.NotDisrupted(now) && p.State == PodBound && p.Running
+	return n.Labels[api.LabelNodePool] != "" && !lost && (p.Template.DoNotDisrupt && !p.Template.DoNotEvict || p.recent(now)) && p.State == PodBound && p.Running
 }
 
 // BelongsToNode reports whether such a pod goes with its node: those of DaemonSets and static pods.
@@ -70,8 +71,13 @@ func (p *Pod) NeedsNode() bool { return p.State == PodBound && !p.Template.Belon
 
 // NotDisrupted reports whether the pod must not be disrupted now.
 func (p *Pod) NotDisrupted(now time.Time) bool {
+	return p.Template.DoNotDisrupt || p.recent(now)
+}
+
+// recent reports whether the time for which the pod must not be disrupted has not passed.
+func (p *Pod) recent(now time.Time) bool {
 	t := p.Template
-	return t.DoNotDisrupt || t.DoNotDisruptFor > 0 && now.Before(p.Since.Add(t.DoNotDisruptFor))
+	return t.DoNotDisruptFor > 0 && now.Before(p.Since.Add(t.DoNotDisruptFor))
 }
 
 // provisionerOf tells whose a node is, also if it has lost the label.

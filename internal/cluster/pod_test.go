@@ -112,6 +112,7 @@ status:
 			Priority:        7,
 			SchedulerName:   "default-scheduler",
 			DoNotDisrupt:    true,
+			DoNotEvict:      true,
 			DoNotDisruptFor: 90 * time.Minute,
 			Critical:        true,
 			ResourceClaims:  true,

@@ -18,6 +18,7 @@ import (
 func newTemplate(pod *corev1.Pod) *Template {
 	owner := ownerOf(pod)
 	_, mirror := pod.Annotations[corev1.MirrorPodAnnotationKey]
+	doNotEvict, doNotDisrupt := pod.Annotations[api.AnnotationDoNotEvict] == "true", pod.Annotations[api.AnnotationDoNotDisrupt] == "true"
 	return &Template{
 		Namespace:       pod.Namespace,
 		Labels:          nonEmptyMap(pod.Labels),
@@ -30,7 +31,8 @@ func newTemplate(pod *corev1.Pod) *Template {
 		Claims:          claims(pod),
 		Priority:        ptr.Deref(pod.Spec.Priority, 0),
 		SchedulerName:   cmp.Or(pod.Spec.SchedulerName, corev1.DefaultSchedulerName),
-		DoNotDisrupt:    pod.Annotations[api.AnnotationDoNotEvict] == "true" || pod.Annotations[api.AnnotationDoNotDisrupt] == "true",
+		DoNotDisrupt:    doNotEvict || doNotDisrupt,
+		DoNotEvict:      doNotEvict && !doNotDisrupt,
 		DoNotDisruptFor: doNotDisruptFor(pod),
 		DaemonSet:       owner.Kind == "DaemonSet",
 		Static:          mirror || owner.Kind == "Node",

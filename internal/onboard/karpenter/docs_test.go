@@ -60,7 +60,7 @@ func TestFieldsPageNamesTests(t *testing.T) {
 		t.Fatal(err)
 	}
 	var sources []string
-	for _, folder := range []string{".", "check", "../../kube", "../../aws", "../../aws/lookup", "../../decide", "../../../agent"} {
+	for _, folder := range []string{".", "check", "../../cluster", "../../kube", "../../aws", "../../aws/lookup", "../../decide", "../../../agent"} {
 		files, err := filepath.Glob(filepath.Join(folder, "*_test.go"))
 		if err != nil {
 			t.Fatal(err)
