@@ -15,6 +15,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/kinds"
@@ -211,6 +212,9 @@ func (p *Preview) nodes(in *Input, types []offer.InstanceType) {
 		}
 		node.Price = priceOf(types, &node)
 		p.judge(&node, n, claimed[n.Name] || claimed[n.ProviderID])
+		if node.TakenOver && node.Why == "" {
+			node.Why = drift(in.Survey.Provisioners, pool, n)
+		}
 		p.Nodes = append(p.Nodes, node)
 	}
 	slices.SortFunc(p.Nodes, func(a, b Node) int { return cmp.Or(cmp.Compare(a.NodePool, b.NodePool), cmp.Compare(a.Name, b.Name)) })
@@ -250,6 +254,21 @@ func (p *Preview) judge(node *Node, n *cluster.Node, claimed bool) {
 	}
 	p.NodePools[i].Nodes++
 	p.NodePools[i].Price += node.Price
+}
+
+// drift says why a node differs from what its NodePool requires now; empty if it does not. Labels that it
+// lacks are added when it is taken over.
+func drift(pools []*api.Provisioner, pool string, n *cluster.Node) string {
+	i := slices.IndexFunc(pools, func(p *api.Provisioner) bool { return p.Source != nil && p.Name == pool })
+	if i < 0 {
+		return ""
+	}
+	for _, r := range match.ForProvisioner(pools[i].Defaulted()) {
+		if has, ok := n.Labels[r.Key]; ok && !r.Set.Has(has) {
+			return fmt.Sprintf("it has drifted and will be replaced: NodePool %s now requires %s %s, the node has %s", pool, r.Key, r.Set.Brief(), has)
+		}
+	}
+	return ""
 }
 
 // priceOf is what a machine costs, 0 where it is not among the types.

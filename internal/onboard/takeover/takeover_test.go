@@ -171,6 +171,8 @@ func TestPreviewOfStrangers(t *testing.T) {
 	in.Survey.Snapshot.Nodes[1].Labels[api.LabelNodePool] = "gone"
 	in.Survey.Snapshot.Nodes[2].Deleting = true
 	in.Survey.Snapshot.Nodes[3].Provisioner = "team-00" // taken over already
+	drifted := &in.Survey.Snapshot.Nodes[4]
+	drifted.Labels[api.LabelCapacityType] = "reserved"
 	in.Karpenter = "Karpenter is running: karpenter-1 renews the Lease kube-system/karpenter-leader-election"
 	got, err := Of(t.Context(), in)
 	if err != nil {
@@ -184,6 +186,7 @@ func TestPreviewOfStrangers(t *testing.T) {
 		"stays as it is: it has no NodeClaim: Karpenter has not launched it",
 		"stays as it is: there is no NodePool gone",
 		"taken over: Karpenter is already removing it; the agent will finish that",
+		"taken over: it has drifted and will be replaced: NodePool " + drifted.Labels[api.LabelNodePool] + " now requires karpenter.sh/capacity-type",
 		"of 299 will be taken over",
 	} {
 		if !strings.Contains(text, want) {
