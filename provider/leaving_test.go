@@ -19,13 +19,19 @@ const foreignFinalizer = "example.com/hold"
 // TestWhatIsBeingDeletedIsReplaced follows objects that somebody has deleted while
 // something holds them: the plan says so and replaces them, the apply waits.
 func TestWhatIsBeingDeletedIsReplaced(t *testing.T) {
-	for typeName, kind := range map[string]schema.GroupVersionResource{
-		"packhorse_provisioner": api.ProvisionerGVR, "packhorse_node_profile": api.NodeTemplateGVR,
+	for title, c := range map[string]struct {
+		typeName, order string
+		kind            schema.GroupVersionResource
+	}{
+		"a provisioner":                  {"packhorse_provisioner", "", api.ProvisionerGVR},
+		"a node profile":                 {"packhorse_node_profile", "", api.NodeTemplateGVR},
+		"a provisioner, successor first": {"packhorse_provisioner", successorFirst, api.ProvisionerGVR},
 	} {
-		t.Run(typeName, func(t *testing.T) {
+		t.Run(title, func(t *testing.T) {
 			const name = "leaving"
+			kind := c.kind
 			config := func(limit string) map[string]string {
-				return map[string]string{"main.tf": watchful("") + fmt.Sprintf("resource %q \"test\" {\n name = %q\n timeouts {\n delete = %q\n }\n}\n", typeName, name, limit)}
+				return map[string]string{"main.tf": watchful("") + fmt.Sprintf("resource %q \"test\" {\n name = %q\n timeouts {\n create = %[3]q\n delete = %[3]q\n }\n%s}\n", c.typeName, name, limit, c.order)}
 			}
 			terraform := newCLI(t, nil)
 			terraform.write(t, config("3s"))

@@ -51,6 +51,12 @@ func planStaying(m, state *wire.Model, resp *resource.ModifyPlanResponse) *wire.
 	return m.Without(DeletionTimestamp)
 }
 
+// succeeded reports whether the object of the state was being deleted and is gone, so that the live object of
+// its name is another one. With create_before_destroy, it is the replacement.
+func succeeded(state *wire.Model, live *unstructured.Unstructured) bool {
+	return !state.Attribute(DeletionTimestamp).IsNull() && live.GetDeletionTimestamp() == nil
+}
+
 // errDeleting means that an object is being deleted.
 var errDeleting = errors.New("it is being deleted")
 

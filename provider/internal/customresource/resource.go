@@ -168,7 +168,7 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	if lifecycle.Gone(err) {
 		live, err = objects.Get(ctx, name) // it may have been created since the list was read
 	}
-	if lifecycle.Gone(err) {
+	if lifecycle.Gone(err) || err == nil && succeeded(m, live) {
 		return
 	}
 	if err == nil {
