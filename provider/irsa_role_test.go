@@ -363,6 +363,36 @@ func TestIRSARoleFollowsTheClustersIssuer(t *testing.T) {
 	})
 }
 
+// If only the provider block names another cluster, the role trusts that one after one apply.
+func TestIRSARoleFollowsTheProviderBlock(t *testing.T) {
+	name := "following-the-block"
+	cluster := cloud.Cluster{Name: box.ClusterName, Version: box.Version, Endpoint: box.Host, CA: box.CA, IssuerURL: box.Host, IssuerCA: box.CA}
+	defer box.Cloud.SetCluster(cluster)
+	other := cluster
+	other.Name, other.IssuerURL = "second", "https://issuer.example.com/id/second"
+	role := strings.TrimPrefix(roleConfig(name, agentAccount+"\n identity = \"both\"\n preset = \"agent\"\n node_roles = [\"arn:aws:iam::123456789012:role/node\"]"), byName())
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories(),
+		CheckDestroy:             noRole(name),
+		Steps: []resource.TestStep{
+			{Config: byName() + role},
+			{
+				PreConfig: func() { box.Cloud.SetCluster(other) },
+				Config:    "provider \"packhorse\" {\n cluster_name = \"second\"\n plan_checks = \"off\"\n}\n" + role,
+				ConfigPlanChecks: resource.ConfigPlanChecks{
+					PreApply:             []plancheck.PlanCheck{plancheck.ExpectResourceAction(roleAddress, plancheck.ResourceActionUpdate)},
+					PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()},
+				},
+				ConfigStateChecks: []statecheck.StateCheck{
+					roleState("cluster_name", knownvalue.StringExact("second")),
+					roleState("oidc_issuer_url", knownvalue.StringExact(other.IssuerURL)),
+					roleState("oidc_provider_arn", knownvalue.StringExact("arn:aws:iam::123456789012:oidc-provider/issuer.example.com/id/second")),
+				},
+			},
+		},
+	})
+}
+
 func TestIRSARoleInvalid(t *testing.T) {
 	tests := map[string]struct{ arguments, want string }{
 		"no node roles": {agentAccount + "\n preset = \"agent\"", `node_roles: required by preset = "agent"`},

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -58,7 +59,13 @@ func (r *irsaRole) predict(ctx context.Context, config, state model, m *model, d
 		return
 	case !m.usesOIDC():
 		m.OIDCIssuerURL = types.StringNull()
-	case config.OIDCIssuerURL.IsNull() && !state.OIDCIssuerURL.IsNull() && state.ClusterName.Equal(m.ClusterName):
+	case config.OIDCIssuerURL.IsNull() && !state.ClusterName.Equal(m.ClusterName):
+		// The apply looks the issuer up. If only the provider block has changed, all of this is that of the state.
+		m.OIDCIssuerURL, m.OIDCProviderARN = types.StringUnknown(), types.StringUnknown()
+		m.AssumeRolePolicy = jsontypes.NewNormalizedUnknown()
+		m.PresetPolicies = types.MapUnknown(jsontypes.NormalizedType{})
+		m.PodIdentityAssociations = types.MapUnknown(types.StringType)
+	case config.OIDCIssuerURL.IsNull() && !state.OIDCIssuerURL.IsNull():
 		m.OIDCIssuerURL = state.OIDCIssuerURL
 	}
 	inputs := []bool{
