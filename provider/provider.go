@@ -56,7 +56,7 @@ func (p *packhorse) Configure(ctx context.Context, req provider.ConfigureRequest
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	cfg, diags := block.config(ctx, unknownAttributes(req.Config.Raw))
+	cfg, diags := block.config(unknownAttributes(req.Config.Raw))
 	resp.Diagnostics.Append(diags...)
 	cfg.Version = p.version
 	cfg.KubeConfigPath = os.Getenv("KUBE_CONFIG_PATH")

@@ -2,7 +2,6 @@ package provider
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"slices"
 	"time"
@@ -34,7 +33,7 @@ type providerModel struct {
 
 // config converts the block. If a part of it is unknown, it only records the unknown attributes, because no
 // client can be created.
-func (m providerModel) config(ctx context.Context, unknown []string) (session.Config, diag.Diagnostics) {
+func (m providerModel) config(unknown []string) (session.Config, diag.Diagnostics) {
 	cfg := session.Config{Unknown: unknown}
 	if len(unknown) > 0 {
 		return cfg, nil
@@ -43,7 +42,7 @@ func (m providerModel) config(ctx context.Context, unknown []string) (session.Co
 	cfg.ClusterName = m.ClusterName.ValueString()
 	cfg.AWS = session.AWS{Region: m.Region.ValueString(), Profile: m.Profile.ValueString(), Endpoints: value.Fields(m.Endpoints)}
 	cfg.AWS.Assume = m.role(&diags)
-	cfg.Kubernetes = m.kubernetes(ctx, &diags)
+	cfg.Kubernetes = m.kubernetes()
 	cfg.DefaultTags = value.Strings(m.DefaultTags)
 	cfg.FieldManager, cfg.ForceConflicts = cmp.Or(m.FieldManager.ValueString(), defaultFieldManager), m.ForceConflicts.ValueBool()
 	cfg.PlanChecks, cfg.CatalogueFile = m.PlanChecks.ValueString(), m.CatalogueFile.ValueString()
@@ -69,7 +68,7 @@ func (m providerModel) role(diags *diag.Diagnostics) *session.AssumedRole {
 	return role
 }
 
-func (m providerModel) kubernetes(ctx context.Context, diags *diag.Diagnostics) *session.Kubernetes {
+func (m providerModel) kubernetes() *session.Kubernetes {
 	if m.Kubernetes.IsNull() {
 		return nil
 	}
@@ -92,10 +91,10 @@ func (m providerModel) kubernetes(ctx context.Context, diags *diag.Diagnostics) 
 	program := value.Fields(exec)
 	out.Exec = &session.Exec{APIVersion: program["api_version"], Command: program["command"]}
 	if args, ok := exec.Attributes()["args"].(types.List); ok {
-		diags.Append(args.ElementsAs(ctx, &out.Exec.Args, false)...)
+		out.Exec.Args = value.Listed(args)
 	}
 	if env, ok := exec.Attributes()["env"].(types.Map); ok {
-		diags.Append(env.ElementsAs(ctx, &out.Exec.Env, false)...)
+		out.Exec.Env = value.Strings(env)
 	}
 	return out
 }

@@ -1,11 +1,16 @@
 package provider_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clientauthentication "k8s.io/client-go/pkg/apis/clientauthentication/v1"
 )
 
 // declared is a resource that needs the cluster.
@@ -16,6 +21,19 @@ func TestProviderReachesTheCluster(t *testing.T) {
 	host := fmt.Sprintf("provider \"packhorse\" {\n kubernetes = {\n host = %q\n cluster_ca_certificate = <<PEM\n%s\nPEM\n", box.Host, box.CA)
 	admin := box.RESTConfig()
 	certificate := fmt.Sprintf("client_certificate = <<PEM\n%s\nPEM\nclient_key = <<PEM\n%s\nPEM\n", admin.CertData, admin.KeyData)
+	credential := filepath.Join(t.TempDir(), "credential.json")
+	issued, err := json.Marshal(clientauthentication.ExecCredential{
+		TypeMeta: metav1.TypeMeta{APIVersion: clientauthentication.SchemeGroupVersion.String(), Kind: "ExecCredential"},
+		Status:   &clientauthentication.ExecCredentialStatus{ClientCertificateData: string(admin.CertData), ClientKeyData: string(admin.KeyData)},
+	})
+	if err == nil {
+		err = os.WriteFile(credential, issued, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := fmt.Sprintf("exec = {\n api_version = %q\n command = \"sh\"\n args = [\"-c\", \"cat $CREDENTIAL\", null]\n env = { CREDENTIAL = %q, NONE = null }\n}\n",
+		clientauthentication.SchemeGroupVersion, credential)
 	tests := map[string]struct {
 		block string
 		env   map[string]string
@@ -26,7 +44,8 @@ func TestProviderReachesTheCluster(t *testing.T) {
 		"by a name in spite of KUBE_CONFIG_PATH": {
 			block: byName(), env: map[string]string{"KUBE_CONFIG_PATH": "/nowhere"},
 		},
-		"by a host and a client certificate": {block: host + certificate + "}\n}\n"},
+		"by a host and a client certificate":  {block: host + certificate + "}\n}\n"},
+		"by a host and a program, with nulls": {block: host + program + "}\n}\n"},
 		"with endpoints in the block": {
 			block: fmt.Sprintf("provider \"packhorse\" {\n cluster_name = %q\n region = %q\n plan_checks = \"off\"\n endpoints = { eks = %q, sts = %q }\n}\n",
 				box.ClusterName, box.Region, box.AWSEndpoint, box.AWSEndpoint),

@@ -66,6 +66,17 @@ func Elements(s types.Set) []string {
 	return out
 }
 
+// Listed returns the elements of a list of strings that are not null.
+func Listed(l types.List) []string {
+	var out []string
+	for _, value := range l.Elements() {
+		if !value.IsNull() {
+			out = append(out, value.(valueString).ValueString())
+		}
+	}
+	return out
+}
+
 // FullyKnown reports whether a value has no unknown part.
 func FullyKnown(ctx context.Context, v attr.Value) bool {
 	raw, err := v.ToTerraformValue(ctx)
