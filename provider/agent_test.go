@@ -57,7 +57,7 @@ func TestAgentPlan(t *testing.T) {
 		ProtoV6ProviderFactories: factories(),
 		Steps: []resource.TestStep{
 			{
-				Config: agentConfig(""), PlanOnly: true, ExpectNonEmptyPlan: true,
+				Config: agentConfig("image_pull_secrets = [\"pull\", null]\n tolerations = [null]"), PlanOnly: true, ExpectNonEmptyPlan: true,
 				ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPreRefresh: []plancheck.PlanCheck{
 					value("cluster_name", knownvalue.StringExact(box.ClusterName)),
 					value("region", knownvalue.StringExact(box.Region)), // which the environment says

@@ -108,7 +108,7 @@ func TestInstanceTypes(t *testing.T) {
 				Config: byName() + `
 data "packhorse_instance_types" "test" {
   requirements = [
-    { key = "karpenter.k8s.aws/instance-family", operator = "In", values = ["m5"] },
+    { key = "karpenter.k8s.aws/instance-family", operator = "In", values = ["m5", null] },
     { key = "karpenter.k8s.aws/instance-cpu", operator = "Lt", values = ["8"] },
     { key = "karpenter.sh/capacity-type", operator = "In", values = ["on-demand"] },
   ]

@@ -106,7 +106,7 @@ func TestIRSARoleOfAWorkload(t *testing.T) {
 		CheckDestroy:             noRole(name),
 		Steps: []resource.TestStep{
 			{
-				Config: role(agentAccount + "\n description = \"first\"\n policies = { write = " + write + " }\n tags = { stage = \"prod\" }\n policy_arns = [\"" + readOnlyEKS + "\"]"),
+				Config: role(agentAccount + "\n description = \"first\"\n policies = { write = " + write + " }\n tags = { stage = \"prod\" }\n policy_arns = [\"" + readOnlyEKS + "\", null]"),
 				ConfigStateChecks: []statecheck.StateCheck{
 					roleState("tags_all", knownvalue.MapExact(map[string]knownvalue.Check{"team": knownvalue.StringExact("platform"), "stage": knownvalue.StringExact("prod")})),
 				},

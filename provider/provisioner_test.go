@@ -146,7 +146,9 @@ func TestProvisionerTakesNullAndEmptyForAbsent(t *testing.T) {
   requirements   = [{ key = "example.com/tier", operator = "Exists", values = [] }]
   consolidation  = null
   disruption     = { budgets = [] }
-  limits         = {}`),
+  limits         = {}
+  instance_types = ["m5.large", null]
+  pod_overrides  = [null]`),
 			ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},
 		}},
 	})

@@ -3,7 +3,6 @@ package data
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -124,7 +123,7 @@ func (d *instanceTypesData) Read(ctx context.Context, req datasource.ReadRequest
 		resp.Diagnostics.AddError("no catalogue: "+err.Error(), noCatalogue)
 		return
 	}
-	claims, err := claimsOf(ctx, m.Requirements)
+	claims, err := claimsOf(m.Requirements)
 	if err != nil {
 		resp.Diagnostics.AddAttributeError(path.Root("requirements"), err.Error(), "")
 		return
@@ -143,15 +142,11 @@ func (d *instanceTypesData) Read(ctx context.Context, req datasource.ReadRequest
 }
 
 // claimsOf validates requirements and converts them.
-func claimsOf(ctx context.Context, requirements []requirementModel) ([]plancheck.Claim, error) {
+func claimsOf(requirements []requirementModel) ([]plancheck.Claim, error) {
 	p := &api.Provisioner{}
 	p.Name = lifecycle.Unnamed
 	for _, r := range requirements {
-		var values []string
-		if diags := r.Values.ElementsAs(ctx, &values, false); diags.HasError() {
-			return nil, fmt.Errorf("requirements: %s", diags[0].Detail())
-		}
-		p.Spec.Requirements = append(p.Spec.Requirements, api.Requirement{Key: r.Key.ValueString(), Operator: api.Operator(r.Operator.ValueString()), Values: values})
+		p.Spec.Requirements = append(p.Spec.Requirements, api.Requirement{Key: r.Key.ValueString(), Operator: api.Operator(r.Operator.ValueString()), Values: value.Listed(r.Values)})
 	}
 	if errs := validate.ProvisionerErrors(p); len(errs) > 0 {
 		return nil, errs

@@ -81,7 +81,9 @@ func (m *RoleModel) RefreshRole(live asset.Role) {
 
 // Attached returns those of the declared managed policies that are attached to the live role.
 func Attached(declared types.Set, live asset.Role) types.Set {
-	return value.Set(slices.DeleteFunc(value.Elements(declared), func(arn string) bool { return !slices.Contains(live.Attached, arn) }))
+	return types.SetValueMust(types.StringType, slices.DeleteFunc(declared.Elements(), func(arn attr.Value) bool {
+		return !arn.IsNull() && !slices.Contains(live.Attached, value.TextOf(arn))
+	}))
 }
 
 // RoleARNs returns the ARNs of roles that are given by name or ARN. It looks names up in IAM, because

@@ -56,20 +56,15 @@ func Strings(m types.Map) map[string]string {
 	return out
 }
 
-// Elements returns the elements of a set of strings, sorted.
-func Elements(s types.Set) []string {
-	var out []string
-	for _, value := range s.Elements() {
-		out = append(out, value.(valueString).ValueString())
-	}
-	slices.Sort(out)
-	return out
-}
+// Elements returns the elements of a set of strings that are not null, sorted.
+func Elements(s types.Set) []string { return slices.Sorted(slices.Values(given(s.Elements()))) }
 
 // Listed returns the elements of a list of strings that are not null.
-func Listed(l types.List) []string {
+func Listed(l types.List) []string { return given(l.Elements()) }
+
+func given(elements []attr.Value) []string {
 	var out []string
-	for _, value := range l.Elements() {
+	for _, value := range elements {
 		if !value.IsNull() {
 			out = append(out, value.(valueString).ValueString())
 		}

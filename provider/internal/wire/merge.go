@@ -1,6 +1,10 @@
 package wire
 
-import "github.com/hashicorp/terraform-plugin-go/tftypes"
+import (
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+)
 
 // Merge returns the value of the state after a refresh: the live value of what the prior state declares, and
 // the prior value of everything else, which belongs to other field managers. Null and empty values mean the
@@ -58,15 +62,25 @@ func mergeMap(typ tftypes.Map, prior, live tftypes.Value, declared bool) tftypes
 	return tftypes.NewValue(typ, now)
 }
 
+// mergeList compares the lists without the nulls of the prior one, which the API server never gets.
 func mergeList(typ tftypes.List, prior, live tftypes.Value) tftypes.Value {
 	before, now := Elements(prior), Elements(live)
-	if len(before) != len(now) {
+	nulls := 0
+	for _, element := range before {
+		if element.IsNull() {
+			nulls++
+		}
+	}
+	if len(before)-nulls != len(now) {
 		return live
 	}
-	for i := range now {
-		now[i] = merge(before[i], now[i], true)
+	merged := slices.Clone(before)
+	for i, element := range before {
+		if !element.IsNull() {
+			merged[i], now = merge(element, now[0], true), now[1:]
+		}
 	}
-	return tftypes.NewValue(typ, now)
+	return tftypes.NewValue(typ, merged)
 }
 
 // emptyText reports whether a value is an empty string, which Kubernetes does not distinguish from none.
@@ -75,8 +89,8 @@ func emptyText(v tftypes.Value) bool {
 	return v.Type().Is(tftypes.String) && v.IsKnown() && !v.IsNull() && v.As(&text) == nil && text == ""
 }
 
-// empty reports whether a value is null, an empty string or collection, a map of nulls, or an object with only
-// such attributes.
+// empty reports whether a value is null, an empty string, a collection without other elements than nulls, or an
+// object with only such attributes.
 func empty(v tftypes.Value) bool {
 	if v.IsNull() || emptyText(v) {
 		return true
@@ -97,7 +111,7 @@ func empty(v tftypes.Value) bool {
 		}
 		return true
 	case tftypes.List:
-		return len(Elements(v)) == 0
+		return !slices.ContainsFunc(Elements(v), func(element tftypes.Value) bool { return !element.IsNull() })
 	}
 	return false
 }

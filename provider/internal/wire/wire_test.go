@@ -262,6 +262,7 @@ func TestMerge(t *testing.T) {
 	both := limits(map[string]tftypes.Value{"cpu": text("1"), "theirs": text("2")})
 	none := tftypes.NewValue(tftypes.String, nil)
 	null := tftypes.NewValue(tftypes.List{ElementType: tftypes.String}, nil)
+	nothing := tftypes.NewValue(itemType, nil)
 	tests := map[string]struct{ prior, live, want map[string]tftypes.Value }{
 		"a change":                        {set("max_pods", number(1)), set("max_pods", number(2)), set("max_pods", number(2))},
 		"a removal":                       {set("max_pods", number(1)), nil, nil},
@@ -275,6 +276,9 @@ func TestMerge(t *testing.T) {
 		"an empty list inside of a list":  {set("items", items(item("a", list()))), set("items", items(item("a", null))), set("items", items(item("a", list())))},
 		"a value inside of a list":        {set("items", items(item("a", null))), set("items", items(item("a", list(text("x"))))), set("items", items(item("a", list(text("x")))))},
 		"an element more":                 {set("items", items(item("a", null))), set("items", items(item("a", null), item("b", null))), set("items", items(item("a", null), item("b", null)))},
+		"a list of nulls":                 {set("items", items(nothing)), nil, set("items", items(nothing))},
+		"a null beside an element":        {set("items", items(nothing, item("a", list(text("x"), none)))), set("items", items(item("b", list(text("y"))))), set("items", items(nothing, item("b", list(text("y"), none))))},
+		"a null that others replaced":     {set("items", items(item("a", null), nothing)), set("items", items(item("a", null), item("b", null))), set("items", items(item("a", null), item("b", null)))},
 		"an attribute of an object":       {set("inner", item("a", null)), set("inner", item("b", list(text("theirs")))), set("inner", item("b", null))},
 		"an object that somebody removed": {set("inner", item("a", null)), nil, nil},
 	}

@@ -65,15 +65,13 @@ func (m *model) settings(version string) install.Settings {
 		Endpoints: value.Strings(m.Endpoints), Options: m.options(),
 		Image: m.Image.ValueString(), CPURequest: m.CPURequest.ValueString(), Memory: m.Memory.ValueString(),
 		PriorityClassName: m.PriorityClassName.ValueString(), NodeSelector: value.Strings(m.NodeSelector), Environment: value.Strings(m.Environment),
+		PullSecrets: value.Listed(m.PullSecrets),
 	}
 	if !m.Replicas.IsNull() && !m.Replicas.IsUnknown() {
 		s.Replicas = ptr.To(int32(m.Replicas.ValueInt64()))
 	}
-	for _, name := range m.PullSecrets.Elements() {
-		s.PullSecrets = append(s.PullSecrets, value.TextOf(name))
-	}
 	for _, element := range m.Tolerations.Elements() {
-		if t, ok := element.(types.Object); ok {
+		if t, ok := element.(types.Object); ok && !t.IsNull() {
 			given := value.Fields(t)
 			s.Tolerations = append(s.Tolerations, corev1.Toleration{
 				Key: given["key"], Operator: corev1.TolerationOperator(given["operator"]), Value: given["value"], Effect: corev1.TaintEffect(given["effect"]),
