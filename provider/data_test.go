@@ -56,10 +56,11 @@ data "packhorse_simulation" "test" {
 YAML
   ]
   provisioners = [packhorse_provisioner.test, {
-    name         = "spare"
-    weight       = 1
-    limits       = { cpu = "0" }
-    labels       = { example_team = "a" }
+    name          = "spare"
+    weight        = 1
+    limits        = { cpu = "0" }
+    labels        = { example_gpu = true }
+    consolidation = { enabled = "true" }
   }]
 }
 `, workload),

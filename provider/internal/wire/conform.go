@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/big"
 	"slices"
+	"strconv"
 
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
@@ -13,8 +14,8 @@ import (
 
 // Conform converts a value as Terraform hands over what has no declared type:
 // tuples become lists, objects become maps, attributes that are missing are null,
-// and numbers become text where the type says so. It refuses attributes that the
-// type does not have.
+// and texts, numbers and booleans become what the type says, as Terraform converts
+// them. It refuses attributes that the type does not have.
 func Conform(v tftypes.Value, typ tftypes.Type) (tftypes.Value, error) {
 	switch {
 	case !v.IsKnown():
@@ -117,6 +118,21 @@ func conformScalar(v tftypes.Value, typ tftypes.Type) (tftypes.Value, error) {
 			return tftypes.Value{}, fmt.Errorf("%q is not a number", text)
 		}
 		return tftypes.NewValue(typ, n), nil
+	case typ.Is(tftypes.String) && v.Type().Is(tftypes.Bool):
+		var b bool
+		if err := v.As(&b); err != nil {
+			return tftypes.Value{}, err
+		}
+		return tftypes.NewValue(typ, strconv.FormatBool(b)), nil
+	case typ.Is(tftypes.Bool) && v.Type().Is(tftypes.String):
+		var text string
+		if err := v.As(&text); err != nil {
+			return tftypes.Value{}, err
+		}
+		if text == "true" || text == "1" || text == "false" || text == "0" {
+			return tftypes.NewValue(typ, text == "true" || text == "1"), nil
+		}
+		return tftypes.Value{}, fmt.Errorf("%q is neither true nor false", text)
 	}
 	return tftypes.Value{}, mistyped(v, typ)
 }

@@ -291,6 +291,33 @@ func TestMerge(t *testing.T) {
 	}
 }
 
+// Terraform converts arguments with a declared type in the same way.
+func TestConform(t *testing.T) {
+	number, yes := tftypes.NewValue(tftypes.Number, big.NewFloat(1.5)), tftypes.NewValue(tftypes.Bool, true)
+	for name, tt := range map[string]struct {
+		given tftypes.Value
+		typ   tftypes.Type
+		want  any // nil if it is refused
+	}{
+		"a number as text":      {number, tftypes.String, "1.5"},
+		"text as a number":      {text("1.5"), tftypes.Number, 1.5},
+		"a bool as text":        {yes, tftypes.String, "true"},
+		"text as a bool":        {text("false"), tftypes.Bool, false},
+		"a digit as a bool":     {text("1"), tftypes.Bool, true},
+		"other text as a bool":  {text("True"), tftypes.Bool, nil},
+		"other text, no number": {text("few"), tftypes.Number, nil},
+		"a number as a bool":    {number, tftypes.Bool, nil},
+		"a bool as a number":    {yes, tftypes.Number, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := wire.Conform(tt.given, tt.typ)
+			if (err != nil) != (tt.want == nil) || err == nil && !got.Equal(tftypes.NewValue(tt.typ, tt.want)) {
+				t.Errorf("%s as %s = %s, %v, want %v", tt.given, tt.typ, got, err, tt.want)
+			}
+		})
+	}
+}
+
 func set(name string, value tftypes.Value) map[string]tftypes.Value {
 	return map[string]tftypes.Value{name: value}
 }
