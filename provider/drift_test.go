@@ -92,6 +92,25 @@ func TestDriftAfterThePlanIsAConflict(t *testing.T) {
 	terraform.run(t, "destroy", "-auto-approve")
 }
 
+// A field that somebody has only spelt in another way is not drift, and can be changed
+// like any other.
+func TestWhatIsOnlyRespeltCanBeChanged(t *testing.T) {
+	const name = "drifting-respelt"
+	terraform := newCLI(t, nil)
+	config := func(cpu string) map[string]string {
+		return map[string]string{"main.tf": watchful("") + fmt.Sprintf("resource \"packhorse_provisioner\" \"test\" {\n name = %q\n limits = { cpu = %q }\n}\n", name, cpu)}
+	}
+	terraform.write(t, config("1.5"))
+	terraform.run(t, "init")
+	terraform.run(t, "apply", "-auto-approve")
+	patch(t, api.ProvisionerGVR, name, `{"spec":{"limits":{"resources":{"cpu":"1500m"}}}}`)
+	wantNoChange(t, "the plan after the edit", terraform.plan(t))
+	terraform.write(t, config("2"))
+	terraform.run(t, "apply", "-auto-approve")
+	wantNoChange(t, "the plan after the apply", terraform.plan(t))
+	terraform.run(t, "destroy", "-auto-approve")
+}
+
 // A field that this resource has never declared belongs to whoever has, unless the
 // resource itself takes it.
 func TestForceConflictsOfOneResource(t *testing.T) {
