@@ -31,10 +31,10 @@ type providerModel struct {
 	CatalogueFile  types.String `tfsdk:"catalogue_file"`
 }
 
-// config converts the block. If a part of it is unknown, it only records the unknown attributes, because no
-// client can be created.
+// config converts the block. If a part of it is unknown, it only records the unknown attributes and plan_checks,
+// because no client can be created.
 func (m providerModel) config(unknown []string) (session.Config, diag.Diagnostics) {
-	cfg := session.Config{Unknown: unknown}
+	cfg := session.Config{Unknown: unknown, PlanChecks: m.PlanChecks.ValueString()}
 	if len(unknown) > 0 {
 		return cfg, nil
 	}
@@ -45,7 +45,7 @@ func (m providerModel) config(unknown []string) (session.Config, diag.Diagnostic
 	cfg.Kubernetes = m.kubernetes()
 	cfg.DefaultTags = value.Strings(m.DefaultTags)
 	cfg.FieldManager, cfg.ForceConflicts = cmp.Or(m.FieldManager.ValueString(), defaultFieldManager), m.ForceConflicts.ValueBool()
-	cfg.PlanChecks, cfg.CatalogueFile = m.PlanChecks.ValueString(), m.CatalogueFile.ValueString()
+	cfg.CatalogueFile = m.CatalogueFile.ValueString()
 	if _, err := cfg.Source(); err != nil && !errors.Is(err, session.ErrNoCluster) {
 		diags.AddError(err.Error(), "")
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
@@ -161,4 +162,24 @@ func TestProviderConfigurationUnknownAtPlan(t *testing.T) {
 			},
 		},
 	})
+}
+
+// A plan says what it does not check while the cluster is unknown, unless it is not to check anything.
+func TestPlanChecksAreOffAlsoIfTheClusterIsUnknown(t *testing.T) {
+	const warning = "provisioner access was not checked in full"
+	for title, off := range map[string]bool{"by default": false, "off": true} {
+		t.Run(title, func(t *testing.T) {
+			head, _, _ := strings.Cut(requiring(), "provider \"packhorse\"")
+			config := unknownCluster("first")
+			if off {
+				config = strings.Replace(config, "provider \"packhorse\" {\n", "provider \"packhorse\" {\n  plan_checks = \"off\"\n", 1)
+			}
+			terraform := newCLI(t, nil)
+			terraform.write(t, map[string]string{"main.tf": head + config})
+			terraform.run(t, "init")
+			if out := terraform.run(t, "plan"); words(warning).MatchString(out) == off {
+				t.Errorf("with plan_checks off: %t, the plan says:\n%s", off, out)
+			}
+		})
+	}
 }
