@@ -15,15 +15,14 @@ import (
 const maxLearnt = 5000
 
 // learnt remembers the capacity of registered nodes by instance type and image, and their
-// allocatable resources, which also depend on the kubelet's configuration. Storage depends on the
-// volumes of the node profile as well, whose file systems are a little smaller than they are, and pods
-// on its user data, which may say how many the kubelet takes. The memory of machines of one type
-// differs by a few pages. The smallest figure counts, because a prediction must not be too high.
+// allocatable resources, which also depend on the kubelet's configuration and on the node profile:
+// the file systems of its volumes are a little smaller than they are, and its user data may say what
+// the kubelet reserves and how many pods it takes. The memory of machines of one type differs by a few
+// pages. The smallest figure counts, because a prediction must not be too high.
 type learnt struct {
 	mu          sync.Mutex
 	memory      map[model]int64       // capacity, in bytes
-	allocatable map[setup]amount.List // CPU and memory
-	room        map[own]amount.List   // allocatable storage and pods
+	allocatable map[setup]amount.List // CPU, memory, storage and pods
 	version     uint64                // changes with the content
 }
 
@@ -31,20 +30,15 @@ type learnt struct {
 // launch template of the user's own names is not known before a machine runs.
 type model struct{ instanceType, imageID string }
 
-// setup determines the resources that pods get.
+// setup determines the resources that pods get, and how many there may be.
 type setup struct {
 	model
 	kubelet string // as JSON
-}
-
-// own determines the storage that pods get, and how many there may be.
-type own struct {
-	setup
 	profile string // hash of the node profile
 }
 
 func newLearnt() *learnt {
-	return &learnt{memory: map[model]int64{}, allocatable: map[setup]amount.List{}, room: map[own]amount.List{}}
+	return &learnt{memory: map[model]int64{}, allocatable: map[setup]amount.List{}}
 }
 
 // Learn remembers what a node reported when it registered, for the predictions of later
@@ -63,10 +57,9 @@ func (c *Cloud) Learnt() []offer.Learnt { return c.learnt.list() }
 func (l *learnt) add(o offer.Observed) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.memory) >= maxLearnt || len(l.allocatable) >= maxLearnt || len(l.room) >= maxLearnt {
+	if len(l.memory) >= maxLearnt || len(l.allocatable) >= maxLearnt {
 		clear(l.memory)
 		clear(l.allocatable)
-		clear(l.room)
 	}
 	l.addTo(model{o.InstanceType, o.ImageID}, &o)
 	l.addTo(model{o.InstanceType, ""}, &o)
@@ -77,22 +70,16 @@ func (l *learnt) addTo(key model, o *offer.Observed) {
 		l.memory[key] = o.Capacity[amount.Memory]
 		l.version++
 	}
-	at := setup{key, kubeletKey(o.Kubelet)}
-	lower(l, l.allocatable, at, o, amount.CPU, amount.Memory)
-	lower(l, l.room, own{at, o.ProfileHash}, o, amount.EphemeralStorage, amount.Pods)
-}
-
-// lower keeps the smallest amounts that nodes have reported.
-func lower[K comparable](l *learnt, of map[K]amount.List, key K, o *offer.Observed, names ...string) {
-	for _, name := range names {
+	at := setup{key, kubeletKey(o.Kubelet), o.ProfileHash}
+	for _, name := range []string{amount.CPU, amount.Memory, amount.EphemeralStorage, amount.Pods} {
 		seen, reported := o.Allocatable[name]
-		if have, ok := of[key][name]; !reported || ok && have <= seen {
+		if have, ok := l.allocatable[at][name]; !reported || ok && have <= seen {
 			continue
 		}
-		if of[key] == nil {
-			of[key] = amount.List{}
+		if l.allocatable[at] == nil {
+			l.allocatable[at] = amount.List{}
 		}
-		of[key][name] = seen
+		l.allocatable[at][name] = seen
 		l.version++
 	}
 }
@@ -102,19 +89,16 @@ func lower[K comparable](l *learnt, of map[K]amount.List, key K, o *offer.Observ
 // options say so, and they may have changed since a node reported.
 func (l *learnt) correct(t *offer.InstanceType, imageID, kubelet, profile string, ownPods bool) {
 	key := model{t.Name, imageID}
-	at := setup{key, kubelet}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if memory, ok := l.memory[key]; ok {
 		t.Capacity[amount.Memory] = memory
 	}
-	for _, learnt := range []amount.List{l.allocatable[at], l.room[own{at, profile}]} {
-		for name, allocatable := range learnt {
-			if name == amount.Pods && !ownPods {
-				continue
-			}
-			t.Overhead[name] = max(t.Capacity[name]-allocatable, 0)
+	for name, allocatable := range l.allocatable[setup{key, kubelet, profile}] {
+		if name == amount.Pods && !ownPods {
+			continue
 		}
+		t.Overhead[name] = max(t.Capacity[name]-allocatable, 0)
 	}
 }
 

@@ -16,11 +16,12 @@ import (
 
 func TestWhatNodesShowIsPredictedFromThenOn(t *testing.T) {
 	f := start(t)
-	before := find(t, f.market(t, nil), "m5.large")
+	market := f.market(t, nil)
+	before := find(t, market, "m5.large")
 	image, _ := before.Label(api.LabelInstanceAMIID)
 	observe := func(capacity, allocatable int64, kubelet *api.KubeletConfiguration) {
 		f.Learn(offer.Observed{
-			InstanceType: "m5.large", ImageID: image, Kubelet: kubelet,
+			InstanceType: "m5.large", ImageID: image, Kubelet: kubelet, ProfileHash: market.ProfileHash,
 			Capacity:    amount.List{amount.Memory: capacity, amount.CPU: 2000},
 			Allocatable: amount.List{amount.Memory: allocatable, amount.CPU: 1930},
 		})
@@ -129,6 +130,34 @@ func TestPodsAreLearnt(t *testing.T) {
 	}
 }
 
+// User data may say what the kubelet reserves. Nodes of other profiles reserve something else.
+func TestWhatUserDataReservesIsLearntForItsProfile(t *testing.T) {
+	f := start(t)
+	reserving := &api.NodeProfile{UserData: new("#!/bin/sh\n/reserve")}
+	memory := func(profile *api.NodeProfile) int64 {
+		it := find(t, f.market(t, profile), "m5.large")
+		return it.Allocatable()[amount.Memory]
+	}
+	template := &api.NodeProfile{LaunchTemplate: new("mine")}
+	market, other, own := f.market(t, reserving), memory(nil), memory(template)
+	it := find(t, market, "m5.large")
+	image, _ := it.Label(api.LabelInstanceAMIID)
+	const shown = 5 << 30
+	f.Learn(offer.Observed{
+		InstanceType: "m5.large", ImageID: image, ProfileHash: market.ProfileHash,
+		Capacity: amount.List{amount.Memory: it.Capacity[amount.Memory]}, Allocatable: amount.List{amount.Memory: shown},
+	})
+	if got := memory(reserving); got != shown {
+		t.Errorf("memory = %d, want %d as the node has shown", got, int64(shown))
+	}
+	if got := memory(nil); got != other {
+		t.Errorf("memory with other user data = %d, want %d as before", got, other)
+	}
+	if got := memory(template); got != own {
+		t.Errorf("memory with a launch template = %d, want %d as before", got, own)
+	}
+}
+
 // Without user data, the agent's options decide how many pods a kubelet takes. A node of before they
 // were changed says nothing about the next one.
 func TestPodsThatTheAgentSetsAreNotLearnt(t *testing.T) {
@@ -153,10 +182,11 @@ func TestPodsThatTheAgentSetsAreNotLearnt(t *testing.T) {
 func TestOwnLaunchTemplatesPredictWhatNodesShow(t *testing.T) {
 	f := start(t)
 	own := &api.NodeProfile{LaunchTemplate: new("mine")}
-	before := find(t, f.market(t, own), "m5.large")
+	market := f.market(t, own)
+	before := find(t, market, "m5.large")
 	memory := before.Allocatable()[amount.Memory] - 1<<30
 	f.Learn(offer.Observed{
-		InstanceType: "m5.large", ImageID: "ami-mine",
+		InstanceType: "m5.large", ImageID: "ami-mine", ProfileHash: market.ProfileHash,
 		Capacity:    amount.List{amount.Memory: before.Capacity[amount.Memory], amount.CPU: 2000},
 		Allocatable: amount.List{amount.Memory: memory, amount.CPU: 1500},
 	})
