@@ -73,6 +73,9 @@ func (r *rig) takenOver() bool {
 func TestTakeover(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {
 		pods := r.karpenterLeaves(4, aNodePool)
+		r.EditNode(r.Nodes()[0].Name, func(n *corev1.Node) { // by a Karpenter that could not replace the node
+			n.Annotations[api.AnnotationDisruption] = "drifted"
+		})
 		r.takingOver(nil)
 		r.until("everything is taken over", r.takenOver)
 		r.never(time.Hour, "something changes after the takeover", func() bool {
@@ -80,7 +83,8 @@ func TestTakeover(t *testing.T) {
 		})
 		for _, n := range r.Nodes() {
 			if !slices.Contains(n.Finalizers, api.Finalizer) || n.Annotations[api.AnnotationHourlyPrice] == "" || n.Labels["team"] != "a" ||
-				n.Annotations[api.AnnotationProvisionerHash] == "" || n.Annotations["karpenter.sh/nodepool-hash"] == "" {
+				n.Annotations[api.AnnotationProvisionerHash] == "" || n.Annotations["karpenter.sh/nodepool-hash"] == "" ||
+				n.Annotations[api.AnnotationDisruption] != "" {
 				t.Errorf("node %s: %v %v %v", n.Name, n.Finalizers, n.Labels, n.Annotations)
 			}
 		}

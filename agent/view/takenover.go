@@ -30,7 +30,7 @@ func TakenOver(p *Provisioner, n *cluster.Node, i *offer.Instance) cluster.NodeC
 	dropDrift(p, built)
 	change := cluster.NodeChange{
 		SetLabels: compatible(n.Labels, built.Labels), SetAnnotations: compatible(n.Annotations, built.Annotations),
-		RemoveTaints: karpentersTaints(n), Owner: &built.OwnerReferences[0],
+		RemoveTaints: karpentersTaints(n), RemoveAnnotations: karpentersMark(n), Owner: &built.OwnerReferences[0],
 	}
 	change.SetAnnotations[api.AnnotationProvisionerHash] = p.Raw.Hash()
 	change.SetAnnotations[api.AnnotationProfileHash] = p.Market.ProfileHash
@@ -74,6 +74,15 @@ func karpentersTaints(n *cluster.Node) []corev1.Taint {
 		}
 	}
 	return out
+}
+
+// karpentersMark is the annotation by which an earlier Karpenter has chosen a node to go, unless the node is
+// being deleted. Nobody would take the node away.
+func karpentersMark(n *cluster.Node) []string {
+	if _, ours := n.Annotations[api.AnnotationReplacedBy]; ours || n.Deleting {
+		return nil
+	}
+	return []string{api.AnnotationDisruption}
 }
 
 // compatible returns the wanted values that do not contradict those that are there. Empty values are

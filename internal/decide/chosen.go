@@ -14,13 +14,11 @@ import (
 const delayPatience = 30 * time.Minute
 
 // chosenEarlier lists the nodes that an earlier plan has marked as going and that are not
-// being deleted yet. Marks without the note of what replaces the node are other
-// programs'.
+// being deleted yet.
 func (t *turn) chosenEarlier(nodes []*retire.Node) []*retire.Node {
 	var out []*retire.Node
 	for _, n := range nodes {
-		_, ours := n.Annotations[api.AnnotationReplacedBy]
-		if n.Annotations[api.AnnotationDisruption] != "" && ours && !n.Deleting && !t.forced[n.Name] {
+		if ownMark(n.Node) && !n.Deleting && !t.forced[n.Name] {
 			out = append(out, n)
 		}
 	}

@@ -75,8 +75,16 @@ func newTurn(in *Input) *turn {
 
 // leaving reports whether a node is on its way out, so that it is no room and its
 // pods need another place.
-func leaving(n *cluster.Node) bool {
-	return n.Deleting || n.Annotations[api.AnnotationDisruption] != ""
+func leaving(n *cluster.Node) bool { return n.Deleting || ownMark(n) }
+
+// anyMark reports whether a node has the mark of one that was chosen to go.
+func anyMark(n *cluster.Node) bool { return n.Annotations[api.AnnotationDisruption] != "" }
+
+// ownMark reports whether a node has a mark with the note of what replaces it. Marks without that are other
+// programs', such as those of a Karpenter that was uninstalled. Their nodes may stay for ever.
+func ownMark(n *cluster.Node) bool {
+	_, noted := n.Annotations[api.AnnotationReplacedBy]
+	return noted && anyMark(n)
 }
 
 func (t *turn) plan() Plan {
@@ -105,7 +113,7 @@ func (t *turn) plan() Plan {
 // problem states what is to be packed when the given nodes go: the pending pods,
 // and the pods of those nodes that will come back elsewhere.
 func (t *turn) problem(leaving map[string]bool) *pack.Problem {
-	p := &pack.Problem{Now: t.in.Now, Snapshot: t.in.Snapshot, Leaving: leaving, Shut: t.outOfContact(), NodeCost: t.in.Settings.nodeCost(), Trials: t.in.Settings.trials(), Without: t.in.Settings.Without}
+	p := &pack.Problem{Now: t.in.Now, Snapshot: t.in.Snapshot, Leaving: leaving, Shut: t.shut(), NodeCost: t.in.Settings.nodeCost(), Trials: t.in.Settings.trials(), Without: t.in.Settings.Without}
 	p.Provisioners = t.packProvisioners()
 	kept := t.keptPlaces()
 	p.Pods = make([]pack.Demand, 0, t.pending)
@@ -133,14 +141,17 @@ func (t *turn) problem(leaving map[string]bool) *pack.Problem {
 // It may be back soon, but kube-scheduler puts no pods there meanwhile.
 const ContactPatience = time.Minute
 
-// outOfContact lists the nodes that have been up and have not been ready for longer than that. Whether
+// shut lists the nodes that have been up and have not been ready for longer than that. Whether
 // they are replaced is another question: their room may be needed long before. It also lists nodes that still
 // have their startup taints after the startup timeout, and stay because pods run there: other pods would wait.
-func (t *turn) outOfContact() map[string]bool {
+// Nor are nodes that another program has marked room: it may take them away.
+func (t *turn) shut() map[string]bool {
 	out := map[string]bool{}
 	for i := range t.in.Snapshot.Nodes {
 		n := &t.in.Snapshot.Nodes[i]
-		if up := n.Initialized || t.ran[n.Name]; up && !n.Ready && !n.UnreadySince.IsZero() && t.in.Now.Sub(n.UnreadySince) >= ContactPatience {
+		if anyMark(n) && !ownMark(n) {
+			out[n.Name] = true
+		} else if up := n.Initialized || t.ran[n.Name]; up && !n.Ready && !n.UnreadySince.IsZero() && t.in.Now.Sub(n.UnreadySince) >= ContactPatience {
 			out[n.Name] = true
 		} else if late := t.in.Settings.StartupTimeout > 0 && t.in.Now.Sub(n.Created) >= t.in.Settings.StartupTimeout; late && n.Ready && !n.Initialized && n.Provisioner != "" {
 			p := t.provisioner(n.Provisioner)
