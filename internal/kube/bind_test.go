@@ -223,6 +223,34 @@ func TestBindSelectsTheNodeForUnboundClaims(t *testing.T) {
 		}
 		return errors.New("not yet")
 	})
+	claims := admin.CoreV1().PersistentVolumeClaims(ns)
+	selects := func(node string) {
+		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, selectedNode, node)
+		if _, err := claims.Patch(t.Context(), "late", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the caches have it", func() error {
+			if _, ok := get[*corev1.Node](c.caches.nodes, "", "bind-e"); !ok {
+				return errors.New("no node yet")
+			}
+			if claim, ok := get[*corev1.PersistentVolumeClaim](c.caches.claims, ns, "late"); !ok || claim.Annotations[selectedNode] != node {
+				return errors.New("not yet")
+			}
+			return nil
+		})
+	}
+
+	// The volume may be in the making for the node that the scheduler has selected.
+	emptyNode(t, c, "bind-e")
+	selects("bind-e")
+	if err := c.Bind(t.Context(), keyOf(pod), "bind-d"); !errors.Is(err, cluster.ErrLeftToScheduler) {
+		t.Errorf("with another node selected: got %v, want %v", err, cluster.ErrLeftToScheduler)
+	}
+	if got, err := claims.Get(t.Context(), "late", metav1.GetOptions{}); err != nil || got.Annotations[selectedNode] != "bind-e" {
+		t.Errorf("got annotations %v, error %v; want bind-e as the scheduler has selected", got.Annotations, err)
+	}
+
+	selects("bind-gone") // such as a node that was replaced
 	if err := c.Bind(t.Context(), keyOf(pod), "bind-d"); err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +265,6 @@ func TestBindSelectsTheNodeForUnboundClaims(t *testing.T) {
 	}
 
 	// An external provisioner takes the node off the claim. Another binding selects it again.
-	claims := admin.CoreV1().PersistentVolumeClaims(ns)
 	if _, err := claims.Patch(t.Context(), "late", types.MergePatchType, []byte(`{"metadata":{"annotations":null}}`), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
