@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
@@ -12,16 +13,17 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 )
 
-// report sends events about what came of the orders.
+// report sends events about what came of the orders. A Provisioner of which one failed pauses, also if others
+// were served: the one that failed would be repeated at once.
 func (b *Buyer) report(ctx context.Context, fresh *view.Verifier, all []*order, out *Outcome) {
+	before := maps.Clone(b.pauses)
 	for _, o := range all {
 		b.reportRefusals(o)
 		b.exceed(o, out.nodes, time.Now())
 		switch {
 		case o.err == nil && o.missing > 0 && len(o.refusals) == 0:
 			b.fail(o.Provisioner, fmt.Sprintf("%d of %d machines were not launched, and AWS gave no reason", o.missing, o.Count))
-		case o.err == nil:
-			delete(b.pauses, o.Provisioner)
+		case o.err == nil: // see below
 		case errors.Is(o.err, cluster.ErrGone), errors.Is(o.err, cluster.ErrStale):
 			out.Short = true // the Provisioner is being deleted
 		case ctx.Err() == nil:
@@ -30,6 +32,11 @@ func (b *Buyer) report(ctx context.Context, fresh *view.Verifier, all []*order, 
 			b.fail(o.Provisioner, o.err.Error())
 			b.Log.Error("could not launch machines", "provisioner", o.Provisioner, "launch_id", o.LaunchID, "error", o.err)
 			b.Events.Warning(event.Provisioner(o.by.Raw), event.LaunchFailed, o.err.Error())
+		}
+	}
+	for _, o := range all {
+		if o.err == nil && b.pauses[o.Provisioner] == before[o.Provisioner] {
+			delete(b.pauses, o.Provisioner)
 		}
 	}
 	for _, d := range out.nodes {
