@@ -76,22 +76,56 @@ func in(key, value string) any {
 	return map[string]any{"key": key, "operator": "In", "values": []any{value}}
 }
 
-// claimLabels are those that Karpenter compares with the requirements of the NodePool.
+// claimLabels are those that Karpenter compares with the requirements of the NodePool. It takes a
+// machine for drifted if one that a requirement speaks of is missing, also a well-known one.
 func claimLabels(t *kinds.PoolTemplate, i offer.Instance, n *cluster.Node) map[string]string {
 	out := map[string]string{}
 	if t.Metadata != nil {
 		maps.Copy(out, t.Metadata.Labels)
 	}
-	known := []string{api.LabelArch, api.LabelOS, api.LabelRegion, api.LabelZoneID, api.LabelWindowsBuild}
+	has := plannedLabels(t.Spec.Requirements, i)
 	if n != nil {
-		for key, value := range n.Labels {
-			_, templated := out[key]
-			if templated || slices.Contains(known, key) || strings.HasPrefix(key, api.AWSDomain+"/instance-") {
-				out[key] = value
-			}
+		has = n.Labels
+	}
+	known := []string{api.LabelArch, api.LabelOS, api.LabelRegion, api.LabelZoneID, api.LabelWindowsBuild}
+	for _, r := range t.Spec.Requirements {
+		known = append(known, api.NormalizeLabel(ptr.Deref(r.Key, "")))
+	}
+	for key, value := range has {
+		_, templated := out[key]
+		if templated || slices.Contains(known, key) || strings.HasPrefix(key, api.AWSDomain+"/instance-") {
+			out[key] = value
 		}
 	}
 	out[api.LabelInstanceType], out[api.LabelZone], out[api.LabelCapacityType] = i.InstanceType, i.Zone, i.CapacityType
+	delete(out, api.LabelReservationID) // it may have ended since
+	delete(out, api.LabelReservationType)
+	api.SetReservationLabels(out, i.Reservation)
+	return out
+}
+
+// plannedLabels are those that the node of a machine will have: those of its type, and those with which
+// it was bought. Whoever may tag an instance must not be able to give its node any other label.
+func plannedLabels(requirements []kinds.PoolRequirement, i offer.Instance) map[string]string {
+	out := map[string]string{}
+	for _, r := range requirements {
+		key := api.NormalizeLabel(ptr.Deref(r.Key, ""))
+		value, tagged := i.Tags[api.TagLabelPrefix+key]
+		switch ptr.Deref(r.Operator, "") {
+		case "NotIn", "DoesNotExist":
+			continue // fine without the label
+		case "In":
+			tagged = tagged && slices.Contains(r.Values, value)
+		}
+		if tagged {
+			out[key] = value
+		}
+	}
+	if h, ok := offer.Embedded().Find(i.InstanceType); ok {
+		for key, values := range h.Labels() {
+			out[key] = values[0]
+		}
+	}
 	return out
 }
 
