@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"sync"
 	"time"
@@ -124,6 +125,9 @@ func instanceOf(i *types.Instance) offer.Instance {
 		out.Zone = awssdk.ToString(i.Placement.AvailabilityZone)
 	}
 	out.ProviderID = providerID(out.Zone, out.ID)
+	if i.IamInstanceProfile != nil {
+		out.Profile = path.Base(awssdk.ToString(i.IamInstanceProfile.Arn))
+	}
 	for _, g := range i.SecurityGroups {
 		out.SecurityGroupIDs = append(out.SecurityGroupIDs, awssdk.ToString(g.GroupId))
 	}

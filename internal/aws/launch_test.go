@@ -38,7 +38,7 @@ func TestLaunchOneMachine(t *testing.T) {
 		t.Fatalf("delivery = %+v", d)
 	}
 	got := d.Instances[0]
-	if got.NodeName == "" || got.ProviderID != "aws:///eu-west-1b/"+got.ID || got.SubnetID == "" || len(got.SecurityGroupIDs) != 2 {
+	if got.NodeName == "" || got.ProviderID != "aws:///eu-west-1b/"+got.ID || got.SubnetID == "" || len(got.SecurityGroupIDs) != 2 || got.Profile != "packhorse-node" {
 		t.Errorf("instance = %+v", got)
 	}
 	wantTags := map[string]string{

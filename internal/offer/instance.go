@@ -50,6 +50,8 @@ type Instance struct {
 	// SubnetID and SecurityGroupIDs are what drift detection compares by value.
 	SubnetID         string
 	SecurityGroupIDs []string
+	// Profile is the name of its instance profile, which gives it its role.
+	Profile string
 }
 
 // Runs reports whether the machine runs, or is about to.

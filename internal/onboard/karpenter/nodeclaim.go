@@ -17,6 +17,9 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/kinds"
 )
 
+// annotationInstanceProfile on a NodeClaim names the instance profile of its machine.
+const annotationInstanceProfile = api.AWSDomain + "/instance-profile-name"
+
 // Claim is a NodeClaim that is made for a machine that exists. The status is to be
 // written before Karpenter sees it: for one that does not say that its machine was
 // launched, Karpenter launches one.
@@ -68,6 +71,9 @@ func ClaimFor(pool map[string]any, i offer.Instance, n *cluster.Node, now time.T
 				"apiVersion": pool["apiVersion"], "kind": kinds.NodePoolKind, "name": p.Name, "uid": string(p.UID), "blockOwnerDeletion": true,
 			}},
 		},
+	}
+	if i.Profile != "" { // Karpenter deletes its own instance profiles that no NodeClaim names and no class has now
+		object["metadata"].(map[string]any)["annotations"] = map[string]any{annotationInstanceProfile: i.Profile}
 	}
 	return Claim{Object: object, Status: claimStatus(i, n, now), NodeClass: class}, nil
 }

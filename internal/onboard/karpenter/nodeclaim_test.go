@@ -30,7 +30,7 @@ spec:
 	if err := yaml.Unmarshal([]byte(pool), &document); err != nil {
 		t.Fatal(err)
 	}
-	claim, err := karpenter.ClaimFor(document, offer.Instance{ID: "i-1", InstanceType: "m5.large", Zone: "z", CapacityType: "spot"}, nil, time.Unix(0, 0))
+	claim, err := karpenter.ClaimFor(document, offer.Instance{ID: "i-1", InstanceType: "m5.large", Zone: "z", CapacityType: "spot", Profile: "p"}, nil, time.Unix(0, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,5 +42,9 @@ spec:
 	}
 	if diff := cmp.Diff(want, spec); diff != "" || claim.Object["apiVersion"] != "karpenter.sh/v1beta1" || claim.NodeClass != "general" {
 		t.Errorf("the NodeClaim is %v (-want +got):\n%s", claim.Object, diff)
+	}
+	metadata := claim.Object["metadata"].(map[string]any)
+	if diff := cmp.Diff(map[string]any{"karpenter.k8s.aws/instance-profile-name": "p"}, metadata["annotations"]); diff != "" {
+		t.Errorf("the annotations by which Karpenter keeps an instance profile (-want +got):\n%s", diff)
 	}
 }
