@@ -151,6 +151,27 @@ func TestMarksArePutBack(t *testing.T) {
 	}
 }
 
+// A Machine object of Karpenter owns the node: the Provisioner takes its place, so that the node stays when
+// somebody deletes the Machine.
+func TestNodeOfAMachine(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		a := r.servedWithin4()
+		a.end()
+		r.EditNode(r.ours()[0].Name, func(n *corev1.Node) {
+			delete(n.Annotations, api.AnnotationLaunchID)
+			n.OwnerReferences = []metav1.OwnerReference{{APIVersion: "karpenter.sh/v1alpha5", Kind: "Machine", Name: "default-x7k2p", UID: "machine", BlockOwnerDeletion: new(true)}}
+		})
+		r.start(Options{}, nil)
+		r.until("its owner is the Provisioner alone", func() bool {
+			owners := r.Nodes()[0].OwnerReferences
+			return len(owners) == 1 && owners[0].Kind == api.ProvisionerKind && owners[0].Name == "default" && owners[0].UID == r.Provisioner("default").UID
+		})
+		if got := r.Events(event.TakenOver); len(got) != 1 {
+			t.Errorf("events %v, want one", got)
+		}
+	})
+}
+
 // A machine that is not listed because its instance has lost its tags gets the marks of its
 // node back too: it would go on uncounted if the node was removed.
 func TestMarksOfAnUntaggedMachineArePutBack(t *testing.T) {

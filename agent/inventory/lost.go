@@ -182,6 +182,24 @@ func (c *Inventory) Mend(ctx context.Context, v *view.View) {
 	}
 }
 
+// LeaveMachines makes Provisioners the owners of the nodes that Machine objects of Karpenter own. Nothing else needs these
+// objects any more. When they are deleted, the garbage collector of Kubernetes deletes all nodes that they own.
+func (c *Inventory) LeaveMachines(ctx context.Context, v *view.View) {
+	var owned []*cluster.Node
+	for i := range v.Snapshot.Nodes {
+		if n := &v.Snapshot.Nodes[i]; n.Machine && !n.Deleting && v.ByName[n.Provisioner] != nil {
+			owned = append(owned, n)
+		}
+	}
+	parallel.Each(adoptionsAtOnce, owned, func(n *cluster.Node) {
+		if !c.Nodes.Patch(ctx, n.Name, view.WithoutMachine(v.ByName[n.Provisioner])) {
+			return
+		}
+		c.Log.Info("took over a node", "node", n.Name, "provisioner", n.Provisioner, "provider_id", n.ProviderID)
+		c.Events.Normal(event.Node(n.Name), event.TakenOver, "Provisioner "+n.Provisioner+" owns the node from now on, and no longer a Machine of Karpenter")
+	})
+}
+
 // NoteGracePeriods keeps on nodes the terminationGracePeriods of their Provisioners. Their drains need them: a
 // NodePool is gone as soon as it is deleted, and another Provisioner may not be readable then.
 func (c *Inventory) NoteGracePeriods(ctx context.Context, v *view.View) {

@@ -50,20 +50,13 @@ func AdoptedNode(p *Provisioner, i offer.Instance) *corev1.Node {
 // bareNode has what follows from the instance alone: its identity, the labels,
 // price and size of its type, and the marks of a node that is not up yet.
 func bareNode(p *Provisioner, i offer.Instance) *corev1.Node {
-	apiVersion, kind := p.Raw.Owner()
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:        i.NodeName,
-			Labels:      map[string]string{},
-			Annotations: map[string]string{api.AnnotationLaunchID: i.LaunchID},
-			Finalizers:  []string{api.Finalizer},
-			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion:         apiVersion,
-				Kind:               kind,
-				Name:               p.Raw.Name,
-				UID:                p.Raw.UID,
-				BlockOwnerDeletion: ptr.To(true),
-			}},
+			Name:            i.NodeName,
+			Labels:          map[string]string{},
+			Annotations:     map[string]string{api.AnnotationLaunchID: i.LaunchID},
+			Finalizers:      []string{api.Finalizer},
+			OwnerReferences: []metav1.OwnerReference{p.asOwner()},
 		},
 		Spec: corev1.NodeSpec{ProviderID: i.ProviderID},
 		Status: corev1.NodeStatus{
@@ -98,6 +91,12 @@ func bareNode(p *Provisioner, i offer.Instance) *corev1.Node {
 	// The cloud provider sets them only on Nodes that kubelets have created.
 	api.AddDeprecatedLabels(node.Labels)
 	return node
+}
+
+// asOwner refers to the Provisioner from its nodes.
+func (p *Provisioner) asOwner() metav1.OwnerReference {
+	apiVersion, kind := p.Raw.Owner()
+	return metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: p.Raw.Name, UID: p.Raw.UID, BlockOwnerDeletion: ptr.To(true)}
 }
 
 func describeType(node *corev1.Node, t *offer.InstanceType, i offer.Instance) {

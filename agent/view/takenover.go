@@ -40,6 +40,13 @@ func TakenOver(p *Provisioner, n *cluster.Node, i *offer.Instance) cluster.NodeC
 	return change
 }
 
+// WithoutMachine is the change after which a Provisioner owns a node in place of a Machine object, in which Karpenter
+// before 0.33 kept account of it.
+func WithoutMachine(p *Provisioner) cluster.NodeChange {
+	owner := p.asOwner()
+	return cluster.NodeChange{Owner: &owner}
+}
+
 // dropDrift removes the image, subnet and security groups from a node's description if the node
 // profile does not select them now. With them, the node would drift at once; without them, it stays
 // until it expires, as it would have with Karpenter.

@@ -96,7 +96,8 @@ func (c *NodeChange) ApplyTo(n *Node) (differs bool) {
 	n.Unschedulable = ptr.Deref(c.Cordon, n.Unschedulable)
 	n.Initialized = n.Labels[api.LabelInitialized] == "true"
 	n.Provisioner = cmp.Or(c.SetLabels[api.LabelProvisioner], n.Provisioner)
-	return n.Guide != before.Guide || n.Unschedulable != before.Unschedulable || !maps.Equal(n.Labels, before.Labels) ||
+	n.Machine = n.Machine && c.Owner == nil
+	return n.Guide != before.Guide || n.Machine != before.Machine || n.Unschedulable != before.Unschedulable || !maps.Equal(n.Labels, before.Labels) ||
 		!maps.Equal(n.Annotations, before.Annotations) || !slices.Equal(n.Taints, before.Taints)
 }
 
