@@ -14,6 +14,7 @@ import (
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -122,6 +123,17 @@ func TestVolumeFacts(t *testing.T) {
 		if got.VolumeType != "gp3" || got.Encrypted == nil || !*got.Encrypted || got.DeleteOnTermination == nil || !*got.DeleteOnTermination ||
 			got.Iops != nil || got.Throughput != nil || got.KmsKeyId != nil || got.SnapshotId != nil {
 			t.Errorf("volume = %+v", got)
+		}
+	})
+	t.Run("except one of an EC2NodeClass", func(t *testing.T) {
+		class := &api.ClassTerms{}
+		got := *templateOf(t, &api.NodeProfile{Class: class, BlockDeviceMappings: []api.BlockDeviceMapping{volume("/dev/xvda", "100Gi")}}).BlockDeviceMappings[0].Ebs
+		if diff := cmp.Diff(types.LaunchTemplateEbsBlockDevice{VolumeSize: new(int32(100))}, got, cmpopts.IgnoreUnexported(got)); diff != "" {
+			t.Errorf("-want +got\n%s", diff)
+		}
+		root := *templateOf(t, &api.NodeProfile{Class: class}).BlockDeviceMappings[0].Ebs
+		if root.VolumeType != "gp3" || root.Encrypted == nil || !*root.Encrypted {
+			t.Errorf("the volume of the family = %+v", root)
 		}
 	})
 	t.Run("and otherwise what it says", func(t *testing.T) {

@@ -119,7 +119,8 @@ func metadataOptions(r *resolved) *types.LaunchTemplateInstanceMetadataOptionsRe
 	}
 }
 
-// blockDevices returns the volumes of the profile, or else those of the AMI family.
+// blockDevices returns the volumes of the profile, or else those of the AMI family. What those of an
+// EC2NodeClass leave out is left to EC2 and the image, as Karpenter does.
 func blockDevices(r *resolved) []types.LaunchTemplateBlockDeviceMappingRequest {
 	volumes := r.profile.BlockDeviceMappings
 	if len(volumes) == 0 {
@@ -129,13 +130,16 @@ func blockDevices(r *resolved) []types.LaunchTemplateBlockDeviceMappingRequest {
 	for _, v := range volumes {
 		m := types.LaunchTemplateBlockDeviceMappingRequest{DeviceName: v.DeviceName}
 		if v.EBS != nil {
-			e := v.EBS.Defaulted()
+			e := v.EBS
+			if r.profile.Class == nil {
+				e = e.Defaulted()
+			}
 			m.Ebs = &types.LaunchTemplateEbsBlockDeviceRequest{
 				DeleteOnTermination: e.DeleteOnTermination,
 				Encrypted:           e.Encrypted,
 				KmsKeyId:            e.KMSKeyID,
 				SnapshotId:          e.SnapshotID,
-				VolumeType:          types.VolumeType(*e.VolumeType),
+				VolumeType:          types.VolumeType(ptr.Deref(e.VolumeType, "")),
 				Iops:                int32Of(e.IOPS),
 				Throughput:          int32Of(e.Throughput),
 			}
