@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -299,4 +300,42 @@ func TestNodeThatIsLabelledByHand(t *testing.T) {
 			t.Error("the node of others is gone")
 		}
 	})
+}
+
+// An admission webhook hangs when the nodes of many machines that are gone are deleted, or when the lost marks of
+// many nodes are put back. Pods that wait get a machine meanwhile.
+func TestNodesOfManyMachinesAreSlowToChange(t *testing.T) {
+	for call, lose := range map[string]func(r *rig, node *corev1.Node){
+		"DeleteNode": func(r *rig, node *corev1.Node) { r.TerminateInstance(path.Base(node.Spec.ProviderID)) },
+		"PatchNode": func(r *rig, node *corev1.Node) {
+			r.EditNode(node.Name, func(n *corev1.Node) { delete(n.Labels, api.LabelProvisioner) })
+		},
+	} {
+		t.Run(call, func(t *testing.T) {
+			inBubble(t, sim.Options{}, func(r *rig) {
+				var hangs, hung atomic.Bool
+				r.Apply(testProvisioner("default", func(s *api.ProvisionerSpec) { s.InstanceTypes = []string{"c5.large"} }))
+				r.start(Options{}, func(made string, when sim.When) error {
+					if made == call && when == sim.Before && hangs.Load() {
+						hung.Store(true)
+						time.Sleep(15 * time.Second)
+					}
+					return nil
+				})
+				r.Deploy(sim.Workload{Name: "web", Replicas: 40, Spec: sim.Requests("1500m", "1Gi")})
+				r.until("the workload runs", r.allRun("web", 40))
+				r.until("all nodes are up", r.allUp)
+				hangs.Store(true)
+				for _, n := range r.ours() {
+					lose(r, n)
+				}
+				r.until("a call hangs", hung.Load)
+				bought := len(r.Launches())
+				r.Deploy(sim.Workload{Name: "more", Replicas: 1, Spec: sim.Requests("1500m", "1Gi")})
+				if took := r.until("a machine is bought", func() bool { return len(r.Launches()) > bought }); took > time.Minute {
+					t.Errorf("it took %s", took)
+				}
+			})
+		})
+	}
 }

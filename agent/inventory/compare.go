@@ -37,19 +37,19 @@ func (c *Inventory) Compare(ctx context.Context, v *view.View) {
 	nodes := nodesByProviderID(v)
 	listed := map[string]offer.Instance{}
 	var surplus, old, kept []instanceNodes
+	var ending []endingNode
 	for _, i := range instances {
 		listed[i.ProviderID] = i
 		own, others := c.nodesOf(v, nodes, i)
-		c.unreserve(ctx, v, own, i)
 		switch {
 		case i.LaunchID == "", c.Launching(i.LaunchID): // another program's, or not answered yet
 		case i.State == offer.StateStopping && len(own)+len(others) == 0 && !c.wasGivenBack(i.ID) && c.tooOld(v, i):
 			old = append(old, instanceNodes{Instance: i}) // somebody may have stopped it, and its disk is paid for
 		case !i.Runs():
-			c.close(ctx, append(others, own...), i)
+			ending = end(ending, i, own, others)
 		case c.wasGivenBack(i.ID):
 			// The cloud may have taken it for gone because it did not list it at that moment.
-			c.close(ctx, append(others, own...), i)
+			ending = end(ending, i, own, others)
 			surplus = append(surplus, instanceNodes{i, own, others})
 		case len(own) == 0 && !c.drainable(v, i, others) && c.tooOld(v, i):
 			old = append(old, instanceNodes{i, own, others})
@@ -57,6 +57,7 @@ func (c *Inventory) Compare(ctx context.Context, v *view.View) {
 			kept = append(kept, instanceNodes{i, own, others})
 		}
 	}
+	c.close(ctx, ending)
 	for _, i := range c.leftOut() {
 		own, others := c.nodesOf(v, nodes, i)
 		if len(own)+len(others) == 0 && !c.Launching(i.LaunchID) && !c.wasGivenBack(i.ID) {
@@ -66,18 +67,21 @@ func (c *Inventory) Compare(ctx context.Context, v *view.View) {
 	without := &nodeless{}
 	vacant, occupied := c.vacant(ctx, old, without)
 	surplus, kept = append(surplus, vacant...), append(kept, occupied...)
-	parallel.Each(adoptionsAtOnce, kept, func(i instanceNodes) { without.note(i.Instance, c.adoptAll(ctx, v, i)) })
+	parallel.Each(adoptionsAtOnce, kept, func(i instanceNodes) {
+		c.unreserve(ctx, v, i.own, i.Instance)
+		without.note(i.Instance, c.adoptAll(ctx, v, i))
+	})
 	c.terminate(ctx, v, surplus, without)
 	c.Metrics.Ownerless.WithLabelValues("instance").Set(float64(c.countOwnerless(v, nodes, instances)))
 	if ctx.Err() == nil {
 		c.reportRefused(v, without.refused)
 	}
-	c.settled(c.letGo(ctx, v, listed), without)
+	c.settled(c.letGo(ctx, v, listed, ending), without)
 	c.Redrain()
 }
 
-// adoptionsAtOnce bounds how many Node objects are created at the same time. One after another, each could
-// wait for an admission webhook that hangs.
+// adoptionsAtOnce bounds how many Node objects are created, changed or deleted at the same time. One after
+// another, each could wait for an admission webhook that hangs.
 const adoptionsAtOnce = 64
 
 // instanceNodes are an instance, its node, if there is one, and those that its kubelet has registered
@@ -102,17 +106,19 @@ func (c *Inventory) reportRefused(v *view.View, refused map[string]refusal) {
 // that have not been compared with the instances yet.
 func (c *Inventory) Returned(ctx context.Context, v *view.View) bool {
 	unknown := false
+	var ending []endingNode
 	for i := range v.Snapshot.Nodes {
 		n := &v.Snapshot.Nodes[i]
 		if v.ByName[cmp.Or(n.Provisioner, n.Labels[api.LabelProvisioner])] == nil || n.Deleting || n.ProviderID == "" || n.HeldBy(api.Finalizer) {
 			continue
 		}
 		if id := n.InstanceID(); c.wasGivenBack(id) {
-			c.close(ctx, []*cluster.Node{n}, offer.Instance{ID: id, State: offer.StateGone})
+			ending = append(ending, endingNode{n, offer.Instance{ID: id, State: offer.StateGone}})
 		} else if c.meet(id) {
 			unknown = true
 		}
 	}
+	c.close(ctx, ending)
 	return unknown
 }
 
@@ -285,19 +291,34 @@ func (c *Inventory) unreserve(ctx context.Context, v *view.View, nodes []*cluste
 	}
 }
 
-// close deletes the nodes of an instance that is being terminated or gone: nodes that registered
-// again after they were deleted, and nodes of instances that somebody else has terminated.
-func (c *Inventory) close(ctx context.Context, nodes []*cluster.Node, i offer.Instance) {
-	for _, n := range nodes {
+// endingNode is a node and its instance, which is being terminated or gone.
+type endingNode struct {
+	*cluster.Node
+	instance offer.Instance
+}
+
+// end appends the nodes of an instance.
+func end(ending []endingNode, i offer.Instance, own, others []*cluster.Node) []endingNode {
+	for _, n := range slices.Concat(others, own) {
+		ending = append(ending, endingNode{n, i})
+	}
+	return ending
+}
+
+// close deletes nodes of instances that are being terminated or gone: nodes that registered again after
+// they were deleted, and nodes of instances that somebody else has terminated.
+func (c *Inventory) close(ctx context.Context, ending []endingNode) {
+	parallel.Each(adoptionsAtOnce, ending, func(e endingNode) {
+		n, i := e.Node, e.instance
 		if n.Deleting || !c.Nodes.Delete(ctx, n.Name) {
-			continue
+			return
 		}
 		if n.HeldBy(api.Finalizer) { // one that a kubelet has registered by itself says nothing of new machines
 			c.Ended(n)
 		}
 		c.Log.Info("removed a node whose instance is shutting down", "node", n.Name, "instance", i.ID, "state", string(i.State), "reason", i.StateReason)
 		c.Events.Warning(event.Node(n.Name), event.InstanceGone, strings.TrimSuffix("the instance is being shut down: "+i.StateReason, ": "))
-	}
+	})
 }
 
 // terminate terminates instances that will never be nodes. Those that run on count against the limits of

@@ -22,8 +22,8 @@ import (
 // letGo deletes the nodes whose instance is gone, and returns their provider ids, each with whether the cloud
 // says so. An instance that the cloud no longer lists may only have lost its tags, so the agent looks it up by
 // its id first. A node without a launch id may be another program's. If it has lost its launch id, that is put
-// back, but not on a node that is already being drained.
-func (c *Inventory) letGo(ctx context.Context, v *view.View, listed map[string]offer.Instance) map[string]bool {
+// back, but not on a node that is already being drained. It does not delete again what has just been closed.
+func (c *Inventory) letGo(ctx context.Context, v *view.View, listed map[string]offer.Instance, closed []endingNode) map[string]bool {
 	missing := map[string]bool{}
 	var unlisted []*cluster.Node
 	for i := range v.Snapshot.Nodes {
@@ -45,14 +45,20 @@ func (c *Inventory) letGo(ctx context.Context, v *view.View, listed map[string]o
 	for _, n := range ended {
 		missing[n.ProviderID] = true
 	}
+	var gone []*cluster.Node
 	for i := range v.Snapshot.Nodes {
 		n := &v.Snapshot.Nodes[i]
-		if _, gone := missing[n.ProviderID]; !gone || n.Deleting || !c.Nodes.Delete(ctx, n.Name) {
-			continue
+		_, is := missing[n.ProviderID]
+		if is && !n.Deleting && !slices.ContainsFunc(closed, func(e endingNode) bool { return e.Node == n }) {
+			gone = append(gone, n)
 		}
-		c.Log.Info("removed a node whose instance is gone", "node", n.Name, "provider_id", n.ProviderID)
-		c.Events.Warning(event.Node(n.Name), event.InstanceGone, "the instance no longer exists")
 	}
+	parallel.Each(adoptionsAtOnce, gone, func(n *cluster.Node) {
+		if c.Nodes.Delete(ctx, n.Name) {
+			c.Log.Info("removed a node whose instance is gone", "node", n.Name, "provider_id", n.ProviderID)
+			c.Events.Warning(event.Node(n.Name), event.InstanceGone, "the instance no longer exists")
+		}
+	})
 	return missing
 }
 
@@ -76,18 +82,20 @@ func (c *Inventory) untraceable(ctx context.Context, nodes []*cluster.Node) (end
 	since := c.unknownSince(unknown)
 	unknown = slices.DeleteFunc(unknown, func(n *cluster.Node) bool { return time.Since(since[n.ProviderID]) < offer.ListingLag })
 	untagged := map[string]bool{}
+	var stopping []endingNode
 	for _, n := range nodes {
 		switch i, there := found[n.InstanceID()]; {
 		case !there:
 		case i.State == offer.StateGone:
 			ended = append(ended, n)
 		case i.State == offer.StateStopping:
-			c.close(ctx, []*cluster.Node{n}, i)
+			stopping = append(stopping, endingNode{n, i})
 		case !i.Owned:
 			untagged[i.ID] = true
 			c.retag(ctx, n, i)
 		}
 	}
+	c.close(ctx, stopping)
 	c.noteUntagged(untagged)
 	return ended, unknown
 }
@@ -166,20 +174,26 @@ func (c *Inventory) retag(ctx context.Context, n *cluster.Node, i offer.Instance
 // Mend puts back the labels, annotations and finalizers that mark nodes as those of Provisioners.
 // It does not need the list of instances, which lacks those that have lost their tags.
 func (c *Inventory) Mend(ctx context.Context, v *view.View) {
+	var lost []*cluster.Node
 	for i := range v.Snapshot.Nodes {
 		n := &v.Snapshot.Nodes[i]
+		if _, lacks := c.owners.missing(n); lacks || c.owners.closed(n) {
+			lost = append(lost, n)
+		}
+	}
+	parallel.Each(adoptionsAtOnce, lost, func(n *cluster.Node) {
 		if c.owners.closed(n) && c.Nodes.Patch(ctx, n.Name, cluster.NodeChange{RemoveTaints: []corev1.Taint{drain.Taint}}) {
 			c.Log.Info("opened a node that had lost the mark of its removal", "node", n.Name, "provisioner", n.Provisioner)
 			c.Events.Warning(event.Node(n.Name), event.MarksLost, "removed the taint "+drain.Taint.Key+", because the annotation that goes with it was lost")
 		}
-		change, lost := c.owners.missing(n)
-		if !lost || !c.Nodes.Patch(ctx, n.Name, change) {
-			continue
+		change, lacks := c.owners.missing(n)
+		if !lacks || !c.Nodes.Patch(ctx, n.Name, change) {
+			return
 		}
 		c.Log.Info("restored the marks of a node", "node", n.Name, "provisioner", n.Provisioner)
 		c.Events.Warning(event.Node(n.Name), event.MarksLost,
 			fmt.Sprintf("put back what marks the node as one of Provisioner %s: %s", n.Provisioner, lostMarks(change)))
-	}
+	})
 }
 
 // LeaveMachines makes Provisioners the owners of the nodes that Machine objects of Karpenter own. Nothing else needs these
