@@ -4,8 +4,10 @@ package notice
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -14,6 +16,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/metrics"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/nodes"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/pace"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/parallel"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
@@ -54,6 +57,9 @@ const (
 	// noticeTime bounds one wait for notices, and acknowledgeTime an acknowledgement.
 	noticeTime      = time.Minute
 	acknowledgeTime = 2 * time.Minute
+	// instancesAtOnce bounds how many nodes are changed at the same time. One after another, each could wait
+	// for an admission webhook that hangs.
+	instancesAtOnce = 64
 )
 
 // retryPause is how long the first pause after a failure is.
@@ -89,14 +95,31 @@ func (w *Watcher) heed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var done []string
+	about := map[string][]*offer.Notice{} // by instance: what is said of one is dealt with in order
 	for i := range notices {
 		n := &notices[i]
 		w.Metrics.Notices.WithLabelValues(string(n.Kind)).Inc()
 		if n.Problem != "" {
 			w.Log.Debug("ignored a notice", "kind", string(n.Kind), "problem", n.Problem)
 		}
-		if w.actOn(ctx, n) {
+		for _, id := range n.InstanceIDs {
+			about[id] = append(about[id], n)
+		}
+	}
+	var mu sync.Mutex
+	open := map[*offer.Notice]bool{}
+	parallel.Each(instancesAtOnce, slices.Sorted(maps.Keys(about)), func(id string) {
+		for _, n := range about[id] {
+			if !w.actOn(ctx, id, n) {
+				mu.Lock()
+				open[n] = true
+				mu.Unlock()
+			}
+		}
+	})
+	var done []string
+	for i := range notices {
+		if n := &notices[i]; !open[n] {
 			done = append(done, n.Handle)
 		}
 	}
@@ -111,21 +134,15 @@ func (w *Watcher) heed(ctx context.Context) error {
 	return nil
 }
 
-// actOn reports whether nothing is left to do about a notice.
-func (w *Watcher) actOn(ctx context.Context, notice *offer.Notice) bool {
+// actOn reports whether nothing is left to do about what a notice says of an instance.
+func (w *Watcher) actOn(ctx context.Context, id string, notice *offer.Notice) bool {
 	complete := w.Complete() // before the snapshot: a node that is made in between is found next time
 	s := w.Snapshot()
-	done := true
-	for _, id := range notice.InstanceIDs {
-		i := slices.IndexFunc(s.Nodes, func(n cluster.Node) bool { return n.InstanceID() == id && ours(&n) })
-		switch {
-		case i >= 0:
-			done = w.interrupt(ctx, &s.Nodes[i], notice) && done
-		case !complete || w.Runs(id):
-			done = false // it may be ours, and get its Node object yet, or the caches are too old to show it
-		}
+	i := slices.IndexFunc(s.Nodes, func(n cluster.Node) bool { return n.InstanceID() == id && ours(&n) })
+	if i >= 0 {
+		return w.interrupt(ctx, &s.Nodes[i], notice)
 	}
-	return done
+	return complete && !w.Runs(id) // it may be ours, and get its Node object yet, or the caches are too old to show it
 }
 
 // ours reports whether the agent has made or taken over a node. It may have lost its finalizer since, and

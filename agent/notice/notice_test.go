@@ -3,9 +3,12 @@ package notice_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 	corev1 "k8s.io/api/core/v1"
@@ -19,11 +22,12 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-// world is a queue with one notice, and the cluster that it is about.
+// world is a queue with notices, and the cluster that they are about.
 type world struct {
-	notice       offer.Notice
-	refuse       error // of deletions
-	received     bool
+	batches      [][]offer.Notice
+	refuse       error         // of deletions
+	slow         time.Duration // deletions
+	mu           sync.Mutex
 	deleted      []string
 	acknowledged []string
 	avoided      []string
@@ -31,12 +35,13 @@ type world struct {
 }
 
 func (w *world) Receive(ctx context.Context) ([]offer.Notice, error) {
-	if w.received {
+	if len(w.batches) == 0 {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
-	w.received = true
-	return []offer.Notice{w.notice}, nil
+	batch := w.batches[0]
+	w.batches = w.batches[1:]
+	return batch, nil
 }
 
 func (w *world) Acknowledge(_ context.Context, handles ...string) error {
@@ -48,33 +53,44 @@ func (w *world) CreateNode(context.Context, *corev1.Node) (bool, error)      { r
 func (w *world) PatchNode(context.Context, string, cluster.NodeChange) error { return nil }
 func (w *world) Event(cluster.ObjectRef, string, string, string)             {}
 func (w *world) DeleteNode(_ context.Context, name string) error {
+	time.Sleep(w.slow)
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if w.refuse == nil {
 		w.deleted = append(w.deleted, name)
 	}
 	return w.refuse
 }
 
-// run acts on the notice in a cluster with one node.
-func (w *world) run(t *testing.T, node cluster.Node, complete, runs bool) {
+// run acts on the notices for a minute.
+func (w *world) run(t *testing.T, machines []cluster.Node, complete, runs bool) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		watcher := &notice.Watcher{
 			Notices: w, Events: event.NewRecorder(w), Metrics: metrics.New(), Log: hclog.NewNullLogger(),
 			Nodes:    &nodes.Writer{API: w, Assumed: nodes.NewAssumptions(), Log: hclog.NewNullLogger(), Deleted: func() {}, Failed: func() {}},
-			Snapshot: func() *cluster.Snapshot { return &cluster.Snapshot{Nodes: []cluster.Node{node}} },
+			Snapshot: func() *cluster.Snapshot { return &cluster.Snapshot{Nodes: machines} },
 			Complete: func() bool { return complete },
 			Runs:     func(string) bool { return runs },
-			Avoid:    func(n *cluster.Node, _ string) { w.avoided = append(w.avoided, n.Name) },
-			Ended:    func(*cluster.Node) {},
-			Replan:   func() { w.replanned++ },
+			Avoid: func(n *cluster.Node, _ string) {
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				w.avoided = append(w.avoided, n.Name)
+			},
+			Ended: func(*cluster.Node) {},
+			Replan: func() {
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				w.replanned++
+			},
 		}
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
 			_ = watcher.Run(ctx)
 		}()
-		synctest.Wait()
+		time.Sleep(time.Minute)
 		cancel()
 		<-done
 	})
@@ -112,8 +128,8 @@ func TestNotices(t *testing.T) {
 		"a machine whose node the caches do not show": {kind: offer.NoticeSpotInterruption, node: foreign, runs: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := &world{notice: offer.Notice{Kind: c.kind, InstanceIDs: []string{"i-1"}, Handle: "h"}, refuse: c.refuse}
-			w.run(t, c.node, !c.incomplete, c.runs)
+			w := &world{batches: [][]offer.Notice{{{Kind: c.kind, InstanceIDs: []string{"i-1"}, Handle: "h"}}}, refuse: c.refuse}
+			w.run(t, []cluster.Node{c.node}, !c.incomplete, c.runs)
 			if slices.Contains(w.deleted, "a") != c.deleted || (w.replanned > 0) != c.deleted {
 				t.Errorf("deleted %v, planned again %d times, want %t", w.deleted, w.replanned, c.deleted)
 			}
@@ -124,5 +140,26 @@ func TestNotices(t *testing.T) {
 				t.Errorf("acknowledged %v, want %t", w.acknowledged, c.acknowledged)
 			}
 		})
+	}
+}
+
+// Many machines are taken back at once, and each deletion of a node takes ten seconds. All nodes are being drained
+// within a minute: the machines are there for two.
+func TestManyNotices(t *testing.T) {
+	w := &world{slow: 10 * time.Second}
+	var machines []cluster.Node
+	for batch := range 3 {
+		var notices []offer.Notice
+		for i := range 10 {
+			n, id := ours(), fmt.Sprintf("i-%d-%d", batch, i)
+			n.Name, n.ProviderID = id, "aws:///eu-west-1a/"+id
+			machines = append(machines, n)
+			notices = append(notices, offer.Notice{Kind: offer.NoticeSpotInterruption, InstanceIDs: []string{id}, Handle: id})
+		}
+		w.batches = append(w.batches, notices)
+	}
+	w.run(t, machines, true, true)
+	if len(w.deleted) != 30 || len(w.acknowledged) != 30 {
+		t.Errorf("%d of 30 nodes are deleted, and %d of 30 notices acknowledged", len(w.deleted), len(w.acknowledged))
 	}
 }
