@@ -80,35 +80,27 @@ func TestRoomOnNodeThatIsUp(t *testing.T) {
 }
 
 // An instance whose name the cloud does not tell in time gets its node later, and
-// nothing is bought in the meantime.
+// nothing is bought in the meantime. Nor is it if the cloud does not list the instance at first.
 func TestInstanceWithoutName(t *testing.T) {
-	inBubble(t, sim.Options{}, func(r *rig) {
-		r.Apply(testProvisioner("default"))
-		process := r.Connect(nil)
-		a := New(process.Cluster, nameless{process.Cloud}, Options{}, r.log)
-		ctx, cancel := context.WithCancel(r.Context())
-		done := make(chan error)
-		go func() { done <- a.Run(ctx) }()
-		r.Deploy(sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("500m", "1Gi")})
-		r.until("the workload runs", r.allRun("web", 2))
-		if got := len(r.Machines()); got != 1 {
-			t.Errorf("%d machines, want 1", got)
-		}
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-// nameless delivers instances without their names, which a later listing tells.
-type nameless struct{ *sim.Cloud }
-
-func (c nameless) Launch(ctx context.Context, o offer.Order) (offer.Delivery, error) {
-	d, err := c.Cloud.Launch(ctx, o)
-	d.Instances = slices.Clone(d.Instances)
-	for i := range d.Instances {
-		d.Instances[i].NodeName = ""
+	for name, unlisted := range map[string]time.Duration{"listed at once": 0, "listed later": 50 * time.Second} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, sim.Options{}, func(r *rig) {
+				r.Apply(testProvisioner("default"))
+				r.retail(func(ctx context.Context, c Cloud, o offer.Order) (offer.Delivery, error) {
+					d, err := c.Launch(ctx, o)
+					d.Instances = slices.Clone(d.Instances)
+					for i := range d.Instances {
+						d.Instances[i].NodeName = ""
+						r.unlist(d.Instances[i].ID, unlisted)
+					}
+					return d, err
+				})
+				r.Deploy(sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("500m", "1Gi")})
+				r.until("the workload runs", r.allRun("web", 2))
+				if got := len(r.Launches()); got != 1 {
+					t.Errorf("placed %d orders, want 1", got)
+				}
+			})
+		})
 	}
-	return d, err
 }

@@ -64,7 +64,7 @@ type Ports struct {
 	// Unsettled is called when something may have been bought that has no Node object,
 	// and Replan when there is something to plan.
 	Unsettled, Replan func()
-	// Bought is called with each instance before its Node object is made.
+	// Bought is called with each instance before its Node object is made, also if its name is not known yet.
 	Bought func(i offer.Instance)
 }
 
@@ -350,6 +350,8 @@ func (b *Buyer) fill(ctx context.Context, v *view.View, p *purchase, out *Outcom
 
 // makeNode creates the Node object of an instance and binds its pods.
 func (b *Buyer) makeNode(ctx context.Context, fresh *view.Verifier, d Delivered, out *Outcome) {
+	d.instance.Provisioner, d.instance.LaunchID = d.order.Provisioner, d.order.LaunchID
+	b.Bought(d.instance)
 	if d.instance.NodeName == "" { // the cloud does not know its name yet
 		b.Unsettled()
 		out.fellShort()
@@ -361,8 +363,6 @@ func (b *Buyer) makeNode(ctx context.Context, fresh *view.Verifier, d Delivered,
 		out.fellShort()
 		return
 	}
-	d.instance.Provisioner, d.instance.LaunchID = d.order.Provisioner, d.order.LaunchID
-	b.Bought(d.instance)
 	node := view.NodeFor(d.order.by, d.machine, d.instance)
 	node.Annotations[api.AnnotationLaunchReason] = d.why
 	ready, err := b.Nodes.Create(ctx, node)
