@@ -49,7 +49,7 @@ func (w *world) PatchNode(_ context.Context, _ string, change cluster.NodeChange
 	return nil
 }
 
-func (w *world) DeleteNode(context.Context, string) error {
+func (w *world) DeleteNode(context.Context, string, string) error {
 	w.did = append(w.did, "delete")
 	return nil
 }

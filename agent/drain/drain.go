@@ -150,6 +150,7 @@ func (d *Drainer) pass(ctx context.Context) int {
 	for i := range s.Nodes {
 		switch n := &s.Nodes[i]; {
 		case !n.Deleting || n.Provisioner == "":
+		case d.memory.wasLetGo(n): // the caches do not show it yet
 		case n.HeldBy(api.Finalizer):
 			leaving = append(leaving, n)
 		case len(n.Finalizers) > 0:
@@ -305,6 +306,7 @@ func (d *Drainer) patch(ctx context.Context, n *cluster.Node, change cluster.Nod
 	if !d.patches.Due(n.Name) {
 		return false
 	}
+	change.ProviderID = n.ProviderID
 	if !d.Nodes.Patch(ctx, n.Name, change) {
 		d.patches.Failed(n.Name)
 		return false

@@ -16,6 +16,7 @@ type memory struct {
 	began   map[string]time.Time // by node
 	emptied map[string]time.Time // by node: all pods that are waited for are gone
 	retries map[string]retry     // by UID of the pod
+	gone    map[string]string    // provider ids of nodes without the finalizer, which the caches may still show
 	thought time.Duration        // how long the last pass took without its calls to the API server and the cloud
 	held    *holdUps
 }
@@ -29,7 +30,7 @@ type retry struct {
 }
 
 func newMemory() memory {
-	return memory{began: map[string]time.Time{}, emptied: map[string]time.Time{}, retries: map[string]retry{}, held: &holdUps{}}
+	return memory{began: map[string]time.Time{}, emptied: map[string]time.Time{}, retries: map[string]retry{}, gone: map[string]string{}, held: &holdUps{}}
 }
 
 // keep forgets nodes and pods that are gone, and notes when the drain of a node began.
@@ -46,6 +47,10 @@ func (m *memory) keep(leaving []*cluster.Node, s *cluster.Snapshot) {
 	}
 	m.began = began
 	maps.DeleteFunc(m.emptied, func(node string, _ time.Time) bool { return began[node].IsZero() })
+	maps.DeleteFunc(m.gone, func(node, id string) bool {
+		n := s.Node(node)
+		return n == nil || n.ProviderID != id || !n.Deleting
+	})
 	retries := make(map[string]retry, len(m.retries))
 	for i := range s.Pods {
 		if r, ok := m.retries[s.Pods[i].UID]; ok {
@@ -70,6 +75,20 @@ func (m *memory) since(node string) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return time.Since(m.began[node])
+}
+
+// letGo notes that the finalizer was removed from a node. A new machine may have its name before the caches
+// show that, and its pods are no concern of the drain.
+func (m *memory) letGo(n *cluster.Node) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.gone[n.Name] = n.ProviderID
+}
+
+func (m *memory) wasLetGo(n *cluster.Node) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return n.ProviderID != "" && m.gone[n.Name] == n.ProviderID
 }
 
 func (m *memory) due(uid string) bool {

@@ -310,7 +310,7 @@ func end(ending []endingNode, i offer.Instance, own, others []*cluster.Node) []e
 func (c *Inventory) close(ctx context.Context, ending []endingNode) {
 	parallel.Each(adoptionsAtOnce, ending, func(e endingNode) {
 		n, i := e.Node, e.instance
-		if n.Deleting || !c.Nodes.Delete(ctx, n.Name) {
+		if n.Deleting || !c.Nodes.Delete(ctx, n) {
 			return
 		}
 		if n.HeldBy(api.Finalizer) { // one that a kubelet has registered by itself says nothing of new machines

@@ -54,7 +54,7 @@ func (c *Inventory) letGo(ctx context.Context, v *view.View, listed map[string]o
 		}
 	}
 	parallel.Each(adoptionsAtOnce, gone, func(n *cluster.Node) {
-		if c.Nodes.Delete(ctx, n.Name) {
+		if c.Nodes.Delete(ctx, n) {
 			c.Log.Info("removed a node whose instance is gone", "node", n.Name, "provider_id", n.ProviderID)
 			c.Events.Warning(event.Node(n.Name), event.InstanceGone, "the instance no longer exists")
 		}
@@ -182,7 +182,7 @@ func (c *Inventory) Mend(ctx context.Context, v *view.View) {
 		}
 	}
 	parallel.Each(adoptionsAtOnce, lost, func(n *cluster.Node) {
-		if c.owners.closed(n) && c.Nodes.Patch(ctx, n.Name, cluster.NodeChange{RemoveTaints: []corev1.Taint{drain.Taint}}) {
+		if c.owners.closed(n) && c.Nodes.Patch(ctx, n.Name, cluster.NodeChange{ProviderID: n.ProviderID, RemoveTaints: []corev1.Taint{drain.Taint}}) {
 			c.Log.Info("opened a node that had lost the mark of its removal", "node", n.Name, "provisioner", n.Provisioner)
 			c.Events.Warning(event.Node(n.Name), event.MarksLost, "removed the taint "+drain.Taint.Key+", because the annotation that goes with it was lost")
 		}

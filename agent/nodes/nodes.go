@@ -20,11 +20,11 @@ type API interface {
 	// annotations, finalizer and owner are set, taints are left as they are. It reports
 	// whether the kubelet has been faster and the node is ready already.
 	CreateNode(ctx context.Context, node *corev1.Node) (ready bool, err error)
-	// PatchNode returns cluster.ErrGone if there is no such node.
+	// PatchNode returns cluster.ErrGone if there is no such node, or if it is another machine's.
 	PatchNode(ctx context.Context, name string, change cluster.NodeChange) error
 	// DeleteNode asks for a deletion, which the finalizer holds up until the drain
-	// is over. A node that is gone is no error.
-	DeleteNode(ctx context.Context, name string) error
+	// is over. A node that is gone is no error. If it is another machine's, the error is cluster.ErrGone.
+	DeleteNode(ctx context.Context, name, providerID string) error
 }
 
 // Reader reads what the API server knows of a node, and the caches may not show yet.
@@ -77,20 +77,21 @@ func (w *Writer) Patch(ctx context.Context, name string, change cluster.NodeChan
 // Drain asks for a node's deletion. One that has lost its finalizer gets it back first: without, it
 // would be gone before its pods are evicted and its machine is terminated. It reports the success.
 func (w *Writer) Drain(ctx context.Context, n *cluster.Node) bool {
-	held := n.HeldBy(api.Finalizer) || w.Patch(ctx, n.Name, cluster.NodeChange{AddFinalizer: api.Finalizer})
-	return held && w.Delete(ctx, n.Name)
+	held := n.HeldBy(api.Finalizer) || w.Patch(ctx, n.Name, cluster.NodeChange{ProviderID: n.ProviderID, AddFinalizer: api.Finalizer})
+	return held && w.Delete(ctx, n)
 }
 
-// Delete asks for a node's deletion, which begins its drain. It reports the success.
-func (w *Writer) Delete(ctx context.Context, name string) bool {
-	if err := w.API.DeleteNode(ctx, name); err != nil {
-		if ctx.Err() == nil {
-			w.Log.Warn("could not delete a node", "node", name, "error", err)
+// Delete asks for a node's deletion, which begins its drain. It reports the success. The caches may be so old
+// that a new machine has the name of the node.
+func (w *Writer) Delete(ctx context.Context, n *cluster.Node) bool {
+	if err := w.API.DeleteNode(ctx, n.Name, n.ProviderID); err != nil {
+		if ctx.Err() == nil && !errors.Is(err, cluster.ErrGone) {
+			w.Log.Warn("could not delete a node", "node", n.Name, "error", err)
 			w.Failed()
 		}
 		return false
 	}
-	w.Assumed.deleted(name)
+	w.Assumed.deleted(n.Name)
 	w.Deleted()
 	return true
 }

@@ -52,7 +52,7 @@ func (w *world) Acknowledge(_ context.Context, handles ...string) error {
 func (w *world) CreateNode(context.Context, *corev1.Node) (bool, error)      { return false, nil }
 func (w *world) PatchNode(context.Context, string, cluster.NodeChange) error { return nil }
 func (w *world) Event(cluster.ObjectRef, string, string, string)             {}
-func (w *world) DeleteNode(_ context.Context, name string) error {
+func (w *world) DeleteNode(_ context.Context, name, _ string) error {
 	time.Sleep(w.slow)
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -45,6 +45,9 @@ func (e *BlockedError) Error() string {
 // NodeChange is a change to a Node object. What is there already, and what is to
 // be removed and is not there, is left alone.
 type NodeChange struct {
+	// ProviderID is that of the machine whose node is meant: a node of the same name that is another
+	// machine's is not changed. Empty means any.
+	ProviderID        string
 	SetLabels         map[string]string
 	RemoveLabels      []string
 	SetAnnotations    map[string]string
@@ -61,6 +64,11 @@ type NodeChange struct {
 	Cordon *bool
 	// Owner takes the place of all owner references; nil leaves them.
 	Owner *metav1.OwnerReference
+}
+
+// OfAnother reports whether a Node object is that of another machine than the one with the provider id.
+func OfAnother(n *corev1.Node, providerID string) bool {
+	return providerID != "" && n.Spec.ProviderID != "" && n.Spec.ProviderID != providerID
 }
 
 // Apply makes the change in a Node object.

@@ -48,7 +48,7 @@ func TestNothingPassesAClosedFence(t *testing.T) {
 			return err
 		},
 		"patch a node":    func() error { return c.PatchNode(ctx, "n", cluster.NodeChange{AddFinalizer: "f"}) },
-		"delete a node":   func() error { return c.DeleteNode(ctx, "n") },
+		"delete a node":   func() error { return c.DeleteNode(ctx, "n", "") },
 		"bind":            func() error { return c.Bind(ctx, pod, "n") },
 		"evict":           func() error { return c.Evict(ctx, pod) },
 		"delete a pod":    func() error { return c.DeletePod(ctx, pod) },
@@ -68,7 +68,7 @@ func TestNothingPassesAClosedFence(t *testing.T) {
 		t.Errorf("sent with the fence closed: %v", changes)
 	}
 	f.Renewed(f.Now(), time.Minute)
-	if err := c.DeleteNode(ctx, "n"); err != nil || len(changes) != 1 {
+	if err := c.DeleteNode(ctx, "n", ""); err != nil || len(changes) != 1 {
 		t.Errorf("with the lease: %v, sent %v", err, changes)
 	}
 }

@@ -69,12 +69,15 @@ func (c *Cluster) takeOver(ctx context.Context, node *corev1.Node) (ready bool, 
 	return cluster.FromNode(there, nil).Ready, c.patchNode(ctx, node.Name, patch)
 }
 
-// PatchNode applies a change to the current state of a Node. If the Node is gone, the error is
-// cluster.ErrGone.
+// PatchNode applies a change to the current state of a Node. If the Node is gone, or another machine's, the
+// error is cluster.ErrGone.
 func (c *Cluster) PatchNode(ctx context.Context, name string, change cluster.NodeChange) error {
 	return retry(ctx, func(ctx context.Context) error {
 		node, err := c.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
-		if err == nil {
+		switch {
+		case err == nil && cluster.OfAnother(node, change.ProviderID):
+			err = fmt.Errorf("it is that of %s: %w", node.Spec.ProviderID, cluster.ErrGone)
+		case err == nil:
 			var patch []byte
 			if patch, err = nodePatch(node, change); err == nil && patch != nil {
 				err = c.patchNode(ctx, name, patch)
@@ -91,11 +94,15 @@ func (c *Cluster) PatchNode(ctx context.Context, name string, change cluster.Nod
 }
 
 // DeleteNode requests the deletion of a Node. The Node exists until its finalizers are removed.
-// DeleteNode succeeds if the Node is being deleted or is gone.
-func (c *Cluster) DeleteNode(ctx context.Context, name string) error {
+// DeleteNode succeeds if the Node is being deleted or is gone. If it is that of another machine, the error is
+// cluster.ErrGone.
+func (c *Cluster) DeleteNode(ctx context.Context, name, providerID string) error {
 	return retry(ctx, func(ctx context.Context) error {
 		node, err := c.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
-		if err == nil && node.DeletionTimestamp == nil {
+		switch {
+		case err == nil && cluster.OfAnother(node, providerID):
+			err = fmt.Errorf("it is that of %s: %w", node.Spec.ProviderID, cluster.ErrGone)
+		case err == nil && node.DeletionTimestamp == nil:
 			err = c.client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{
 				Preconditions: &metav1.Preconditions{UID: &node.UID, ResourceVersion: &node.ResourceVersion},
 			})

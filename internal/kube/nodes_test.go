@@ -143,7 +143,16 @@ func TestCreateNodeLeavesOthersAlone(t *testing.T) {
 	if _, err := c.CreateNode(t.Context(), other); !errors.Is(err, cluster.ErrStale) {
 		t.Errorf("got %v for another machine's node, want ErrStale", err)
 	}
-	if err := c.DeleteNode(t.Context(), name); err != nil {
+	if err := c.PatchNode(t.Context(), name, cluster.NodeChange{ProviderID: other.Spec.ProviderID, RemoveFinalizer: api.Finalizer}); !errors.Is(err, cluster.ErrGone) {
+		t.Errorf("got %v for a change of another machine's node, want ErrGone", err)
+	}
+	if err := c.DeleteNode(t.Context(), name, other.Spec.ProviderID); !errors.Is(err, cluster.ErrGone) {
+		t.Errorf("got %v for the deletion of another machine's node, want ErrGone", err)
+	}
+	if got := node(t, name); got.DeletionTimestamp != nil || len(got.Finalizers) != 1 {
+		t.Errorf("got %+v, want a node as before", got.ObjectMeta)
+	}
+	if err := c.DeleteNode(t.Context(), name, old.Spec.ProviderID); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.CreateNode(t.Context(), old); !errors.Is(err, cluster.ErrStale) {
@@ -200,7 +209,7 @@ func TestNodeLifeEndsWithItsFinalizer(t *testing.T) {
 	if _, err := c.CreateNode(t.Context(), start); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.DeleteNode(t.Context(), name); err != nil {
+	if err := c.DeleteNode(t.Context(), name, ""); err != nil {
 		t.Fatal(err)
 	}
 	if node(t, name).DeletionTimestamp == nil {
@@ -215,7 +224,7 @@ func TestNodeLifeEndsWithItsFinalizer(t *testing.T) {
 	if err := c.PatchNode(t.Context(), name, cluster.NodeChange{SetLabels: map[string]string{"a": "b"}}); !errors.Is(err, cluster.ErrGone) {
 		t.Errorf("got %v from changing it, want ErrGone", err)
 	}
-	if err := c.DeleteNode(t.Context(), name); err != nil {
+	if err := c.DeleteNode(t.Context(), name, ""); err != nil {
 		t.Errorf("got %v from deleting it again, want nothing", err)
 	}
 }

@@ -72,8 +72,7 @@ func (c *Cluster) Wanted(ctx context.Context, _ string, owner cluster.Owner) (cl
 // Changed has a token when something changed since it was last drained.
 func (c *Cluster) Changed() <-chan struct{} { return c.changes }
 
-// Unbound has a token when something changed since it was last drained, which may have
-// been a pod that waits.
+// Unbound has a token when a pod that waits may have changed since it was last drained.
 func (c *Cluster) Unbound() <-chan struct{} { return c.unbound }
 
 // Synced reports whether the caches are filled.
@@ -131,7 +130,7 @@ func (w *world) takeOver(known, node *corev1.Node) {
 func (c *Cluster) PatchNode(ctx context.Context, name string, change cluster.NodeChange) error {
 	return c.do(ctx, "PatchNode", func(w *world) error {
 		n := w.nodes[name]
-		if n == nil {
+		if n == nil || cluster.OfAnother(n, change.ProviderID) {
 			return fmt.Errorf("patch node %s: %w", name, cluster.ErrGone)
 		}
 		change.Apply(n)
@@ -142,12 +141,14 @@ func (c *Cluster) PatchNode(ctx context.Context, name string, change cluster.Nod
 }
 
 // DeleteNode asks for a node's deletion.
-func (c *Cluster) DeleteNode(ctx context.Context, name string) error {
+func (c *Cluster) DeleteNode(ctx context.Context, name, providerID string) error {
 	return c.do(ctx, "DeleteNode", func(w *world) error {
-		if n := w.nodes[name]; n != nil {
+		if n := w.nodes[name]; n != nil && cluster.OfAnother(n, providerID) {
+			return cluster.ErrGone
+		} else if n != nil {
 			w.audit.letGo(w, n)
+			w.deleteNode(name)
 		}
-		w.deleteNode(name)
 		return nil
 	})
 }
@@ -163,8 +164,7 @@ func (w *world) deleteNode(name string) {
 	w.changed()
 }
 
-// orphanTime is how long the pod garbage collector leaves the pods of a node that
-// does not exist any more.
+// orphanTime is how long the pod garbage collector leaves the pods of a node that is gone.
 const orphanTime = 40 * time.Second
 
 // collect removes a node that is being deleted and that nothing holds any more.
