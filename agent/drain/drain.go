@@ -150,7 +150,7 @@ func (d *Drainer) pass(ctx context.Context) int {
 	for i := range s.Nodes {
 		switch n := &s.Nodes[i]; {
 		case !n.Deleting || n.Provisioner == "":
-		case d.memory.wasLetGo(n): // the caches do not show it yet
+		case n.HeldBy(api.Finalizer) && d.memory.wasLetGo(n): // the caches do not show it yet
 		case n.HeldBy(api.Finalizer):
 			leaving = append(leaving, n)
 		case len(n.Finalizers) > 0:

@@ -187,8 +187,8 @@ func (d *Drainer) letNodeGo(ctx context.Context, n *cluster.Node) bool {
 	if !d.patch(ctx, n, cluster.NodeChange{RemoveFinalizer: api.Finalizer}) {
 		return false
 	}
-	d.memory.letGo(n)
 	took := d.memory.since(n.Name)
+	d.memory.letGo(n)
 	d.Metrics.Drained(n.Provisioner, took)
 	d.Log.Info("terminated a node", "node", n.Name, "provisioner", n.Provisioner, "instance", n.InstanceID(),
 		"drain_seconds", took.Seconds())

@@ -16,7 +16,7 @@ type memory struct {
 	began   map[string]time.Time // by node
 	emptied map[string]time.Time // by node: all pods that are waited for are gone
 	retries map[string]retry     // by UID of the pod
-	gone    map[string]string    // provider ids of nodes without the finalizer, which the caches may still show
+	gone    map[string]string    // by node, the provider id: without the finalizer, which the caches may still show
 	thought time.Duration        // how long the last pass took without its calls to the API server and the cloud
 	held    *holdUps
 }

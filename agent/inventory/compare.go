@@ -67,7 +67,7 @@ func (c *Inventory) Compare(ctx context.Context, v *view.View) {
 	without := &nodeless{}
 	vacant, occupied := c.vacant(ctx, old, without)
 	surplus, kept = append(surplus, vacant...), append(kept, occupied...)
-	parallel.Each(adoptionsAtOnce, kept, func(i instanceNodes) {
+	parallel.Each(nodesAtOnce, kept, func(i instanceNodes) {
 		c.unreserve(ctx, v, i.own, i.Instance)
 		without.note(i.Instance, c.adoptAll(ctx, v, i))
 	})
@@ -80,9 +80,9 @@ func (c *Inventory) Compare(ctx context.Context, v *view.View) {
 	c.Redrain()
 }
 
-// adoptionsAtOnce bounds how many Node objects are created, changed or deleted at the same time. One after
+// nodesAtOnce bounds how many Node objects are created, changed or deleted at the same time. One after
 // another, each could wait for an admission webhook that hangs.
-const adoptionsAtOnce = 64
+const nodesAtOnce = 64
 
 // instanceNodes are an instance, its node, if there is one, and those that its kubelet has registered
 // under other names.
@@ -180,7 +180,7 @@ func (c *Inventory) drainable(v *view.View, i offer.Instance, others []*cluster.
 // caches of nodes may be too old to show the object. Those of which it cannot tell are noted.
 func (c *Inventory) vacant(ctx context.Context, old []instanceNodes, without *nodeless) (vacant, occupied []instanceNodes) {
 	var mu sync.Mutex
-	parallel.Each(adoptionsAtOnce, old, func(i instanceNodes) {
+	parallel.Each(nodesAtOnce, old, func(i instanceNodes) {
 		pods, err := c.podsOn(ctx, i.NodeName)
 		mu.Lock()
 		defer mu.Unlock()
@@ -282,6 +282,7 @@ func (c *Inventory) adopt(ctx context.Context, v *view.View, i offer.Instance) e
 func (c *Inventory) unreserve(ctx context.Context, v *view.View, nodes []*cluster.Node, i offer.Instance) {
 	for _, n := range nodes {
 		change, ended := view.Unreserved(v.ByName[n.Provisioner], n, i)
+		change.ProviderID = n.ProviderID
 		if !ended || n.Deleting || !c.Nodes.Patch(ctx, n.Name, change) {
 			continue
 		}
@@ -308,7 +309,7 @@ func end(ending []endingNode, i offer.Instance, own, others []*cluster.Node) []e
 // close deletes nodes of instances that are being terminated or gone: nodes that registered again after
 // they were deleted, and nodes of instances that somebody else has terminated.
 func (c *Inventory) close(ctx context.Context, ending []endingNode) {
-	parallel.Each(adoptionsAtOnce, ending, func(e endingNode) {
+	parallel.Each(nodesAtOnce, ending, func(e endingNode) {
 		n, i := e.Node, e.instance
 		if n.Deleting || !c.Nodes.Delete(ctx, n) {
 			return

@@ -122,7 +122,7 @@ func (c *Inventory) Drained(n *cluster.Node) {
 	c.Replan()
 }
 
-// Bought notes an instance whose Node object is about to be created. Until the cloud lists it, nothing
+// Bought notes an instance that was bought. Until the cloud lists it, nothing
 // else tells its Provisioner if the node loses its labels.
 func (c *Inventory) Bought(i offer.Instance) {
 	c.own(i)

@@ -55,6 +55,9 @@ func (a *Assumptions) node(node cluster.Node, created bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.nodes[node.Name] = assumedNode{node: node, created: created, until: time.Now().Add(ttl)}
+	if created {
+		delete(a.edits, node.Name) // they were of an earlier node of this name
+	}
 }
 
 // Bound assumes that a pod is on a node.

@@ -95,3 +95,17 @@ func asJSON(t *testing.T, s *cluster.Snapshot) string {
 	}
 	return string(raw)
 }
+
+// TestANewNodeHasNoEarlierEdits: what was changed on a node of this name before is not taken for a change
+// of the new one.
+func TestANewNodeHasNoEarlierEdits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := NewAssumptions()
+		a.deleted("node")
+		a.node(cluster.Node{Name: "node"}, true)
+		s := a.Apply(&cluster.Snapshot{Nodes: []cluster.Node{{Name: "node", ProviderID: "aws:///a/i-2"}}})
+		if s.Nodes[0].Deleting {
+			t.Error("the new node counts as being deleted")
+		}
+	})
+}

@@ -183,6 +183,7 @@ func (b *Buyer) Buy(ctx context.Context, v *view.View, plan *decide.Plan) *Outco
 	for _, o := range all {
 		o.LaunchID = b.attempts.launchID(o, fresh.Pods, v.Now)
 		o.since = b.earliest(o)
+		o.pause = b.pauses[o.Provisioner]
 	}
 	waits, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -25,7 +25,7 @@ func TestServedOrdersDoNotEndThePauseOfFailedOnes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(Ports{Events: event.NewRecorder(noEvents{}), Metrics: metrics.New(), Log: hclog.NewNullLogger()})
 		of := func(err error) *order {
-			return &order{Order: offer.Order{Provisioner: "default", Count: 1}, by: seller(func(*api.ProvisionerSpec) {}), err: err}
+			return &order{Order: offer.Order{Provisioner: "default", Count: 1}, by: seller(func(*api.ProvisionerSpec) {}), err: err, pause: b.pauses["default"]}
 		}
 		pause := func(orders ...*order) time.Duration {
 			b.report(t.Context(), nil, orders, newOutcome())
@@ -41,6 +41,18 @@ func TestServedOrdersDoNotEndThePauseOfFailedOnes(t *testing.T) {
 				t.Errorf("pause %d is %v, want %v", i+1, got, want)
 			}
 		}
+		// One is answered within the turn, and the other later.
+		served, failed := of(nil), of(ended)
+		pause(failed)
+		if got, want := pause(served), 40*time.Second; got != want {
+			t.Errorf("the pause is %v after an order that was placed before it, want %v", got, want)
+		}
+		open := &purchase{order: of(ended)}
+		b.open.leave([]*purchase{open})
+		if got, want := pause(of(nil)), 40*time.Second; got != want {
+			t.Errorf("the pause is %v while another order goes on, want %v", got, want)
+		}
+		b.open = purchases{}
 		if got := pause(of(nil)); got != 0 {
 			t.Errorf("the pause is %v after a report without failures, want none", got)
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
@@ -14,9 +13,8 @@ import (
 )
 
 // report sends events about what came of the orders. A Provisioner of which one failed pauses, also if others
-// were served: the one that failed would be repeated at once.
+// are served that were placed at the same time: the one that failed would be repeated at once.
 func (b *Buyer) report(ctx context.Context, fresh *view.Verifier, all []*order, out *Outcome) {
-	before := maps.Clone(b.pauses)
 	for _, o := range all {
 		b.reportRefusals(o)
 		b.exceed(o, out.nodes, time.Now())
@@ -35,7 +33,8 @@ func (b *Buyer) report(ctx context.Context, fresh *view.Verifier, all []*order, 
 		}
 	}
 	for _, o := range all {
-		if o.err == nil && b.pauses[o.Provisioner] == before[o.Provisioner] {
+		other := func(p *purchase) bool { return p.order.Provisioner == o.Provisioner }
+		if o.err == nil && b.pauses[o.Provisioner] == o.pause && !b.open.contain(other) {
 			delete(b.pauses, o.Provisioner)
 		}
 	}

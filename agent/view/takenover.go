@@ -41,10 +41,10 @@ func TakenOver(p *Provisioner, n *cluster.Node, i *offer.Instance) cluster.NodeC
 }
 
 // WithoutMachine is the change after which a Provisioner owns a node in place of a Machine object, in which Karpenter
-// before 0.33 kept account of it.
-func WithoutMachine(p *Provisioner) cluster.NodeChange {
+// before 0.33 kept account of it. Nothing else would take away the mark of a node that Karpenter was about to remove.
+func WithoutMachine(p *Provisioner, n *cluster.Node) cluster.NodeChange {
 	owner := p.asOwner()
-	return cluster.NodeChange{Owner: &owner}
+	return cluster.NodeChange{ProviderID: n.ProviderID, Owner: &owner, RemoveAnnotations: karpentersMark(n)}
 }
 
 // dropDrift removes the image, subnet and security groups from a node's description if the node

@@ -25,7 +25,7 @@ var ErrStale = errors.New("the object has changed since the plan was made")
 
 // ErrLeftToScheduler means that only kube-scheduler can bind the pod: it has to choose a
 // volume that exists for a claim of the pod, or it has selected a node for the claim.
-var ErrLeftToScheduler = errors.New("kube-scheduler binds the pod, with a volume for its claim")
+var ErrLeftToScheduler = errors.New("kube-scheduler binds the pod, because of its claims")
 
 // BlockedError means that a pod may not be evicted now.
 type BlockedError struct {

@@ -128,7 +128,7 @@ type Template struct {
 	Priority      int32
 	SchedulerName string
 	DoNotDisrupt  bool // annotated do-not-evict or do-not-disrupt
-	DoNotEvict    bool // of these, only do-not-evict
+	DoNotEvict    bool // annotated do-not-evict: "true", and not do-not-disrupt: "true"
 	// DoNotDisruptFor is for how long after it came to its node it must not be disrupted,
 	// where the annotation holds a duration; 0 where it does not.
 	DoNotDisruptFor time.Duration

@@ -60,7 +60,7 @@ const contactPatience = 5 * time.Minute
 
 // Spares reports whether a drain of the node leaves a pod to end by itself, as Karpenter's does where a NodePool has
 // made the node and the pod must not be disrupted. It does not if the machine or its kubelet is lost, nor because of
-// do-not-evict, which Karpenter does not know of nodes of NodePools.
+// do-not-evict, which Karpenter ignores on nodes of NodePools.
 func (n *Node) Spares(p *Pod, now time.Time) bool {
 	lost := n.Annotations[api.AnnotationInterrupted] != "" || !n.UnreadySince.IsZero() && now.Sub(n.UnreadySince) >= contactPatience
 	return n.Labels[api.LabelNodePool] != "" && !lost && (p.Template.DoNotDisrupt && !p.Template.DoNotEvict || p.recent(now)) && p.State == PodBound && p.Running

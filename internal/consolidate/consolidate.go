@@ -111,7 +111,8 @@ func Solve(p *Problem) Plan {
 }
 
 // settle says when a step is due: when its nodes have wasted its cost while the step could have
-// been taken. So no step costs more than twice what hindsight would have done. The saving is shared among them by their prices.
+// been taken. So no step costs more than twice what hindsight would have done. The saving is
+// shared among them by their prices.
 func (st *Step) settle(p *Problem) {
 	places := make(map[cluster.PodKey]string, len(st.Places))
 	for _, at := range st.Places {

@@ -79,8 +79,8 @@ func explainRefusal(ctx context.Context, client kubernetes.Interface, key cluste
 // selectNode selects the node for the pod's unbound claims whose storage class waits for the
 // first consumer. It returns cluster.ErrLeftToScheduler, and selects no node, if such a class
 // provides no volumes, if a volume is there that such a claim may have, so that it is not to get a
-// new and empty one, or if a claim is not known yet. So it does if the scheduler is binding the pod, and has
-// selected another node, where the volume may be in the making.
+// new and empty one, or if a claim is not known yet. So it does if another node is
+// selected for an unbound pod, and stays: the scheduler may be binding the pod there, and the volume be in the making.
 func (c *Cluster) selectNode(ctx context.Context, of *cluster.Pod, node string) error {
 	var unbound []*corev1.PersistentVolumeClaim
 	for _, ref := range of.Template.Claims {
@@ -99,7 +99,7 @@ func (c *Cluster) selectNode(ctx context.Context, of *cluster.Pod, node string) 
 		if !class.WaitForFirstConsumer || selected == node {
 			continue
 		}
-		if _, there := get[*corev1.Node](c.caches.nodes, "", selected); there && of.NodeName == "" {
+		if n, there := get[*corev1.Node](c.caches.nodes, "", selected); there && n.DeletionTimestamp == nil && of.NodeName == "" {
 			return cluster.ErrLeftToScheduler
 		}
 		unbound = append(unbound, claim)

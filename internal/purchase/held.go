@@ -60,7 +60,7 @@ func (s *Purchaser) hold(asked []*assign.PodGroup, tier []*model.Pool) []*held {
 // nodes may go to instead, and so on.
 func (s *Purchaser) reached(nodes []*held, groups []*assign.PodGroup) []*held {
 	groups, reached := slices.Clone(groups), map[*held]bool{}
-	for i := 0; i < len(groups); i++ {
+	for i := 0; i < len(groups) && len(nodes)*i <= mostHeld; i++ {
 		for _, h := range nodes {
 			if reached[h] || h.view.HostLess() || !model.Fits(groups[i].Need, h.room) || !s.buying.mayHold(h, groups[i]) {
 				continue

@@ -42,7 +42,7 @@ func (k *Keeper) boughtNodes(ctx context.Context) ([]install.Node, error) {
 // of the NodePool.
 func ofNodePool(n *corev1.Node) bool { return n.Labels[api.LabelNodePool] != "" }
 
-// nodes lists the nodes that agents have made or taken over. Others may have the label too.
+// nodes lists the nodes that agents have made or taken over. It leaves out nodes of others that have the label.
 func (k *Keeper) nodes(ctx context.Context) ([]corev1.Node, error) {
 	nodes, err := call.Get(ctx, func(ctx context.Context) (*corev1.NodeList, error) {
 		return k.typed.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: api.LabelProvisioner})

@@ -60,7 +60,8 @@ func (r *irsaRole) predict(ctx context.Context, config, state model, m *model, d
 	case !m.usesOIDC():
 		m.OIDCIssuerURL = types.StringNull()
 	case config.OIDCIssuerURL.IsNull() && !state.ClusterName.Equal(m.ClusterName):
-		// The apply looks the issuer up. If only the provider block has changed, all of this is that of the state.
+		// The apply looks the issuer up. Terraform does not mark these as unknown itself if only the
+		// provider block has changed.
 		m.OIDCIssuerURL, m.OIDCProviderARN = types.StringUnknown(), types.StringUnknown()
 		m.AssumeRolePolicy = jsontypes.NewNormalizedUnknown()
 		m.PresetPolicies = types.MapUnknown(jsontypes.NormalizedType{})
