@@ -50,7 +50,7 @@ func TestTakeover(t *testing.T) {
 	}
 	s.checkKarpenters()
 	preview := s.admin("packhorse-agent", "takeover", "--dry-run")
-	if want := fmt.Sprintf("Nodes: %d of %d will be taken over; no pod restarts", len(machines), len(machines)); !strings.Contains(preview, want) {
+	if want := fmt.Sprintf("Nodes: %d of %d will be taken over; the takeover restarts no pod", len(machines), len(machines)); !strings.Contains(preview, want) {
 		t.Errorf("the preview lacks %q:\n%s", want, preview)
 	}
 

@@ -256,16 +256,19 @@ func (p *Preview) judge(node *Node, n *cluster.Node, claimed bool) {
 	p.NodePools[i].Price += node.Price
 }
 
-// drift says why a node differs from what its NodePool requires now; empty if it does not. Labels that it
-// lacks are added when it is taken over.
+// drift says why a node will differ from what its NodePool requires now, once it is taken over; empty if it will not.
 func drift(pools []*api.Provisioner, pool string, n *cluster.Node) string {
 	i := slices.IndexFunc(pools, func(p *api.Provisioner) bool { return p.Source != nil && p.Name == pool })
 	if i < 0 {
 		return ""
 	}
-	for _, r := range match.ForProvisioner(pools[i].Defaulted()) {
-		if has, ok := n.Labels[r.Key]; ok && !r.Set.Has(has) {
-			return fmt.Sprintf("it has drifted and will be replaced: NodePool %s now requires %s %s, the node has %s", pool, r.Key, r.Set.Brief(), has)
+	p := pools[i].Defaulted()
+	for _, r := range match.ForProvisioner(p) {
+		has, ok := n.Labels[r.Key]
+		// The takeover adds the labels that the NodePool gives its nodes and those that follow from the machine.
+		added := r.Key == api.LabelProvisioner || p.Spec.Labels[r.Key] != "" || api.WellKnown(r.Key)
+		if ok && !r.Set.Has(has) || !ok && !r.Set.HasMissing() && !added {
+			return fmt.Sprintf("it has drifted and will be replaced: NodePool %s now requires %s %s, the node has %s", pool, r.Key, r.Set.Brief(), cmp.Or(has, "no value"))
 		}
 	}
 	return ""

@@ -173,6 +173,11 @@ func TestPreviewOfStrangers(t *testing.T) {
 	in.Survey.Snapshot.Nodes[3].Provisioner = "team-00" // taken over already
 	drifted := &in.Survey.Snapshot.Nodes[4]
 	drifted.Labels[api.LabelCapacityType] = "reserved"
+	// One NodePool has come to require a label that no node has, and to give its nodes another one.
+	changed := in.Survey.Provisioners[slices.IndexFunc(in.Survey.Provisioners, func(p *api.Provisioner) bool { return p.Name == "team-05" })]
+	changed.Spec.Labels["example.com/tier"] = "web"
+	changed.Spec.Requirements = append(changed.Spec.Requirements, api.Requirement{Key: "example.com/team", Operator: api.OpExists},
+		api.Requirement{Key: "example.com/tier", Operator: api.OpExists}, api.Requirement{Key: api.LabelInstanceCPU, Operator: api.OpExists})
 	in.Karpenter = "Karpenter is running: karpenter-1 renews the Lease kube-system/karpenter-leader-election"
 	got, err := Of(t.Context(), in)
 	if err != nil {
@@ -187,10 +192,16 @@ func TestPreviewOfStrangers(t *testing.T) {
 		"stays as it is: there is no NodePool gone",
 		"taken over: Karpenter is already removing it; the agent will finish that",
 		"taken over: it has drifted and will be replaced: NodePool " + drifted.Labels[api.LabelNodePool] + " now requires karpenter.sh/capacity-type",
-		"of 299 will be taken over",
+		"taken over: it has drifted and will be replaced: NodePool team-05 now requires example.com/team Exists, the node has no value",
+		"of 299 will be taken over; the takeover restarts no pod\n",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the text lacks %q", want)
+		}
+	}
+	for _, added := range []string{"example.com/tier", api.LabelInstanceCPU} {
+		if strings.Contains(text, "now requires "+added) {
+			t.Errorf("the text names nodes without the label %s, which the takeover adds", added)
 		}
 	}
 	if t.Failed() {

@@ -81,7 +81,7 @@ func (p *Preview) listNodes(b *strings.Builder) {
 			taken++
 		}
 	}
-	fmt.Fprintf(b, "Nodes: %d of %d will be taken over; no pod restarts\n", taken, len(p.Nodes))
+	fmt.Fprintf(b, "Nodes: %d of %d will be taken over; the takeover restarts no pod\n", taken, len(p.Nodes))
 	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	for _, n := range p.Nodes {
 		fate := "taken over"
