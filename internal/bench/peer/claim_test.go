@@ -49,8 +49,8 @@ func TestKarpenterFindsNoDrift(t *testing.T) {
 	instance := offer.Instance{
 		ID: "i-1", InstanceType: "m5.large", Zone: "eu-west-1a", CapacityType: api.CapacityReserved, Reservation: "cr-1",
 		Tags: map[string]string{
-			api.TagLabelPrefix + api.LabelOS: "linux", api.TagLabelPrefix + api.LabelRegion: "eu-west-1", api.TagLabelPrefix + "example.com/team": "b",
-			api.TagLabelPrefix + "example.com/tier": "web", api.TagLabelPrefix + "example.com/other": "x", api.TagLabelPrefix + "stray": "x",
+			api.TagLabelPrefix + "example.com/team": "b", api.TagLabelPrefix + "example.com/tier": "web",
+			api.TagLabelPrefix + "example.com/other": "x", api.TagLabelPrefix + "stray": "x",
 		},
 	}
 	node := &cluster.Node{Labels: map[string]string{

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -110,22 +111,30 @@ func claimLabels(t *kinds.PoolTemplate, i offer.Instance, n *cluster.Node) map[s
 	return out
 }
 
-// plannedLabels are those that the node of a machine will have: those of its type, and those with which
-// it was bought. Whoever may tag an instance must not be able to give its node any other label.
+// plannedLabels are those that the node of a machine will have: those of its type and its region, and those with
+// which it was bought. Whoever may tag an instance must not be able to give its node any other label. What a
+// requirement leaves no choice of has no tag. The id of the zone is not known here: it is left out, unless the
+// NodePool requires a single one.
 func plannedLabels(requirements []kinds.PoolRequirement, i offer.Instance) map[string]string {
 	out := map[string]string{}
 	for _, r := range requirements {
 		key := api.NormalizeLabel(ptr.Deref(r.Key, ""))
-		value, tagged := i.Tags[api.TagLabelPrefix+key]
+		value, known := i.Tags[api.TagLabelPrefix+key]
 		switch ptr.Deref(r.Operator, "") {
 		case "NotIn", "DoesNotExist":
 			continue // fine without the label
 		case "In":
-			tagged = tagged && slices.Contains(r.Values, value)
+			if !known && len(r.Values) == 1 {
+				value, known = r.Values[0], true
+			}
+			known = known && slices.Contains(r.Values, value)
 		}
-		if tagged {
+		if known {
 			out[key] = value
 		}
+	}
+	if region := regionOfZone.FindString(i.Zone); region != "" {
+		out[api.LabelRegion] = region
 	}
 	if h, ok := offer.Embedded().Find(i.InstanceType); ok {
 		for key, values := range h.Labels() {
@@ -134,6 +143,9 @@ func plannedLabels(requirements []kinds.PoolRequirement, i offer.Instance) map[s
 	}
 	return out
 }
+
+// regionOfZone is the region with which the name of a zone begins, also that of a local zone.
+var regionOfZone = regexp.MustCompile(`^[a-z]{2}(?:-[a-z]+)+-[0-9]+`)
 
 // claimStatus says how far a machine has come.
 func claimStatus(i offer.Instance, n *cluster.Node, now time.Time) map[string]any {
