@@ -72,24 +72,30 @@ func TestDriftIsAnOrdinaryDiff(t *testing.T) {
 
 // What changes after the plan is not overwritten unseen.
 func TestDriftAfterThePlanIsAConflict(t *testing.T) {
-	const name = "drifting-late"
-	terraform := newCLI(t, nil)
-	config := func(arguments string) map[string]string {
-		return map[string]string{"main.tf": watchful("") + fmt.Sprintf("resource \"packhorse_provisioner\" \"test\" {\n name = %q\n %s\n}\n", name, arguments)}
+	for name, c := range map[string]struct{ before, after, patch, field string }{
+		"drifting-late":  {"weight = 10", "weight = 10\n pod_binding = \"Immediate\"", `{"spec":{"weight":20}}`, ".spec.weight"},
+		"drifting-label": {"labels = { version = \"1.0\" }", "labels = { version = \"2\" }", `{"spec":{"labels":{"version":"1"}}}`, ".spec.labels.version"}, // no quantity
+	} {
+		t.Run(name, func(t *testing.T) {
+			terraform := newCLI(t, nil)
+			config := func(arguments string) map[string]string {
+				return map[string]string{"main.tf": watchful("") + fmt.Sprintf("resource \"packhorse_provisioner\" \"test\" {\n name = %q\n %s\n}\n", name, arguments)}
+			}
+			terraform.write(t, config(c.before))
+			terraform.run(t, "init")
+			terraform.run(t, "apply", "-auto-approve")
+			terraform.write(t, config(c.after))
+			terraform.run(t, "plan", "-out=plan.bin")
+			patch(t, api.ProvisionerGVR, name, c.patch)
+			out, err := terraform.try(t, "apply", "plan.bin")
+			if err == nil {
+				t.Error("an apply has overwritten what its plan has not seen")
+			}
+			wantText(t, "the apply", out, c.field+` belongs to "kubectl-patch"`)
+			terraform.run(t, "apply", "-auto-approve")
+			terraform.run(t, "destroy", "-auto-approve")
+		})
 	}
-	terraform.write(t, config("weight = 10"))
-	terraform.run(t, "init")
-	terraform.run(t, "apply", "-auto-approve")
-	terraform.write(t, config("weight = 10\n pod_binding = \"Immediate\""))
-	terraform.run(t, "plan", "-out=plan.bin")
-	patch(t, api.ProvisionerGVR, name, `{"spec":{"weight":20}}`)
-	out, err := terraform.try(t, "apply", "plan.bin")
-	if err == nil {
-		t.Error("an apply has overwritten what its plan has not seen")
-	}
-	wantText(t, "the apply", out, `.spec.weight belongs to "kubectl-patch"`)
-	terraform.run(t, "apply", "-auto-approve")
-	terraform.run(t, "destroy", "-auto-approve")
 }
 
 // A field that somebody has only spelt in another way is not drift, and can be changed

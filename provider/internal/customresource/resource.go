@@ -220,12 +220,16 @@ func (r *Resource) read(ctx context.Context, state *wire.Model, live *unstructur
 	return now.With(ctx, computed), err
 }
 
-// specNow returns the fields of a live object that the state declares, or nil if they cannot be decoded.
+// specNow returns the fields of a live object that the state declares, spelt as there if they mean the same, or
+// nil if they cannot be decoded.
 func (r *Resource) specNow(ctx context.Context, state *wire.Model, live *unstructured.Unstructured) map[string]any {
 	if live == nil {
 		return nil
 	}
 	now, err := r.read(ctx, state, live, false)
+	if err == nil {
+		now, err = now.SpeltAs(ctx, state, r.kind.Schema(ctx))
+	}
 	if err != nil {
 		return nil
 	}

@@ -31,7 +31,7 @@ func (KeepSpelling) PlanModifyString(_ context.Context, req planmodifier.StringR
 	if req.StateValue.IsNull() || req.ConfigValue.IsNull() || req.PlanValue.IsUnknown() {
 		return
 	}
-	if Same(req.StateValue.ValueString(), req.PlanValue.ValueString()) {
+	if same(req.StateValue.ValueString(), req.PlanValue.ValueString()) {
 		resp.PlanValue = req.StateValue
 	}
 }

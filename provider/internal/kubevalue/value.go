@@ -63,11 +63,10 @@ func (v Value) Equal(o attr.Value) bool {
 // StringSemanticEquals reports whether both are the same quantity or the same duration.
 func (v Value) StringSemanticEquals(_ context.Context, o basetypes.StringValuable) (bool, diag.Diagnostics) {
 	other, ok := o.(Value)
-	return ok && Same(v.ValueString(), other.ValueString()), nil
+	return ok && same(v.ValueString(), other.ValueString()), nil
 }
 
-// Same reports whether both texts are equal, or the same quantity or the same duration.
-func Same(a, b string) bool { return a == b || sameQuantity(a, b) || sameDuration(a, b) }
+func same(a, b string) bool { return a == b || sameQuantity(a, b) || sameDuration(a, b) }
 
 func sameQuantity(a, b string) bool {
 	x, err := amount.Parse(a)

@@ -4,14 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/conversion"
-
-	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/kubevalue"
 )
 
 // Conflict is a field that another field manager has declared.
@@ -69,16 +67,13 @@ func Foreign(conflicts []Conflict, before map[string]any) []Conflict {
 	return slices.DeleteFunc(slices.Clone(conflicts), func(c Conflict) bool { _, ours := c.Value(before); return ours })
 }
 
-// sameMeaning compares values of which a refresh keeps the spelling of the state.
-var sameMeaning = conversion.EqualitiesOrDie(kubevalue.Same)
-
 // InPlan reports whether the plan has shown the change of all conflicting fields. This is so if the
-// cluster has the values that the state has, in whatever spelling.
+// cluster has the values that the state has.
 func InPlan(conflicts []Conflict, before, live map[string]any) bool {
 	return len(conflicts) > 0 && !slices.ContainsFunc(conflicts, func(c Conflict) bool {
 		was, ours := c.Value(before)
 		is, there := c.Value(live)
-		return !ours || !there || !sameMeaning.DeepEqual(was, is)
+		return !ours || !there || !reflect.DeepEqual(was, is)
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
@@ -108,10 +109,44 @@ func (c Codec) DecodeModel(fields map[string]any, state *Model, all bool) (*Mode
 	return (&Model{now}).Keep(state, c.Local...), nil
 }
 
+// SpeltAs returns a copy in which each text that means the same to the schema as in another model of the type is
+// spelt as there. The plugin framework does so with what a refresh returns.
+func (m *Model) SpeltAs(ctx context.Context, other *Model, s schema) (*Model, error) {
+	value, err := tftypes.Transform(m.value, func(at *tftypes.AttributePath, v tftypes.Value) (tftypes.Value, error) {
+		found, missing, _ := tftypes.WalkAttributePath(other.value, at)
+		before, ok := found.(tftypes.Value)
+		if !ok || len(missing.Steps()) > 0 || !v.Type().Is(tftypes.String) {
+			return v, nil // the other model has no such text
+		}
+		typ, err := s.TypeAtTerraformPath(ctx, at)
+		if err != nil {
+			return v, err
+		}
+		was, err := typ.ValueFromTerraform(ctx, before)
+		if err != nil {
+			return v, err
+		}
+		is, err := typ.ValueFromTerraform(ctx, v)
+		if err != nil {
+			return v, err
+		}
+		if text, ok := was.(basetypes.StringValuableWithSemanticEquals); ok {
+			if same, _ := text.StringSemanticEquals(ctx, is.(basetypes.StringValuable)); same {
+				return before, nil
+			}
+		}
+		return v, nil
+	})
+	return &Model{value}, err
+}
+
 // TypeOf returns the type of the values of a schema.
 func TypeOf(ctx context.Context, s schema) tftypes.Object {
 	return s.Type().TerraformType(ctx).(tftypes.Object)
 }
 
 // schema is implemented by the schemas of the plugin framework.
-type schema interface{ Type() attr.Type }
+type schema interface {
+	Type() attr.Type
+	TypeAtTerraformPath(context.Context, *tftypes.AttributePath) (attr.Type, error)
+}
