@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"k8s.io/client-go/transport/spdy"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/teardown"
 )
@@ -73,7 +75,9 @@ func leader(ctx context.Context, client kubernetes.Interface, namespace string) 
 	if err != nil {
 		return "", fmt.Errorf("no agent leads in namespace %s: list the nodes that are left: %w", namespace, err)
 	}
-	return "", nobody(namespace, nodes.Items)
+	// Nodes of others may have the label too.
+	left := slices.DeleteFunc(nodes.Items, func(n corev1.Node) bool { return !cluster.Marked(n.Finalizers, n.Annotations) })
+	return "", nobody(namespace, left)
 }
 
 // nobody says what is left without an agent.

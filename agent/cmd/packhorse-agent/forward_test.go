@@ -20,6 +20,8 @@ import (
 	"k8s.io/streaming/pkg/httpstream"
 	"k8s.io/streaming/pkg/httpstream/spdy"
 	"k8s.io/utils/ptr"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 )
 
 func leaseOf(holder string, renewed time.Time) *coordinationv1.Lease {
@@ -107,23 +109,25 @@ func TestForwardToLeader(t *testing.T) {
 	}
 }
 
-// Where nobody leads, the nodes that are left are named.
+// Where nobody leads, the nodes that are left are named, and no node of others that has the label.
 func TestNobodyLeads(t *testing.T) {
+	label := map[string]string{api.LabelProvisioner: "default"}
 	node := &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: "left", Labels: map[string]string{"karpenter.sh/provisioner-name": "default"}},
+		ObjectMeta: metav1.ObjectMeta{Name: "left", Labels: label, Finalizers: []string{api.Finalizer}},
 		Spec:       corev1.NodeSpec{ProviderID: "aws:///eu-west-1a/i-1"},
 	}
+	other := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "group", Labels: label}}
 	for name, client := range map[string]*fake.Clientset{
-		"no lease":                    fake.NewClientset(node),
-		"a lease that was given back": fake.NewClientset(node, leaseOf("", time.Now())),
-		"a lease that has run out":    fake.NewClientset(node, leaseOf("agent-1_7", time.Now().Add(-time.Hour))),
+		"no lease":                    fake.NewClientset(node, other),
+		"a lease that was given back": fake.NewClientset(node, other, leaseOf("", time.Now())),
+		"a lease that has run out":    fake.NewClientset(node, other, leaseOf("agent-1_7", time.Now().Add(-time.Hour))),
 	} {
 		_, err := leader(t.Context(), client, "corral")
-		if err == nil || !strings.Contains(err.Error(), "no agent leads in namespace corral") || !strings.Contains(err.Error(), "nobody looks after these nodes:\n  left, default, aws:///eu-west-1a/i-1") {
+		if err == nil || !strings.Contains(err.Error(), "no agent leads in namespace corral") || !strings.HasSuffix(err.Error(), "nobody looks after these nodes:\n  left, default, aws:///eu-west-1a/i-1") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := leader(t.Context(), fake.NewClientset(), "corral"); err == nil || strings.Contains(err.Error(), "looks after") {
+	if _, err := leader(t.Context(), fake.NewClientset(other), "corral"); err == nil || strings.Contains(err.Error(), "looks after") {
 		t.Errorf("without nodes: %v", err)
 	}
 }
