@@ -196,8 +196,17 @@ func (h *takeoverOptions) wait(ctx context.Context, access *rest.Config, out io.
 		last = line
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%s after %s: the log of the agent says why; does it run with --node-pools?", line, h.timeout)
+			return fmt.Errorf("%s after %s: %s", line, h.timeout, hint(preview))
 		case <-time.After(takeoverPoll):
 		}
 	}
+}
+
+// hint says why nodes may be left to be taken over.
+func hint(p *takeover.Preview) string {
+	out := "the log of the agent says why; does it run with --node-pools?"
+	if len(p.Webhooks) > 0 {
+		out += " Admission webhooks of Karpenter refuse changes of its objects. Delete them:\n  " + p.DeleteWebhooks()
+	}
+	return out
 }

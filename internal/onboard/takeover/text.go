@@ -16,7 +16,7 @@ func (p *Preview) Text() string {
 	}
 	if len(p.Webhooks) > 0 {
 		fmt.Fprintf(&b, "Admission webhooks of Karpenter refuse changes of its objects once it is stopped, so that nothing could be taken over.\n"+
-			"Delete them when you have scaled it down:\n  kubectl delete %s\n\n", strings.Join(p.Webhooks, " "))
+			"Delete them when you have scaled it down:\n  %s\n\n", p.DeleteWebhooks())
 	}
 	p.listPools(&b)
 	p.listClasses(&b)
@@ -27,6 +27,9 @@ func (p *Preview) Text() string {
 	p.sum(&b)
 	return b.String()
 }
+
+// DeleteWebhooks is the command that deletes Karpenter's admission webhooks.
+func (p *Preview) DeleteWebhooks() string { return "kubectl delete " + strings.Join(p.Webhooks, " ") }
 
 func (p *Preview) listPools(b *strings.Builder) {
 	served := 0
