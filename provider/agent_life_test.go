@@ -3,19 +3,27 @@ package provider_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/survey"
 )
 
 // In this cluster no node takes an agent's pods, so that no rollout comes to an end.
@@ -329,6 +337,7 @@ func TestAgentFindsDefinitionsOfOthersAtPlan(t *testing.T) {
 
 // Webhooks of a Karpenter that is stopped are named before the agent meets them.
 func TestAgentFindsWebhooksOfKarpenterAtPlan(t *testing.T) {
+	const found = "validatingwebhookconfigurations/validation.webhook.karpenter.sh"
 	webhooks := kube.AdmissionregistrationV1().ValidatingWebhookConfigurations()
 	made := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "validation.webhook.karpenter.sh"}} // which holds up no other test
 	if _, err := webhooks.Create(t.Context(), made, metav1.CreateOptions{}); err != nil {
@@ -339,7 +348,50 @@ func TestAgentFindsWebhooksOfKarpenterAtPlan(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	says(t, installation(t, "agent-hooks", "  install_crds = false").run(t, "plan"), "Admission webhooks of Karpenter", "kubectl delete validatingwebhookconfigurations/validation.webhook.karpenter.sh")
+	says(t, installation(t, "agent-hooks", "  install_crds = false").run(t, "plan"), "Admission webhooks of Karpenter", "kubectl delete "+found)
+	if got, err := survey.Webhooks(t.Context(), runner(t)); err != nil || !slices.Equal(got, []string{found}) {
+		t.Errorf("with the rights of the guide: %v, %v", got, err)
+	}
+}
+
+// runner returns access to the cluster with the rights that the guide about the Terraform runner gives.
+func runner(t *testing.T) kubernetes.Interface {
+	t.Helper()
+	manifest, err := os.ReadFile("../examples/guides/runner/access.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	role, binding, _ := strings.Cut(string(manifest), "---\n")
+	for resource, document := range map[string]string{"clusterroles": role, "clusterrolebindings": binding} {
+		var object map[string]any
+		if err := yaml.Unmarshal([]byte(document), &object); err != nil {
+			t.Fatal(err)
+		}
+		client := objects.Resource(schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: resource})
+		if _, err := client.Create(t.Context(), &unstructured.Unstructured{Object: object}, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := client.Delete(context.Background(), "packhorse-terraform", metav1.DeleteOptions{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	access := rest.CopyConfig(box.RESTConfig())
+	access.Impersonate = rest.ImpersonationConfig{UserName: "runner", Groups: []string{"packhorse-terraform"}}
+	client, err := kubernetes.NewForConfig(access)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The API server takes a moment until it knows the role.
+	err = wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		_, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+		return err == nil, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
 }
 
 // In a namespace of others, Pod Security would reject their pods. This is found at plan,
