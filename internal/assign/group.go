@@ -122,6 +122,16 @@ func (s *Market) GroupFor(c *Class, level Level, o *model.Options) (*PodGroup, b
 	return l, !l.Mask.Empty()
 }
 
+// FittingItem returns the offerings that can hold an item of several pods, and on which DaemonSets put
+// no pod that one of them must not meet.
+func (s *Market) FittingItem(l *PodGroup, devices bool) model.Bitset {
+	out := s.Fitting(l.Need, l.Host, devices, l.Opt)
+	for _, p := range l.Parts {
+		s.State.KeepFromDaemons(out, p.Class.Rules)
+	}
+	return out
+}
+
 // AsGuest returns the pod group of single pods as one that may also be on some special types, or nil
 // where it fits none of them.
 func (s *Market) AsGuest(l *PodGroup, special model.Bitset) *PodGroup {

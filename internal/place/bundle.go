@@ -206,7 +206,7 @@ func (s *Placer) item(parts []assign.Part) *assign.PodGroup {
 	keys := keysOf(parts)
 	if len(keys) == 0 {
 		l.Opt = s.jointOptions(parts, nil)
-		l.Mask = s.Fitting(l.Need, l.Host, devices, l.Opt)
+		l.Mask = s.FittingItem(l, devices)
 		if _, ok := s.BestRank(l.Mask, s.Remaining()); !ok {
 			l.Limit(!l.Mask.Empty())
 			return nil
@@ -230,7 +230,7 @@ func (s *Placer) itemInDomain(l *assign.PodGroup, keys []string, devices bool) *
 			pin = pin.With(key, at.Domains[i].Set())
 		}
 		try.Opt = s.jointOptions(l.Parts, pin)
-		if try.Mask = s.Fitting(l.Need, l.Host, devices, try.Opt); try.Mask.Empty() {
+		if try.Mask = s.FittingItem(&try, devices); try.Mask.Empty() {
 			continue
 		}
 		p, ok := s.BestRank(try.Mask, left)

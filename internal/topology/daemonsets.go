@@ -181,11 +181,7 @@ func (s *State) MindDaemons(of model.Bitset, r *Rules) (lent []int) {
 		on, _ := s.runningOn(func(i int) bool { return s.Daemons[i].countsOnNode(c.group) })
 		of.Keep(on)
 	}
-	for i := range s.Daemons {
-		if s.repelEachOther(r, s.Daemons[i]) {
-			of.Remove(s.runsOn(i))
-		}
-	}
+	s.KeepFromDaemons(of, r)
 	for _, c := range r.Affinities() {
 		in := func(i int) bool {
 			return slices.Contains(s.Daemons[i].Members, c.group) && s.runsOn(i).Meets(of)
@@ -196,6 +192,16 @@ func (s *State) MindDaemons(of model.Bitset, r *Rules) (lent []int) {
 		}
 	}
 	return lent
+}
+
+// KeepFromDaemons leaves out of a set the offerings on which DaemonSets put pods that the class must
+// not meet.
+func (s *State) KeepFromDaemons(of model.Bitset, r *Rules) {
+	for i := range s.Daemons {
+		if s.repelEachOther(r, s.Daemons[i]) {
+			of.Remove(s.runsOn(i))
+		}
+	}
 }
 
 // runningOn returns the offerings that one of the DaemonSets runs on, and whether there is
