@@ -25,7 +25,7 @@ func (a *Agent) markInitialized(ctx context.Context, v *view.View) {
 	}
 	parallel.Each(nodesAtOnce, up, func(n *cluster.Node) {
 		change := cluster.NodeChange{SetLabels: map[string]string{api.LabelInitialized: "true"}}
-		if !a.nodes.Patch(ctx, n.Name, change) {
+		if !a.nodes.Patch(ctx, n, change) {
 			return
 		}
 		a.log.Info("initialized a node", "node", n.Name, "provisioner", n.Provisioner)

@@ -191,9 +191,9 @@ func (a *Agent) followMoves(v *view.View, plan *decide.Plan) {
 
 // disrupt carries out the removals of a plan.
 func (a *Agent) disrupt(ctx context.Context, v *view.View, plan *decide.Plan, bought *purchase.Outcome) {
-	a.disrupter.Mark(ctx, plan.Marks)
+	a.disrupter.Mark(ctx, v.Expected, plan.Marks)
 	if a.consolidation.Guides(v.Now) && len(plan.Guides)+len(plan.Steers) > 0 {
-		a.disrupter.Guide(ctx, plan.Guides)
+		a.disrupter.Guide(ctx, v.Expected, plan.Guides)
 		a.disrupter.Steer(plan.Steers)
 		a.consolidation.Guided(v.Now)
 	}

@@ -73,8 +73,8 @@ type Disrupter struct {
 	postponed postponed
 }
 
-// Mark sets and removes emptiness timestamps.
-func (d *Disrupter) Mark(ctx context.Context, marks []decide.Mark) {
+// Mark sets and removes emptiness timestamps. The snapshot is that which the plan was made from.
+func (d *Disrupter) Mark(ctx context.Context, s *cluster.Snapshot, marks []decide.Mark) {
 	parallel.Each(nodesAtOnce, marks, func(m decide.Mark) {
 		change := cluster.NodeChange{RemoveAnnotations: []string{api.AnnotationEmptiness}}
 		if !m.Since.IsZero() {
@@ -82,14 +82,15 @@ func (d *Disrupter) Mark(ctx context.Context, marks []decide.Mark) {
 				api.AnnotationEmptiness: wholeSeconds(m.Since).UTC().Format(time.RFC3339),
 			}}
 		}
-		d.Nodes.Patch(ctx, m.Node, change)
+		d.Nodes.Patch(ctx, s.Node(m.Node), change)
 	})
 }
 
-// Guide leads new pods away from nodes that should become empty, or lets them come again.
-func (d *Disrupter) Guide(ctx context.Context, guides []decide.Guide) {
+// Guide leads new pods away from nodes that should become empty, or lets them come again. The snapshot is that
+// which the plan was made from.
+func (d *Disrupter) Guide(ctx context.Context, s *cluster.Snapshot, guides []decide.Guide) {
 	parallel.Each(nodesAtOnce, guides, func(g decide.Guide) {
-		d.Nodes.Patch(ctx, g.Node, cluster.NodeChange{Guide: &g.Grade})
+		d.Nodes.Patch(ctx, s.Node(g.Node), cluster.NodeChange{Guide: &g.Grade})
 	})
 }
 
@@ -212,7 +213,7 @@ func (d *Disrupter) disrupt(ctx context.Context, n *cluster.Node, r *decide.Remo
 		},
 		AddTaints: []corev1.Taint{drain.Taint},
 	}
-	if !d.Nodes.Patch(ctx, n.Name, change) {
+	if !d.Nodes.Patch(ctx, n, change) {
 		return
 	}
 	d.Metrics.Disruptions.WithLabelValues(n.Provisioner, r.Reason.Name()).Inc()
@@ -264,7 +265,7 @@ func (d *Disrupter) keep(ctx context.Context, n *cluster.Node, why string) {
 		RemoveAnnotations: []string{api.AnnotationDisruption, api.AnnotationReplacedBy, api.AnnotationDisruptedAt, api.AnnotationEmptiness},
 		RemoveTaints:      []corev1.Taint{drain.Taint},
 	}
-	if !d.Nodes.Patch(ctx, n.Name, change) {
+	if !d.Nodes.Patch(ctx, n, change) {
 		return
 	}
 	if n.Annotations[api.AnnotationDisruption] == api.ReasonConsolidation {

@@ -306,8 +306,7 @@ func (d *Drainer) patch(ctx context.Context, n *cluster.Node, change cluster.Nod
 	if !d.patches.Due(n.Name) {
 		return false
 	}
-	change.ProviderID = n.ProviderID
-	if !d.Nodes.Patch(ctx, n.Name, change) {
+	if !d.Nodes.Patch(ctx, n, change) {
 		d.patches.Failed(n.Name)
 		return false
 	}

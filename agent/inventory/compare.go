@@ -282,8 +282,7 @@ func (c *Inventory) adopt(ctx context.Context, v *view.View, i offer.Instance) e
 func (c *Inventory) unreserve(ctx context.Context, v *view.View, nodes []*cluster.Node, i offer.Instance) {
 	for _, n := range nodes {
 		change, ended := view.Unreserved(v.ByName[n.Provisioner], n, i)
-		change.ProviderID = n.ProviderID
-		if !ended || n.Deleting || !c.Nodes.Patch(ctx, n.Name, change) {
+		if !ended || n.Deleting || !c.Nodes.Patch(ctx, n, change) {
 			continue
 		}
 		id := n.Labels[api.LabelReservationID]

@@ -182,12 +182,12 @@ func (c *Inventory) Mend(ctx context.Context, v *view.View) {
 		}
 	}
 	parallel.Each(nodesAtOnce, lost, func(n *cluster.Node) {
-		if c.owners.closed(n) && c.Nodes.Patch(ctx, n.Name, cluster.NodeChange{ProviderID: n.ProviderID, RemoveTaints: []corev1.Taint{drain.Taint}}) {
+		if c.owners.closed(n) && c.Nodes.Patch(ctx, n, cluster.NodeChange{RemoveTaints: []corev1.Taint{drain.Taint}}) {
 			c.Log.Info("opened a node that had lost the mark of its removal", "node", n.Name, "provisioner", n.Provisioner)
 			c.Events.Warning(event.Node(n.Name), event.MarksLost, "removed the taint "+drain.Taint.Key+", because the annotation that goes with it was lost")
 		}
 		change, lacks := c.owners.missing(n)
-		if !lacks || !c.Nodes.Patch(ctx, n.Name, change) {
+		if !lacks || !c.Nodes.Patch(ctx, n, change) {
 			return
 		}
 		c.Log.Info("restored the marks of a node", "node", n.Name, "provisioner", n.Provisioner)
@@ -206,7 +206,7 @@ func (c *Inventory) LeaveMachines(ctx context.Context, v *view.View) {
 		}
 	}
 	parallel.Each(nodesAtOnce, owned, func(n *cluster.Node) {
-		if !c.Nodes.Patch(ctx, n.Name, view.WithoutMachine(v.ByName[n.Provisioner], n)) {
+		if !c.Nodes.Patch(ctx, n, view.WithoutMachine(v.ByName[n.Provisioner], n)) {
 			return
 		}
 		c.Log.Info("took over a node", "node", n.Name, "provisioner", n.Provisioner, "provider_id", n.ProviderID)
@@ -225,8 +225,7 @@ func (c *Inventory) NoteGracePeriods(ctx context.Context, v *view.View) {
 	}
 	parallel.Each(nodesAtOnce, held, func(n *cluster.Node) {
 		if change, differs := view.GracePeriod(v.ByName[n.Provisioner], n); differs {
-			change.ProviderID = n.ProviderID
-			c.Nodes.Patch(ctx, n.Name, change)
+			c.Nodes.Patch(ctx, n, change)
 		}
 	})
 }

@@ -156,7 +156,6 @@ func (o *owners) missing(n *cluster.Node) (change cluster.NodeChange, lost bool)
 	if n.Provisioner == "" || n.Deleting {
 		return change, false
 	}
-	change.ProviderID = n.ProviderID
 	if !n.HeldBy(api.Finalizer) {
 		if n.Annotations[api.AnnotationLaunchID] == "" {
 			return change, false // it is adopted as a whole

@@ -59,16 +59,18 @@ func (w *Writer) Create(ctx context.Context, node *corev1.Node) (ready bool, err
 	return ready, err
 }
 
-// Patch changes a node and assumes the change. It reports whether it was made.
-func (w *Writer) Patch(ctx context.Context, name string, change cluster.NodeChange) bool {
-	err := w.API.PatchNode(ctx, name, change)
+// Patch changes a node and assumes the change. It reports whether it was made. The caches may be so old
+// that a new machine has the name of the node, which is left alone then.
+func (w *Writer) Patch(ctx context.Context, n *cluster.Node, change cluster.NodeChange) bool {
+	change.ProviderID = n.ProviderID
+	err := w.API.PatchNode(ctx, n.Name, change)
 	switch {
 	case err == nil:
-		w.Assumed.edited(name, change)
+		w.Assumed.edited(n.Name, change)
 		return true
 	case errors.Is(err, cluster.ErrGone):
 	case ctx.Err() == nil:
-		w.Log.Warn("could not change a node", "node", name, "error", err)
+		w.Log.Warn("could not change a node", "node", n.Name, "error", err)
 		w.Failed()
 	}
 	return false
@@ -77,12 +79,12 @@ func (w *Writer) Patch(ctx context.Context, name string, change cluster.NodeChan
 // Drain asks for a node's deletion. One that has lost its finalizer gets it back first: without, it
 // would be gone before its pods are evicted and its machine is terminated. It reports the success.
 func (w *Writer) Drain(ctx context.Context, n *cluster.Node) bool {
-	held := n.HeldBy(api.Finalizer) || w.Patch(ctx, n.Name, cluster.NodeChange{ProviderID: n.ProviderID, AddFinalizer: api.Finalizer})
+	held := n.HeldBy(api.Finalizer) || w.Patch(ctx, n, cluster.NodeChange{AddFinalizer: api.Finalizer})
 	return held && w.Delete(ctx, n)
 }
 
-// Delete asks for a node's deletion, which begins its drain. It reports the success. The caches may be so old
-// that a new machine has the name of the node.
+// Delete asks for a node's deletion, which begins its drain. It reports the success. As Patch, it leaves the
+// node of a new machine alone.
 func (w *Writer) Delete(ctx context.Context, n *cluster.Node) bool {
 	if err := w.API.DeleteNode(ctx, n.Name, n.ProviderID); err != nil {
 		if ctx.Err() == nil && !errors.Is(err, cluster.ErrGone) {

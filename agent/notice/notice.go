@@ -178,7 +178,7 @@ func (w *Watcher) markInterrupted(ctx context.Context, n *cluster.Node, notice *
 	if later || n.Labels[api.LabelNodePool] == "" || n.Annotations[api.AnnotationInterrupted] != "" {
 		return true
 	}
-	return w.Nodes.Patch(ctx, n.Name, cluster.NodeChange{ProviderID: n.ProviderID, SetAnnotations: map[string]string{api.AnnotationInterrupted: "true"}})
+	return w.Nodes.Patch(ctx, n, cluster.NodeChange{SetAnnotations: map[string]string{api.AnnotationInterrupted: "true"}})
 }
 
 // avoidInterrupted keeps the agent from buying again what EC2 is about to interrupt.

@@ -130,7 +130,7 @@ func (s *Surger) Clear(ctx context.Context, in *cluster.Snapshot, n *cluster.Nod
 	if len(begun) > 0 {
 		c := change(begun)
 		c.AddFinalizer = api.Finalizer // without it, the node could go with its records
-		s.Nodes.Patch(ctx, n.Name, c)
+		s.Nodes.Patch(ctx, n, c)
 	}
 	return left
 }
@@ -187,7 +187,7 @@ func (s *Surger) Tend(ctx context.Context, in *cluster.Snapshot) {
 // write makes these the records of a node, also in the copy that was passed. It reports whether it did.
 func (s *Surger) write(ctx context.Context, n *cluster.Node, all []Record) bool {
 	c := change(all)
-	if !s.Nodes.Patch(ctx, n.Name, c) {
+	if !s.Nodes.Patch(ctx, n, c) {
 		return false // which has asked for another try
 	}
 	c.ApplyTo(n)

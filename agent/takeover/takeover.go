@@ -276,7 +276,7 @@ func (p *pass) takeNode(ctx context.Context, n *cluster.Node) {
 	if p.hasFailed(n.ProviderID) {
 		return
 	}
-	if !p.Nodes.Patch(ctx, n.Name, view.TakenOver(pool, n, i)) {
+	if !p.Nodes.Patch(ctx, n, view.TakenOver(pool, n, i)) {
 		p.fail(ctx, pool.Raw.Name, n.ProviderID, fmt.Errorf("node %s could not be changed", n.Name))
 		return
 	}

@@ -44,7 +44,7 @@ func TakenOver(p *Provisioner, n *cluster.Node, i *offer.Instance) cluster.NodeC
 // before 0.33 kept account of it. Nothing else would take away the mark of a node that Karpenter was about to remove.
 func WithoutMachine(p *Provisioner, n *cluster.Node) cluster.NodeChange {
 	owner := p.asOwner()
-	return cluster.NodeChange{ProviderID: n.ProviderID, Owner: &owner, RemoveAnnotations: karpentersMark(n)}
+	return cluster.NodeChange{Owner: &owner, RemoveAnnotations: karpentersMark(n)}
 }
 
 // dropDrift removes the image, subnet and security groups from a node's description if the node
