@@ -144,7 +144,7 @@ const ContactPatience = time.Minute
 // shut lists the nodes that have been up and have not been ready for longer than that. Whether
 // they are replaced is another question: their room may be needed long before. It also lists nodes that still
 // have their startup taints after the startup timeout, and stay because pods run there: other pods would wait.
-// So do nodes that another program has marked, because that program may take them away.
+// And it lists nodes that another program has marked, because that program may take them away.
 func (t *turn) shut() map[string]bool {
 	out := map[string]bool{}
 	for i := range t.in.Snapshot.Nodes {

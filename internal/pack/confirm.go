@@ -81,7 +81,7 @@ func (s *solver) forSale(c *assign.Class) bool {
 
 // incomplete reports whether there are pods without a place that could have one.
 func (s *solver) incomplete() bool {
-	return slices.ContainsFunc(s.Classes(), func(c *assign.Class) bool { return c.WantsPlace() })
+	return slices.ContainsFunc(s.Classes(), (*assign.Class).WantsPlace)
 }
 
 // allowSpecial lets pods that limits keep from plain types have types that are not
