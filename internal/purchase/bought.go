@@ -16,12 +16,12 @@ type bought struct {
 	cost     int64
 	left     []int64 // items of each pod group
 	limits   assign.RemainingLimits
-	onNodes  [][]assign.Items // by held node, what a search has put there; nil where it stays as it is
+	onNodes  [][]assign.Items // by node of the request, what has been put there; nil where nothing has
 }
 
 // nothingBought is where buying for a request begins.
 func nothingBought(r *request) *bought {
-	return &bought{of: r, left: r.counts(), limits: r.limits.Clone()}
+	return &bought{of: r, left: r.counts(), limits: r.limits.Clone(), onNodes: make([][]assign.Items, len(r.nodes))}
 }
 
 // buy takes the machine as often as the counts and limits allow, at most so often but once,

@@ -53,17 +53,23 @@ func (s *Purchaser) purchases(groups []*assign.PodGroup, tier []*model.Pool) []*
 	return s.buying.purchases(groups, tier, s.Remaining())
 }
 
-// purchases buys for each region, within what limits leave.
+// purchases buys for each region, within what limits leave, and then for all that nodes can
+// hold, too.
 func (s *buyer) purchases(groups []*assign.PodGroup, tier []*model.Pool, limits assign.RemainingLimits) []*bought {
-	var out []*bought
+	var out, open []*bought
 	regions := s.regions(groups, tier, limits)
-	if len(regions) > 1 {
-		s.held = nil
-	}
 	for _, groups := range regions {
-		b := best(newRequest(s, groups, tier, limits), len(regions))
-		out, limits = append(out, b), b.limits
+		b, settled := best(newRequest(s, groups, tier, limits), len(regions))
+		if settled {
+			out = append(out, b)
+		} else {
+			open = append(open, b)
+		}
+		limits = b.limits
 		s.count(b)
+	}
+	if len(open) > 0 {
+		out = append(out, bestWithNodes(together(open, limits)))
 	}
 	return out
 }
@@ -96,39 +102,48 @@ func (s *buyer) overdrawn(b *bought) bool {
 }
 
 // best returns a purchase that no more effort is worth while for, where the market has so many
-// regions. The first is made step by step. Where it costs more than it has to, a second one
-// begins with the best LP solution of machines.
-func best(r *request, regions int) *bought {
+// regions, or else says that nodes may still make it cheaper. The first is made step by step.
+// Where it costs more than it has to, a second one begins with the best LP solution of machines.
+func best(r *request, regions int) (b *bought, settled bool) {
 	if len(r.candidates) == 0 {
-		return nothingBought(r)
+		return nothingBought(r), true
+	}
+	if b = buyEqual(r); b != nil {
+		return b, len(r.held) == 0 || r.asked[0].Growing() > 0 || r.overdrawn(b)
 	}
 	guess, least := r.guess()
-	b := buyEqual(r)
-	var patterns *program
-	if b == nil {
-		b = nothingBought(r)
-		b.buyGreedily(r.limited)
-		switch {
-		case r.limited && b.unmet() > 0:
-			return bestUnderLimits(b, guess)
-		case r.overdrawn(b):
-			return b // the trials are for the next pass, whose limits leave most to be gained
-		case float64(b.cost) > least*(1+closeEnough) && patternsPay(b, regions) && r.Uses(assign.Patterns):
-			patterns = newProgram(b, guess.value)
-			b = patterns.improve(b)
+	b = nothingBought(r)
+	b.buyGreedily(r.limited)
+	switch {
+	case r.limited && b.unmet() > 0:
+		return bestUnderLimits(b, guess), true
+	case r.overdrawn(b):
+		return b, true // the trials are for the next pass, whose limits leave most to be gained
+	case float64(b.cost) > least*(1+closeEnough) && patternsPay(b, regions) && r.Uses(assign.Patterns):
+		patterns := newProgram(b, guess.value)
+		if b = patterns.improve(b); r.overdrawn(b) {
+			return b, true
 		}
-	} else if len(r.held) == 0 || r.asked[0].Growing() > 0 {
-		return b
+		if r.Uses(assign.Turns) {
+			b = patterns.inTurns(b, least, guess)
+		}
 	}
-	if r.overdrawn(b) {
-		return b
+	if len(r.held) > 0 {
+		return b, false
 	}
-	if patterns != nil && r.Uses(assign.Turns) {
-		b = patterns.inTurns(b, least, guess)
-	}
-	if len(r.held) > 0 && len(b.machines) > 0 {
-		b = b.withNodes()
-		guess, least = b.of.guess()
+	return search(b, least, guess), true
+}
+
+// bestWithNodes returns a purchase that no more effort is worth while for of what has been bought
+// and what nodes hold.
+func bestWithNodes(b *bought) *bought {
+	r := b.of
+	guess, least := r.guess()
+	if r.Uses(assign.Patterns) && len(r.asked)+len(r.nodes) <= mostSolved {
+		share := r.searches / 2
+		r.making, r.searches = r.making+share, r.searches-share
+		b = newProgram(b, guess.value).improve(b)
+		r.making, r.searches = 0, r.searches+r.making
 	}
 	return search(b, least, guess)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/colgen"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/lp"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
@@ -13,9 +14,9 @@ import (
 
 // Nodes that exist are filled before it is known what will be on machines. A small pod that
 // may not be beside another of its kind then needs a machine, although it could have taken a
-// little of a node, or a node has room left for which no pod is small enough. So the search
-// exchanges pods between nodes and machines, as far as nothing but room and the other pods on
-// a node decides where they may be.
+// little of a node, or a node has room left for which no pod is small enough. So the
+// program over patterns fills both anew, and the search exchanges pods between them, as far as
+// nothing but room and the other pods on a node decides where they may be.
 
 // held is a node with what this plan has put there and may put elsewhere.
 type held struct {
@@ -147,9 +148,18 @@ func (g *movable) followed(c *assign.Class) bool {
 	return slices.ContainsFunc(g.Classes(), func(o *assign.Class) bool { return len(o.Follows()) > 0 && g.FollowsClass(o, c) })
 }
 
-// withNodes returns the purchase as one that also has what nodes hold.
-func (b *bought) withNodes() *bought {
-	r, groups := b.of, slices.Clone(b.of.asked)
+// together returns purchases, which leave so much of the limits, as one that also has what nodes hold.
+func together(all []*bought, limits assign.RemainingLimits) *bought {
+	r, out := all[0].of, &bought{limits: limits}
+	before := limits.Clone()
+	var groups []*assign.PodGroup
+	for _, b := range all {
+		groups, out.left = append(groups, b.of.asked...), append(out.left, b.left...)
+		out.machines, out.cost = append(out.machines, b.machines...), out.cost+b.cost
+		for _, m := range b.machines {
+			before.Spend(&r.Offerings[m.Offering], -1)
+		}
+	}
 	for _, h := range r.held {
 		for _, it := range h.items {
 			if !slices.Contains(groups, it.Group) {
@@ -159,11 +169,52 @@ func (b *bought) withNodes() *bought {
 			it.Group.N += it.N
 		}
 	}
-	out := *b
-	out.of = newRequest(r.buyer, groups, r.pools, r.limits)
+	out.of = newRequest(r.buyer, groups, r.pools, before)
 	out.of.nodes = r.held
-	out.left = append(slices.Clone(b.left), make([]int64, len(groups)-len(b.left))...)
-	return &out
+	out.left = append(out.left, make([]int64, len(groups)-len(out.left))...)
+	return out
+}
+
+// onNode returns what is on a node: what has been put there, or else what it holds.
+func (b *bought) onNode(node int) []assign.Items {
+	if b.onNodes == nil {
+		return b.of.nodes[node].items
+	}
+	return b.onNodes[node]
+}
+
+// fillNode puts items on a node of which nothing has been decided, as far as they are left. It
+// reports whether it did.
+func (b *bought) fillNode(node int, items []assign.Items) bool {
+	if b.onNodes[node] != nil {
+		return false
+	}
+	h := b.of.nodes[node]
+	counts, put := slices.Clone(h.counts), []assign.Items{}
+	for _, it := range items {
+		if n := counts.Room(it.Group.Host, min(it.N, b.left[it.Group.Index])); n > 0 {
+			put, counts = append(put, assign.Items{Group: it.Group, N: n}), counts.Plus(it.Group.Host, n)
+			b.left[it.Group.Index] -= n
+		}
+	}
+	b.onNodes[node] = put
+	return true
+}
+
+// nodeKinds states nodes for the linear program, which has a row for each of them after so many
+// limits: there is one of each, for next to nothing.
+func (r *request) nodeKinds(limits int) []colgen.MachineKind {
+	out := make([]colgen.MachineKind, len(r.nodes))
+	for node, h := range r.nodes {
+		out[node] = colgen.MachineKind{Room: h.room, Cost: 1, Uses: make([]int64, limits+len(r.nodes))}
+		out[node].Uses[limits+node] = 1
+		for i, l := range r.asked {
+			if model.Fits(l.Need, h.room) && r.mayHold(h, l) {
+				out[node].Items = append(out[node].Items, i)
+			}
+		}
+	}
+	return out
 }
 
 // worth is the most that pods on a node can be worth, if they may be divided.

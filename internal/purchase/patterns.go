@@ -55,13 +55,15 @@ func newProgram(other *bought, guess []float64) *program {
 	rows := r.limitRows()
 	known := float64(other.cost) + float64(r.leave()*float64(other.unmet()))
 	return &program{request: r, rows: rows, Generation: colgen.New(colgen.Program{
-		Items: r.items(), Kinds: r.kinds(rows), Limits: rows.left(r.limits), Leave: r.leave(), Start: other.patterns(), Guess: guess,
+		Items: r.items(), Kinds: append(r.kinds(rows), r.nodeKinds(len(rows))...), Limits: rows.left(nothingBought(r)),
+		Leave: r.leave(), Start: other.patterns(), Guess: guess,
 		Slack: solvedGap * known, Target: known,
 	})}
 }
 
 // buy buys what the program's cheapest solution has of whole machines, and again for the rest,
-// as long as there are any. What is left over then is left.
+// as long as there are any. What is left over then is left. Nodes of which nothing was decided
+// hold what they held before, as far as that is left.
 func (p *program) buy() *bought {
 	b := nothingBought(p.request)
 	p.cut = false
@@ -76,7 +78,10 @@ func (p *program) buy() *bought {
 		if !b.buyWhole(solution) && !b.buyMost(solution) {
 			break
 		}
-		p.Recount(b.left, p.rows.left(b.limits))
+		p.Recount(b.left, p.rows.left(b))
+	}
+	for node, h := range p.nodes {
+		b.fillNode(node, h.items)
 	}
 	return b
 }
@@ -139,6 +144,10 @@ func (b *bought) buyCut(s colgen.Solution) {
 
 // buyReduced buys machines of the pattern, with what is left of its items.
 func (b *bought) buyReduced(p colgen.Pattern, n int64) {
+	if node := p.Kind - len(b.of.candidates); node >= 0 && n > 0 {
+		b.fillNode(node, b.of.itemsOf(p))
+		return
+	}
 	for n > 0 {
 		m := b.filledBy(p)
 		if len(m.Items) == 0 {
@@ -179,6 +188,9 @@ func byPart(s colgen.Solution) []int {
 // buyPattern buys machines of the pattern at most so often, as long as limits allow
 // and everything that is on them is still to be bought for.
 func (b *bought) buyPattern(p colgen.Pattern, n int64) bool {
+	if node := p.Kind - len(b.of.candidates); node >= 0 {
+		return b.fillNode(node, b.of.itemsOf(p))
+	}
 	n = b.limits.Affords(&b.of.Offerings[b.of.candidates[p.Kind]], n)
 	for _, part := range p.Parts {
 		n = min(n, b.left[part.Item]/part.N)
@@ -193,11 +205,29 @@ func (b *bought) buyPattern(p colgen.Pattern, n int64) bool {
 // filledBy returns a machine with what is left of a pattern's items.
 func (b *bought) filledBy(p colgen.Pattern) *assign.Machine {
 	m := b.of.NewMachine(b.of.candidates[p.Kind])
-	for _, part := range p.Parts {
-		l := b.of.asked[part.Item]
-		b.of.AddUpTo(m, l, min(part.N, b.left[part.Item]))
+	for _, it := range b.of.itemsOf(p) {
+		b.of.AddUpTo(m, it.Group, min(it.N, b.left[it.Group.Index]))
 	}
 	return m
+}
+
+// itemsOf returns the items of a pattern.
+func (r *request) itemsOf(p colgen.Pattern) []assign.Items {
+	out := make([]assign.Items, len(p.Parts))
+	for i, part := range p.Parts {
+		out[i] = assign.Items{Group: r.asked[part.Item], N: part.N}
+	}
+	return out
+}
+
+// patternOf states items on a kind.
+func patternOf(kind int, items []assign.Items) colgen.Pattern {
+	p := colgen.Pattern{Kind: kind}
+	for _, it := range items {
+		p.Parts = append(p.Parts, colgen.Part{Item: it.Group.Index, N: it.N})
+	}
+	slices.SortFunc(p.Parts, func(a, b colgen.Part) int { return cmp.Compare(a.Item, b.Item) })
+	return p
 }
 
 // items states what is asked for.
@@ -246,11 +276,16 @@ func (r *request) limitRows() limitRows {
 	return out
 }
 
-// left returns what of the limits is left.
-func (l limitRows) left(of assign.RemainingLimits) []int64 {
-	out := make([]int64, len(l))
+// left returns what a purchase leaves of the limits, and then of each node: one, or nothing.
+func (l limitRows) left(b *bought) []int64 {
+	out := make([]int64, len(l)+len(b.onNodes))
 	for i, row := range l {
-		out[i] = max(0, of[row.pool][row.resource])
+		out[i] = max(0, b.limits[row.pool][row.resource])
+	}
+	for node, items := range b.onNodes {
+		if items == nil {
+			out[len(l)+node] = 1
+		}
 	}
 	return out
 }
@@ -277,12 +312,10 @@ func (b *bought) patterns() []colgen.Pattern {
 		if !ok || i > 0 && m == b.machines[i-1] {
 			continue
 		}
-		p := colgen.Pattern{Kind: j}
-		for _, it := range m.Items {
-			p.Parts = append(p.Parts, colgen.Part{Item: it.Group.Index, N: it.N})
-		}
-		slices.SortFunc(p.Parts, func(a, b colgen.Part) int { return cmp.Compare(a.Item, b.Item) })
-		out = append(out, p)
+		out = append(out, patternOf(j, m.Items))
+	}
+	for node := range b.of.nodes {
+		out = append(out, patternOf(len(b.of.candidates)+node, b.onNode(node)))
 	}
 	return out
 }

@@ -176,9 +176,9 @@ func (p *searchProblem) state(b *bought) []buy.Machine {
 		}
 		out = append(out, m)
 	}
-	for j, h := range p.nodes {
+	for j := range p.nodes {
 		m := buy.Machine{Offering: len(p.offerings) + j}
-		for _, it := range h.items {
+		for _, it := range b.onNode(j) {
 			m.Parts = append(m.Parts, buy.Part{Item: at[it.Group.Index], N: it.N})
 		}
 		out = append(out, m)
@@ -188,10 +188,7 @@ func (p *searchProblem) state(b *bought) []buy.Machine {
 
 // carriedOut returns the purchase of these machines for the items that b has bought for.
 func (p *searchProblem) carriedOut(b *bought, machines []buy.Machine) *bought {
-	out := &bought{of: p.request, left: b.left, limits: p.limits.Clone()}
-	if len(p.nodes) > 0 {
-		out.onNodes = make([][]assign.Items, len(p.nodes))
-	}
+	out := &bought{of: p.request, left: b.left, limits: p.limits.Clone(), onNodes: make([][]assign.Items, len(p.nodes))}
 	for _, of := range machines {
 		if at := of.Offering - len(p.offerings); at >= 0 {
 			for _, part := range of.Parts {
