@@ -97,20 +97,16 @@ func (n *Node) LastChange() time.Time {
 		if p.Since.After(last) {
 			last = p.Since
 		}
-		if asked := p.StopBy.Add(-usualGrace); !p.StopBy.IsZero() && asked.After(last) {
-			last = asked
+		if p.StopSince.After(last) {
+			last = p.StopSince
 		}
 	}
 	return last
 }
 
-const (
-	// startTime bounds how long after its creation a node's first readiness may be: a
-	// later one is a return from an outage, which changes nothing about what runs there.
-	startTime = 15 * time.Minute
-	// usualGrace is how long before its deadline a pod was usually asked to stop.
-	usualGrace = 30 * time.Second
-)
+// startTime bounds how long after its creation a node's first readiness may be: a
+// later one is a return from an outage, which changes nothing about what runs there.
+const startTime = 15 * time.Minute
 
 // Settled is since when nothing has come to the node that stays there: what ends by
 // itself does not count.

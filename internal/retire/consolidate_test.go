@@ -46,3 +46,13 @@ func TestBlockers(t *testing.T) {
 		}
 	}
 }
+
+// A pod that has long to stop disturbs its node when it is asked to, and not until it has stopped.
+func TestLastChangeOfAStoppingPod(t *testing.T) {
+	n := up("n", provisioner(nil), web())
+	p := n.Pods[0]
+	p.State, p.StopSince, p.StopBy = cluster.PodTerminating, noon.Add(-10*time.Minute), noon.Add(50*time.Minute)
+	if got := n.LastChange(); !got.Equal(p.StopSince) {
+		t.Errorf("it changed at %s, want %s", got, p.StopSince)
+	}
+}
