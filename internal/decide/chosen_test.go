@@ -43,6 +43,9 @@ func TestChosenStays(t *testing.T) {
 			p := &w.in.Snapshot.Pods[0]
 			p.Covered, p.Held = true, "can only be moved once all 3 pods of Deployment web are ready"
 		}, Stay},
+		"a pod has been under two PodDisruptionBudgets for long": {"ttlSecondsUntilExpired: 30", api.ReasonExpiry, func(w *world) {
+			w.budget("first", "", 1).budget("second", "", 1)
+		}, Stay},
 		"the agent has not been allowed to act for long": {"ttlSecondsUntilExpired: 30", api.ReasonExpiry, func(w *world) {
 			w.in.Provisioners[0].Blocked = "its node profile is gone"
 		}, Stay},

@@ -24,7 +24,7 @@ type protection func(c *Case) string
 var (
 	protections = []protection{blocked, notUp, closed, nominated, annotated, inTime(doNotDisrupt), ownerless, young, inTime(twoBudgets), inTime(blockedByBudget), heldBySurge}
 	lasting     = []protection{annotated, inTime(doNotDisrupt), ownerless, consolidated(finishing)}
-	passing     = []protection{blocked, inTime(blockedByBudget), heldBySurge}
+	passing     = []protection{blocked, inTime(twoBudgets), inTime(blockedByBudget), heldBySurge}
 )
 
 // Protected returns what holds a node back from going voluntarily, or an empty
