@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -108,6 +109,22 @@ func TestExpiryReplacesFirst(t *testing.T) {
 		if got := len(r.ours()); got != 1 {
 			t.Errorf("%d nodes are left, want the replacement alone", got)
 		}
+	})
+}
+
+// While EC2 refuses to terminate machines, budgets hold: what is replaced is still paid for.
+func TestExpiryWhileTerminationsAreRefused(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.Apply(testProvisioner("default", expireAfter(3600)))
+		var refused atomic.Bool
+		refused.Store(true)
+		r.start(Options{}, failing("Terminate", &refused, "UnauthorizedOperation"))
+		r.Deploy(sim.Workload{Name: "web", Replicas: 40, Spec: sim.Requests("700m", "1Gi")})
+		r.until("the workload runs", r.allRun("web", 40))
+		before := len(r.Machines())
+		r.never(6*time.Hour, "more than one machine is replaced", func() bool { return len(r.Machines()) > before+1 })
+		refused.Store(false)
+		r.until("the replaced machine is gone, and the next one is replaced", func() bool { return len(r.Events(event.Terminated)) > 1 })
 	})
 }
 

@@ -47,10 +47,11 @@ func NewBudgets(nodes []*Node, now time.Time, leaving func(*Node) bool) *Budgets
 	return b
 }
 
-// ended reports whether only the finalizer of a node is waited for. Pods that have not stopped yet are
-// disrupted as much as those that have not been evicted.
+// ended reports whether nothing of a node is waited for but its Node object. Pods that have not stopped yet are
+// disrupted as much as those that have not been evicted. A node has the agent's finalizer until the cloud has
+// confirmed that its machine is terminating: if the cloud refuses that, the node is paid for beside its replacement.
 func (n *Node) ended() bool {
-	return n.Deleting && !slices.ContainsFunc(n.Pods, func(p *cluster.Pod) bool { return !p.Template.BelongsToNode() })
+	return n.Deleting && !n.HeldBy(api.Finalizer) && !slices.ContainsFunc(n.Pods, func(p *cluster.Pod) bool { return !p.Template.BelongsToNode() })
 }
 
 // Replacements names the nodes that must be up before a marked node is drained.

@@ -60,6 +60,11 @@ func TestBudgetFacts(t *testing.T) {
 			out[3].Deleting, out[3].Pods = true, nil
 			return out
 		}, 1},
+		"a machine whose termination is not confirmed": {func() []*Node {
+			out := fleet(budgeted("p", api.Budget{Nodes: "1"}), 9)
+			out[3].Deleting, out[3].Finalizers, out[3].Pods = true, []string{api.Finalizer}, nil
+			return out
+		}, 0},
 		"pods that have not stopped": {func() []*Node {
 			out := fleet(budgeted("p", api.Budget{Nodes: "1"}), 9)
 			out[3].Deleting, out[3].Pods[0].State = true, cluster.PodTerminating
