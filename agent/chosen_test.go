@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -65,6 +66,24 @@ func TestChosenNodeWaitsForBudget(t *testing.T) {
 		r.Protect(sim.Budget{Name: "web", Selector: map[string]string{"app": "web"}, MinAvailable: 1})
 		r.until("the node is gone", r.gone(old))
 		r.until("the workload runs", r.allRun("web", 2))
+	})
+}
+
+// A node that expires just before its window closes is replaced in the next one. A machine that came up after the
+// window has closed would be idle until then.
+func TestExpiryAtTheEndOfAWindow(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		p := testProvisioner("default", expireAfter(600), emptyAfter(30))
+		r.served(p, sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("700m", "1Gi")})
+		old := r.ours()[0]
+		due := old.CreationTimestamp.Add(600 * time.Second).UTC()
+		opens := due.Truncate(time.Hour)
+		window := api.Window{Schedule: fmt.Sprintf("0 %d * * *", opens.Hour()), Duration: metav1.Duration{Duration: due.Add(20 * time.Second).Sub(opens)}}
+		p.Spec.Disruption = &api.Disruption{Windows: []api.Window{window}}
+		r.Apply(p)
+		r.never(time.Until(opens.Add(24*time.Hour-time.Second)), "a machine is bought that is not used", func() bool { return len(r.Machines()) != 1 })
+		r.until("the node is gone", r.gone(old.Name))
+		r.until("the workload runs on one machine", func() bool { return r.allRun("web", 2)() && len(r.ours()) == 1 })
 	})
 }
 

@@ -82,7 +82,7 @@ func (t *turn) nominate(nodes []*retire.Node, a attempt) {
 }
 
 func (t *turn) caseOf(f retire.DueNode) *retire.Case {
-	return &retire.Case{DueNode: f, Now: t.in.Now, Guards: t.guards, Policy: t.in.Settings.Policy}
+	return &retire.Case{DueNode: f, Now: t.in.Now, Guards: t.guards, Policy: t.in.Settings.Policy, Begun: t.in.Postponed[f.Node.Name]}
 }
 
 func unplaced(a attempt) int {

@@ -3,6 +3,7 @@ package decide
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -80,6 +81,35 @@ func TestPostponedNodesUseBudgets(t *testing.T) {
 		removals := w.decide().Removals
 		if len(removals) != c.want || c.want > 0 && removals[0].Node != "n1" {
 			t.Errorf("%s: %+v", name, removals)
+		}
+	}
+}
+
+// Nothing is bought in the place of a node shortly before nothing may go any more: it would come up too late.
+func TestNoReplacementAtTheLastMoment(t *testing.T) {
+	for limit, when := range map[string]string{
+		"windows: [{schedule: '0 10 * * *', duration: %s}]":                                                                "2h1m 2h10m",
+		"windows: [{schedule: '0 10 * * *', duration: 2h1m}, {schedule: '1 12 * * *', duration: %s}]":                      "1m 1h",
+		"budgets: [{nodes: '0', schedule: '2 12 * * *', duration: 8h}, {nodes: '0', schedule: '0 4 * * *', duration: %s}]": "1h",
+		"budgets: [{nodes: '0', schedule: '2 12 * * *', duration: 8h, reasons: [drift]}, {nodes: '%s'}]":                   " 1",
+		"budgets: [{nodes: '0', schedule: '4 12 * * *', duration: 8h}, {nodes: '%s'}]":                                     " 1",
+	} {
+		tooLate, inTime, _ := strings.Cut(when, " ")
+		for value, goes := range map[string]bool{tooLate: false, inTime: true} {
+			if value == "" {
+				continue
+			}
+			w := newWorld(t, catalogueA()).provisioner("default", "{ttlSecondsUntilExpired: 1800, disruption: {"+fmt.Sprintf(limit, value)+"}}")
+			w.node("used", "small", "a", nil).running("r", "used", "requests: {cpu: 1}")
+			check := func(what string, want bool) {
+				gone := slices.ContainsFunc(w.decide().Removals, func(r Removal) bool { return r.Node == "used" })
+				if gone != want {
+					t.Errorf("%s, with %s, %s: it goes: %t, want %t", limit, value, what, gone, want)
+				}
+			}
+			check("nothing is bought", goes)
+			w.in.Postponed = map[string]bool{"used": true}
+			check("its replacement is being bought", true)
 		}
 	}
 }

@@ -67,10 +67,14 @@ func Replacements(n *cluster.Node) []string {
 
 // Take lets a node go, or reports false where a budget forbids it. The default
 // budget does not hold back nodes that nobody uses: removing them disrupts
-// nothing.
+// nothing. A node in use does not go shortly before a budget begins that allows none.
 func (b *Budgets) Take(f DueNode) bool {
 	name := f.Node.Provisioner.Name
-	concerned := b.concerned(f)
+	none := func(soon api.Budget) bool { return allowed(soon.Nodes, b.total[name]) == 0 }
+	if f.Node.InUse() && slices.ContainsFunc(b.concerned(f, b.now.Add(replacing)), none) {
+		return false
+	}
+	concerned := b.concerned(f, b.now)
 	for _, budget := range concerned {
 		if b.going[name] >= allowed(budget.Nodes, b.total[name]) {
 			return false
@@ -86,7 +90,7 @@ func (b *Budgets) Take(f DueNode) bool {
 // other one is going.
 func (b *Budgets) Together(f DueNode) int {
 	most := math.MaxInt
-	for _, budget := range b.concerned(f) {
+	for _, budget := range b.concerned(f, b.now) {
 		most = min(most, allowed(budget.Nodes, b.total[f.Node.Provisioner.Name]))
 	}
 	return most
@@ -94,7 +98,7 @@ func (b *Budgets) Together(f DueNode) int {
 
 // Return undoes Take: the node stays after all.
 func (b *Budgets) Return(f DueNode) {
-	if len(b.concerned(f)) > 0 {
+	if len(b.concerned(f, b.now)) > 0 {
 		b.going[f.Node.Provisioner.Name]--
 	}
 }
@@ -105,18 +109,18 @@ func (b *Budgets) Return(f DueNode) {
 // since by nodes that budgets do not hold back.
 func (b *Budgets) Exceeded(f DueNode) bool {
 	name := f.Node.Provisioner.Name
-	return slices.ContainsFunc(b.concerned(f), func(budget api.Budget) bool {
+	return slices.ContainsFunc(b.concerned(f, b.now), func(budget api.Budget) bool {
 		most := allowed(budget.Nodes, b.total[name])
 		return most == 0 || f.Reason == Consolidated && b.going[name] > most
 	})
 }
 
-// concerned lists the budgets that count the node.
-func (b *Budgets) concerned(f DueNode) []api.Budget {
+// concerned lists the budgets that count the node at a time.
+func (b *Budgets) concerned(f DueNode, at time.Time) []api.Budget {
 	var out []api.Budget
 	for _, budget := range budgetsOf(f.Node.Provisioner) {
 		applies := len(budget.Reasons) == 0 || slices.Contains(budget.Reasons, f.Reason.Name())
-		if applies && budget.Active(b.now) && (!isDefault(budget) || f.Node.InUse()) {
+		if applies && budget.Active(at) && (!isDefault(budget) || f.Node.InUse()) {
 			out = append(out, budget)
 		}
 	}

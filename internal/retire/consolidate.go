@@ -41,7 +41,7 @@ func (c *Case) Source(last time.Time) Hold {
 	case !moves:
 		return Hold{BlockedOff, "evictionCost of provisioner " + c.Node.Provisioner.Name + " is Never"}
 	}
-	if why := c.first([]protection{closed}); why != "" {
+	if why := c.first([]protection{closed, closing}); why != "" {
 		return Hold{BlockedBudget, why}
 	}
 	if why := c.first([]protection{twoBudgets, blockedByBudget}); why != "" {

@@ -15,6 +15,8 @@ type Case struct {
 	// Guards are the PodDisruptionBudgets of the cluster.
 	Guards *Guards
 	Policy Policy
+	// Begun: a machine is being bought in its place.
+	Begun bool
 }
 
 // A protection returns what holds a node back from going voluntarily, or an
@@ -22,7 +24,7 @@ type Case struct {
 type protection func(c *Case) string
 
 var (
-	protections = []protection{blocked, notUp, closed, nominated, annotated, inTime(doNotDisrupt), ownerless, young, inTime(twoBudgets), inTime(blockedByBudget), heldBySurge}
+	protections = []protection{blocked, notUp, closed, closing, nominated, annotated, inTime(doNotDisrupt), ownerless, young, inTime(twoBudgets), inTime(blockedByBudget), heldBySurge}
 	lasting     = []protection{annotated, inTime(doNotDisrupt), ownerless, consolidated(finishing)}
 	passing     = []protection{blocked, inTime(twoBudgets), inTime(blockedByBudget), heldBySurge}
 )
@@ -147,6 +149,18 @@ func closed(c *Case) string {
 		return ""
 	}
 	return "none of the windows of provisioner " + c.Node.Provisioner.Name + " is open"
+}
+
+// replacing is how long before nothing voluntary may happen any more nodes in use are left alone. A replacement that
+// comes up after that would be idle until the next time.
+const replacing = 3 * time.Minute
+
+// closing holds shortly before the last window closes.
+func closing(c *Case) string {
+	if c.Begun || !c.Node.InUse() || c.Node.Provisioner.Spec.WindowOpen(c.Now.Add(replacing)) {
+		return ""
+	}
+	return "no window of provisioner " + c.Node.Provisioner.Name + " is open for another " + amount.ShortDuration(replacing)
 }
 
 // twoBudgets holds where a pod is under several PodDisruptionBudgets: the Eviction API
