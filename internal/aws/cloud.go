@@ -125,7 +125,7 @@ func New(ctx context.Context, cfg awssdk.Config, o Options) (*Cloud, error) {
 		reservations: lookup.NewReservations(reads, o.Now),
 		learnt:       newLearnt(),
 		templates:    newTemplates(listings, writes, o),
-		markets:      newMarkets(),
+		markets:      newMarkets(o.Now),
 		absences:     newAbsences(),
 		fruitless:    newAbsences(),
 	}, nil

@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/lookup"
@@ -15,23 +17,28 @@ import (
 
 // markets caches the last market of each Provisioner until something changes that it was made
 // of. Provisioners whose markets are made of the same share one, because a market takes some
-// megabytes.
+// megabytes. Markets that nobody asks for any more, such as those of deleted Provisioners, go.
 type markets struct {
+	now  func() time.Time
 	mu   sync.Mutex
 	last map[string]knownMarket // by Provisioner
 }
 
 type knownMarket struct {
+	asked     time.Time // when it was last asked for
 	key       string
 	catalogue *offer.Catalogue
 	types     []offer.InstanceType
 	index     *offer.Index
 }
 
-// maxMarkets is the number of Provisioners at which the cache is emptied.
-const maxMarkets = 1000
+// marketUnusedFor is how long a market is kept after its last use. Without options, the agent asks
+// for the market of each Provisioner at least once a minute.
+const marketUnusedFor = 10 * time.Minute
 
-func newMarkets() *markets { return &markets{last: map[string]knownMarket{}} }
+func newMarkets(now func() time.Time) *markets {
+	return &markets{now: now, last: map[string]knownMarket{}}
+}
 
 // Market returns what a Provisioner may buy with a node profile: the instance types that are
 // sold in the profile's zones and run one of its images. The result is shared with later calls
@@ -136,21 +143,22 @@ func (c *Cloud) marketKey(p *api.Provisioner, r *resolved) string {
 func (m *markets) of(provisioner, key string, catalogue *offer.Catalogue, compute func() []offer.InstanceType) knownMarket {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	now := m.now()
 	same := func(known knownMarket) bool { return key != "" && known.key == key && known.catalogue == catalogue }
-	if known := m.last[provisioner]; same(known) {
+	use := func(known knownMarket) knownMarket {
+		known.asked = now
+		m.last[provisioner] = known
 		return known
 	}
-	if len(m.last) >= maxMarkets {
-		clear(m.last)
+	if known := m.last[provisioner]; same(known) {
+		return use(known)
 	}
+	maps.DeleteFunc(m.last, func(_ string, known knownMarket) bool { return now.Sub(known.asked) >= marketUnusedFor })
 	for _, known := range m.last {
 		if same(known) {
-			m.last[provisioner] = known
-			return known
+			return use(known)
 		}
 	}
 	types := compute()
-	known := knownMarket{key: key, catalogue: catalogue, types: types, index: offer.NewIndex(types)}
-	m.last[provisioner] = known
-	return known
+	return use(knownMarket{key: key, catalogue: catalogue, types: types, index: offer.NewIndex(types)})
 }

@@ -298,6 +298,25 @@ func TestProvisionersShareAMarket(t *testing.T) {
 	}
 }
 
+// The markets of Provisioners that come and go do not pile up: each takes some megabytes.
+func TestMarketsOfDeletedProvisionersGo(t *testing.T) {
+	f := start(t)
+	for i := range 30 {
+		if _, err := f.Market(t.Context(), provisioner(fmt.Sprint("preview-", i)), nil); err != nil {
+			t.Fatal(err)
+		}
+		kept := f.market(t, nil)
+		if again := f.market(t, nil); &again.Types[0] != &kept.Types[0] {
+			t.Fatal("the market of a Provisioner that stays was computed again")
+		}
+		f.Cloud.shortages.add(onDemand("m5.large", "a"), "", offer.RefusedCapacity, 2)
+		f.clock.Advance(marketUnusedFor / 2)
+	}
+	if n := len(f.Cloud.markets.last); n > 4 {
+		t.Errorf("%d markets are kept, want those of the last ten minutes", n)
+	}
+}
+
 func TestStockIsLookedAtAgain(t *testing.T) {
 	f := start(t)
 	f.market(t, nil)
