@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -261,6 +262,45 @@ func TestUnreadableMarketDoesNotSpin(t *testing.T) {
 			t.Errorf("condition %+v, want reason %s with the cloud's words", ready, view.ReasonMarket)
 		}
 	})
+}
+
+// A right that the agent lacks does not fill the log, however many pods come meanwhile, and the agent goes on
+// soon once it has the right.
+func TestDeniedReadsAreNotLoggedByEachTurn(t *testing.T) {
+	for call, most := range map[string]int{"Market": 10 * 8, "Instances": 30} {
+		t.Run(call, func(t *testing.T) {
+			inBubble(t, sim.Options{}, func(r *rig) {
+				log := &written{}
+				r.log = hclog.New(&hclog.LoggerOptions{Output: log, Level: hclog.Warn})
+				for i := range 10 {
+					r.Apply(testProvisioner(fmt.Sprint("team-", i)))
+				}
+				var broken atomic.Bool
+				broken.Store(true)
+				a := r.start(Options{}, failing(call, &broken, "access denied"))
+				for i := range 300 {
+					r.Deploy(sim.Workload{Name: fmt.Sprint("web-", i), Replicas: 1, Spec: sim.Requests("100m", "100Mi")})
+					time.Sleep(2 * time.Second)
+				}
+				lines := 0
+				for _, line := range log.text {
+					if strings.Contains(line, "could not read the market") || strings.Contains(line, "could not compare nodes") {
+						lines++
+					}
+				}
+				if lines < 5 || lines > most {
+					t.Errorf("%d lines in ten minutes, want from 5 to %d", lines, most)
+				}
+				if counted := gauge(t, a.metrics, "cloud_errors_total", call); counted < 5 || counted > float64(most) {
+					t.Errorf("%v errors are counted in ten minutes, want from 5 to %d", counted, most)
+				}
+				broken.Store(false)
+				if took := r.until("a machine is bought", func() bool { return len(r.Launches()) > 0 }); took > 2*time.Minute {
+					t.Errorf("it took %s", took)
+				}
+			})
+		})
+	}
 }
 
 // What the cloud did not tell is said once for each reason, until it does.

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/pace"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
@@ -20,6 +21,7 @@ type ledger struct {
 	at         time.Time            // of the last comparison; zero: none yet
 	open       bool                 // something was bought and may have no Node object
 	failure    string               // why the last comparison failed; empty where it did not
+	failures   *pace.Retries        // under an empty key: when to compare again after a failure
 	nodeless   []string             // instances whose name or size is not known, or whose Node object is being deleted
 	refused    map[string]refusal   // by Provisioner: instances whose Node objects it could not create
 	terminated map[string]time.Time // instances that the agent gave back
@@ -31,7 +33,7 @@ type ledger struct {
 }
 
 func newLedger() *ledger {
-	return &ledger{terminated: map[string]time.Time{}, missing: map[string]bool{}, scaled: map[string]time.Time{}, met: map[string]bool{}}
+	return &ledger{failures: pace.NewRetries(2*time.Second, 30*time.Second), terminated: map[string]time.Time{}, missing: map[string]bool{}, scaled: map[string]time.Time{}, met: map[string]bool{}}
 }
 
 // Lead forgets what was compared before this process led.
@@ -39,6 +41,7 @@ func (l *ledger) Lead() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.at, l.failure, l.nodeless, l.refused = time.Time{}, "", nil, nil
+	l.failures.Succeeded("")
 	l.owned.Store(false)
 }
 
@@ -53,7 +56,7 @@ func (l *ledger) Unsettled() {
 func (l *ledger) Due(interval time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.open || len(l.refused) > 0 || l.at.IsZero() || time.Since(l.at) >= interval
+	return l.failures.Due("") && (l.failure != "" || l.open || len(l.refused) > 0 || l.at.IsZero() || time.Since(l.at) >= interval)
 }
 
 // settled records a comparison, which nodes it found without an instance, and the
@@ -63,6 +66,7 @@ func (l *ledger) settled(missing map[string]bool, without *nodeless) {
 	defer l.mu.Unlock()
 	l.at, l.open, l.missing = time.Now(), len(without.unknown) > 0, missing
 	l.failure, l.nodeless, l.refused = "", without.unknown, without.refused
+	l.failures.Succeeded("")
 	maps.DeleteFunc(l.terminated, func(_ string, t time.Time) bool { return time.Since(t) > time.Hour })
 }
 
@@ -84,11 +88,11 @@ func (l *ledger) Refused(provisioner string) string {
 	return ""
 }
 
-// Waits reports whether the next comparison is due a little later.
+// Waits reports whether the next comparison is due a little later. After one that failed, Next says when.
 func (l *ledger) Waits() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return !l.complete() || len(l.refused) > 0
+	return l.failure == "" && (!l.complete() || len(l.refused) > 0)
 }
 
 func (l *ledger) complete() bool { return !l.at.IsZero() && !l.open && l.failure == "" }
@@ -98,6 +102,7 @@ func (l *ledger) failed(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.failure = err.Error()
+	l.failures.Failed("")
 }
 
 // Obstacle says what the last comparison left open, which keeps anything from being
@@ -119,6 +124,9 @@ func (l *ledger) Obstacle() (reason, message string) {
 func (l *ledger) Next(interval time.Duration) time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.failure != "" {
+		return l.failures.Next("")
+	}
 	return l.at.Add(interval)
 }
 

@@ -53,6 +53,13 @@ func (b *Retries) Due(key string) bool {
 	return !time.Now().Before(b.resumes[key])
 }
 
+// Next returns when it may be tried again. It is zero if nothing has failed.
+func (b *Retries) Next(key string) time.Time {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.resumes[key]
+}
+
 // Failed notes a failure.
 func (b *Retries) Failed(key string) {
 	b.mu.Lock()

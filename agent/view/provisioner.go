@@ -91,6 +91,8 @@ type Reader struct {
 	Market  Market
 	Metrics *metrics.Metrics
 	Log     hclog.Logger
+	// Failures says when a market that stays unreadable is logged and counted again.
+	Failures *pace.Retries // by Provisioner
 }
 
 // marketsAtOnce is for how many Provisioners the cloud is asked at the same time.
@@ -204,11 +206,15 @@ func (r *Reader) readMarket(ctx context.Context, p *Provisioner) {
 	defer done()
 	m, err := r.Market.Market(waiting, p.Spec, p.Profile)
 	if err != nil {
-		r.Metrics.Failed("Market")
 		p.Block(ReasonMarket, err.Error())
-		r.Log.Warn("could not read the market", "provisioner", p.Raw.Name, "error", err)
+		if r.Failures.Due(p.Raw.Name) {
+			r.Failures.Failed(p.Raw.Name)
+			r.Metrics.Failed("Market")
+			r.Log.Warn("could not read the market", "provisioner", p.Raw.Name, "error", err)
+		}
 		return
 	}
+	r.Failures.Succeeded(p.Raw.Name)
 	p.Market = m
 	switch {
 	case m.Blocked != "":

@@ -2,8 +2,11 @@ package aws
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/iam"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
@@ -105,6 +108,34 @@ func TestTheAgentsPoliciesSufficeAndAreNeeded(t *testing.T) {
 		if !slices.Contains(used, g) {
 			t.Errorf("statement %s allows %s, which nothing needs", g.Statement, g.Action)
 		}
+	}
+}
+
+// What the role may not read is not asked for by every look of every turn, and soon found once it may.
+func TestDeniedReadsAreNotRepeatedAtOnce(t *testing.T) {
+	for action, others := range map[string]string{
+		"DescribeSubnets":       `"ec2:DescribeI*","ec2:DescribeA*","ec2:DescribeSe*","ec2:DescribeSp*","ssm:*","eks:*"`,
+		"DescribeInstanceTypes": `"ec2:DescribeSu*","ec2:DescribeIm*","ec2:DescribeA*","ec2:DescribeSe*","ec2:DescribeSp*","ssm:*","eks:*"`,
+	} {
+		t.Run(action, func(t *testing.T) {
+			f := start(t).restricted(t, `{"Effect":"Allow","Action":[`+others+`],"Resource":"*"}`)
+			for range 50 {
+				if _, err := f.Market(t.Context(), provisioner("default"), nil); err == nil || !strings.Contains(err.Error(), "UnauthorizedOperation") {
+					t.Fatalf("error %v", err)
+				}
+			}
+			if n := f.calls(action, "UnauthorizedOperation"); n != 1 {
+				t.Errorf("%d calls for 50 looks at once", n)
+			}
+			role, all := "agent", `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"*","Resource":"*"}]}`
+			if _, err := iam.NewFromConfig(f.account.Config).PutRolePolicy(t.Context(), &iam.PutRolePolicyInput{RoleName: &role, PolicyName: &role, PolicyDocument: &all}); err != nil {
+				t.Fatal(err)
+			}
+			f.clock.Advance(time.Second)
+			if m := f.market(t, nil); len(m.Types) == 0 {
+				t.Errorf("once it is allowed: %+v", m)
+			}
+		})
 	}
 }
 

@@ -20,10 +20,11 @@ type Memo[T any] struct {
 // answer is what is known for a key. The mutex of the Memo guards its fields.
 type answer[T any] struct {
 	value   T
-	asked   time.Time // of the last lookup that succeeded; zero: none has
-	tried   time.Time // when the last lookup ended
-	err     error     // of the last lookup
-	running *lookup   // nil: none
+	asked   time.Time     // of the last lookup that succeeded; zero: none has
+	tried   time.Time     // when the last lookup ended
+	err     error         // of the last lookup
+	pause   time.Duration // after the last lookup, if it failed
+	running *lookup       // nil: none
 }
 
 // lookup is a lookup that is under way. All callers share it.
@@ -43,11 +44,17 @@ const (
 	lookupTimeout = 2 * time.Minute
 )
 
+// NextPause returns how long to wait after a lookup that has failed and of which there is no old answer,
+// given the pause before it, or zero. It is short at first, because the failure may be over soon. Later,
+// a failure that lasts, such as a missing permission, is not repeated by every look of every turn.
+func NextPause(last time.Duration) time.Duration { return min(max(2*last, time.Second), RetryInterval) }
+
 // maxAnswers is the number of keys at which the cache is emptied.
 const maxAnswers = 500
 
 // NewMemo returns an empty cache. An answer is looked up again when it is as old as due.
-// If that fails, the old answer is used until it is as old as outdated.
+// If that fails, the old answer is used until it is as old as outdated. A lookup that keeps failing
+// is repeated after a second at first, and after RetryInterval in the end.
 func NewMemo[T any](now func() time.Time, due, outdated time.Duration) *Memo[T] {
 	return &Memo[T]{now: now, due: due, outdated: outdated, answers: map[string]*answer[T]{}}
 }
@@ -88,11 +95,15 @@ func (m *Memo[T]) begin(ctx context.Context, key string, lookUp func(context.Con
 	a = m.answer(key)
 	now := m.now()
 	first = a.tried.IsZero()
+	pause := a.pause
+	if m.usable(a) {
+		pause = RetryInterval
+	}
 	switch {
 	case !a.asked.IsZero() && now.Sub(a.asked) < m.due:
 		return a, nil, first
 	case a.running != nil:
-	case m.usable(a) && now.Sub(a.tried) < RetryInterval:
+	case !first && now.Sub(a.tried) < pause:
 		return a, nil, first
 	default:
 		a.running = &lookup{began: time.Now(), done: make(chan struct{})}
@@ -109,9 +120,9 @@ func (m *Memo[T]) run(ctx context.Context, a *answer[T], lookUp func(context.Con
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	defer close(a.running.done)
-	a.tried, a.err = m.now(), err
+	a.tried, a.err, a.pause = m.now(), err, NextPause(a.pause)
 	if err == nil {
-		a.value, a.asked = value, a.tried
+		a.value, a.asked, a.pause = value, a.tried, 0
 	}
 	a.running = nil
 }

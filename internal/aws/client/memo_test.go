@@ -30,8 +30,9 @@ func TestMemo(t *testing.T) {
 		{"and is not repeated at once", RetryInterval - time.Second, true, 2, false, 3},
 		{"but soon", time.Second, true, 2, false, 4},
 		{"an outdated answer is not served", time.Hour, true, 5, true, 5},
-		{"and is asked for every time", 0, true, 6, true, 6},
-		{"until there is one", 0, false, 7, false, 7},
+		{"and is not asked for by every look", 0, true, 5, true, 5},
+		{"but after a pause", RetryInterval, true, 6, true, 6},
+		{"until there is one", RetryInterval, false, 7, false, 7},
 	}
 	for _, s := range steps {
 		now = now.Add(s.pass)
@@ -44,6 +45,34 @@ func TestMemo(t *testing.T) {
 			t.Fatalf("%s: got %d, %v after %d lookups, want %d after %d", s.what, got, err, asked, s.want, s.wantAsked)
 		}
 	}
+}
+
+// A lookup that is denied from the start is repeated soon, but not by every look without end.
+func TestMemoOfADeniedLookup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := NewMemo[int](time.Now, time.Minute, time.Hour)
+		asked := 0
+		denied := func(context.Context) (int, error) { asked++; return 0, errors.New("denied") }
+		look := func(d time.Duration) {
+			for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+				if _, err := m.Get(t.Context(), "key", denied); err == nil || err.Error() != "denied" {
+					t.Fatalf("error %v", err)
+				}
+			}
+		}
+		look(3 * time.Second)
+		if asked != 2 {
+			t.Errorf("asked %d times in 3 seconds, want twice", asked)
+		}
+		look(10 * time.Minute)
+		if asked < 40 || asked > 45 {
+			t.Errorf("asked %d times in 10 minutes, want once in 15 seconds", asked)
+		}
+		time.Sleep(RetryInterval)
+		if got, err := m.Get(t.Context(), "key", func(context.Context) (int, error) { return 7, nil }); got != 7 || err != nil {
+			t.Errorf("once it is allowed: %d, %v", got, err)
+		}
+	})
 }
 
 // A service that hangs keeps nobody waiting who can do without its answer.

@@ -35,8 +35,10 @@ type Stock struct {
 	prices    *priceList // nil: the embedded table only
 	region    string
 	now       func() time.Time
-	mu        sync.Mutex // guards everything below
-	first     *firstRead // nil: none is in progress
+	mu        sync.Mutex    // guards everything below
+	first     *firstRead    // the last; nil: none yet
+	again     time.Time     // when the first read may be repeated if it failed
+	pause     time.Duration // that led to again
 	hardware  snapshot[inventory]
 	spot      snapshot[spotPrices]
 	onDemand  snapshot[map[string]offer.Price]
@@ -163,7 +165,7 @@ type firstRead struct {
 func (s *Stock) awaitFirstRead(ctx context.Context) error {
 	s.mu.Lock()
 	known, first := !s.hardware.at.IsZero(), s.first
-	if !known && first == nil {
+	if !known && (first == nil || first.err != nil && !s.now().Before(s.again)) {
 		first = &firstRead{done: make(chan struct{})}
 		s.first = first
 		go s.readFirst(context.WithoutCancel(ctx), first)
@@ -195,11 +197,12 @@ func (s *Stock) readFirst(ctx context.Context, first *firstRead) {
 	reading.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.first, first.err = nil, err
+	now := s.now()
 	if err != nil {
+		s.pause = client.NextPause(s.pause)
+		s.again, first.err = now.Add(s.pause), err
 		return
 	}
-	now := s.now()
 	s.hardware.read(hardware, nil, now)
 	s.spot.tried = now
 	s.spot.read(spot, spotErr, now)
