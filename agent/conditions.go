@@ -89,7 +89,7 @@ func (a *Agent) provisionerStatus(v *view.View, p *view.Provisioner) api.Provisi
 		status.LastScaleTime = ptr.To(metav1.NewTime(t).Rfc3339Copy())
 	}
 	ready := p.Ready
-	if was := meta.FindStatusCondition(status.Conditions, conditionReady); was != nil && was.Reason == ready.Reason && slices.Contains([]string{view.ReasonMarket, view.ReasonInstances, view.ReasonNodeless}, was.Reason) {
+	if was := meta.FindStatusCondition(status.Conditions, conditionReady); was != nil && was.Reason == ready.Reason && slices.Contains([]string{view.ReasonMarket, view.ReasonInstances, view.ReasonNodeless, view.ReasonTakingOver}, was.Reason) {
 		ready.Message = was.Message // each failure has a request id of its own: writing that would be a change, and the next turn
 	}
 	meta.SetStatusCondition(&status.Conditions, ready)

@@ -195,6 +195,34 @@ func TestTakeoverFails(t *testing.T) {
 	}
 }
 
+// A right that the agent lacks for an hour, named with another request id each time, is asked for ever less
+// often, and once it is there, the takeover ends soon.
+func TestTakeoverThatKeepsFailing(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.karpenterLeaves(2, aNodePool)
+		attempts := 0
+		broken := true
+		a := r.takingOver(func(c string, w sim.When) error {
+			if c == "TakeOver" && w == sim.Before && broken {
+				attempts++
+				return fmt.Errorf("not authorized, request %d", attempts)
+			}
+			return nil
+		})
+		time.Sleep(time.Hour)
+		if attempts < 12 || attempts > 30 {
+			t.Errorf("%d attempts in an hour", attempts)
+		}
+		if turns := gauge(t, a.metrics, "turns_total"); turns > 120 {
+			t.Errorf("%v turns in an hour", turns)
+		}
+		broken = false
+		if took := r.until("everything is taken over", r.takenOver); took > 6*time.Minute {
+			t.Errorf("it took %s", took)
+		}
+	})
+}
+
 // What Karpenter keeps is left to it: while it runs, and where its NodePool cannot be
 // served.
 func TestNothingIsTakenOver(t *testing.T) {

@@ -31,6 +31,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/metrics"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/nodes"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/pace"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/parallel"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -78,8 +79,10 @@ type Ports struct {
 const (
 	// atOnce bounds how many objects are changed at the same time.
 	atOnce = 16
-	// retryPause is how long what could not be taken over waits.
-	retryPause = 5 * time.Second
+	// firstPause is how long what could not be taken over waits. Each further failure doubles
+	// it, up to longestPause.
+	firstPause   = 5 * time.Second
+	longestPause = 5 * time.Minute
 )
 
 // Takeover takes machines over. The planning loop runs it; its results may be asked for
@@ -91,10 +94,13 @@ type Takeover struct {
 	looked time.Time
 	pools  []string          // those served when it looked
 	left   map[string]string // by NodePool: what is left to be done, and why
+	again  *pace.Retries     // under an empty key: when to try again what is left
 }
 
 // New returns one that has taken over nothing yet.
-func New(p Ports) *Takeover { return &Takeover{Ports: p} }
+func New(p Ports) *Takeover {
+	return &Takeover{Ports: p, again: pace.NewRetries(firstPause, longestPause)}
+}
 
 // Left says why the machines of a NodePool have not all been taken over. It is empty if they have. Until
 // then, the agent cannot keep the limits of the NodePool.
@@ -114,17 +120,14 @@ func (t *Takeover) Due(v *view.View, interval time.Duration) bool {
 	defer t.mu.Unlock()
 	since := time.Since(t.looked)
 	pools := slices.Sorted(maps.Keys(served(v)))
-	return !slices.Equal(pools, t.pools) || len(pools) > 0 && since >= interval || len(t.left) > 0 && since >= retryPause
+	return !slices.Equal(pools, t.pools) || len(pools) > 0 && len(t.left) == 0 && since >= interval || len(t.left) > 0 && t.again.Due("")
 }
 
 // Next returns when the agent tries again. It is zero if nothing is left.
 func (t *Takeover) Next() time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.left) == 0 {
-		return time.Time{}
-	}
-	return t.looked.Add(retryPause)
+	return t.again.Next("")
 }
 
 // served are the NodePools whose machines are to be taken over: those that can be served,
@@ -151,6 +154,11 @@ func (t *Takeover) Run(ctx context.Context, v *view.View) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.looked, t.pools, t.left = time.Now(), slices.Sorted(maps.Keys(pools)), p.left
+	if len(t.left) == 0 {
+		t.again.Succeeded("")
+	} else {
+		t.again.Failed("")
+	}
 }
 
 // pass is one attempt to take everything over.
