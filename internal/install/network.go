@@ -43,13 +43,15 @@ func ports(protocol corev1.Protocol, numbers ...int32) (out []networkingv1.Netwo
 	return out
 }
 
-// disruptionBudget keeps drains of the agent's own nodes from stopping all replicas.
+// disruptionBudget keeps drains of the agent's own nodes from stopping all replicas. Pods that are not ready,
+// such as all of them while a definition is missing, hold up no drain.
 func (s *Settings) disruptionBudget() *policyv1.PodDisruptionBudget {
 	return &policyv1.PodDisruptionBudget{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "policy/v1", Kind: "PodDisruptionBudget"},
 		ObjectMeta: s.meta(),
 		Spec: policyv1.PodDisruptionBudgetSpec{
 			MaxUnavailable: ptr.To(intstr.FromInt32(1)), Selector: &metav1.LabelSelector{MatchLabels: s.selector()},
+			UnhealthyPodEvictionPolicy: ptr.To(policyv1.AlwaysAllow),
 		},
 	}
 }
