@@ -252,7 +252,7 @@ func TestInstanceGone(t *testing.T) {
 func TestMachinesThatEndAtOnce(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {
 		r.Apply(testProvisioner("default"))
-		r.start(Options{}, nil)
+		a := r.start(Options{}, nil)
 		r.Deploy(sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("700m", "1Gi")})
 		r.never(2*time.Hour, "machines are bought without a pause", func() bool {
 			for _, m := range r.Machines() {
@@ -262,6 +262,9 @@ func TestMachinesThatEndAtOnce(t *testing.T) {
 		})
 		if got := len(r.Launches()); got < 5 {
 			t.Errorf("%d launches in two hours: it is not tried again", got)
+		}
+		if got := gauge(t, a.metrics, "disruptions_total", "default", "never-up"); got < 5 {
+			t.Errorf("%v are counted as machines that did not come up", got)
 		}
 		r.until("the workload runs", r.allRun("web", 2))
 	})

@@ -15,6 +15,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
@@ -315,6 +316,9 @@ func (c *Inventory) close(ctx context.Context, ending []endingNode) {
 		}
 		if n.HeldBy(api.Finalizer) { // one that a kubelet has registered by itself says nothing of new machines
 			c.Ended(n)
+			if !n.Initialized {
+				c.Metrics.Disruptions.WithLabelValues(n.Provisioner, decide.NeverUp.Name()).Inc()
+			}
 		}
 		c.Log.Info("removed a node whose instance is shutting down", "node", n.Name, "instance", i.ID, "state", string(i.State), "reason", i.StateReason)
 		c.Events.Warning(event.Node(n.Name), event.InstanceGone, strings.TrimSuffix("the instance is being shut down: "+i.StateReason, ": "))

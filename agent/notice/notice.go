@@ -19,6 +19,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/parallel"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
@@ -165,8 +166,12 @@ func (w *Watcher) interrupt(ctx context.Context, n *cluster.Node, notice *offer.
 	if !w.Nodes.Drain(ctx, n) {
 		return false
 	}
-	w.Metrics.Disruptions.WithLabelValues(n.Provisioner, metrics.Interruption).Inc()
-	w.Log.Info("removed a node", "node", n.Name, "provisioner", n.Provisioner, "reason", metrics.Interruption, "message", why)
+	reason := metrics.Interruption
+	if notice.Kind == offer.NoticeStateChange && !n.Initialized {
+		reason = decide.NeverUp.Name()
+	}
+	w.Metrics.Disruptions.WithLabelValues(n.Provisioner, reason).Inc()
+	w.Log.Info("removed a node", "node", n.Name, "provisioner", n.Provisioner, "reason", reason, "message", why)
 	w.Events.Warning(event.Node(n.Name), event.Interrupted, why)
 	w.Replan()
 	return true

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -24,6 +27,7 @@ import (
 
 // world is a queue with notices, and the cluster that they are about.
 type world struct {
+	metrics      *metrics.Metrics
 	batches      [][]offer.Notice
 	refuse       error         // of deletions
 	slow         time.Duration // deletions
@@ -65,10 +69,11 @@ func (w *world) DeleteNode(_ context.Context, name, _ string) error {
 // run acts on the notices for a minute.
 func (w *world) run(t *testing.T, machines []cluster.Node, complete, runs bool) {
 	t.Helper()
+	w.metrics = metrics.New()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		watcher := &notice.Watcher{
-			Notices: w, Events: event.NewRecorder(w), Metrics: metrics.New(), Log: hclog.NewNullLogger(),
+			Notices: w, Events: event.NewRecorder(w), Metrics: w.metrics, Log: hclog.NewNullLogger(),
 			Nodes:    &nodes.Writer{API: w, Assumed: nodes.NewAssumptions(), Log: hclog.NewNullLogger(), Deleted: func() {}, Failed: func() {}},
 			Snapshot: func() *cluster.Snapshot { return &cluster.Snapshot{Nodes: machines} },
 			Complete: func() bool { return complete },
@@ -138,6 +143,37 @@ func TestNotices(t *testing.T) {
 			}
 			if slices.Contains(w.acknowledged, "h") != c.acknowledged {
 				t.Errorf("acknowledged %v, want %t", w.acknowledged, c.acknowledged)
+			}
+		})
+	}
+}
+
+// A machine that ends before it is up counts as one that never came up, so that the alert for these fires.
+func TestMachinesThatEnd(t *testing.T) {
+	up := ours()
+	up.Initialized = true
+	for name, c := range map[string]struct {
+		kind offer.NoticeKind
+		node cluster.Node
+		want string
+	}{
+		"before it is up":          {offer.NoticeStateChange, ours(), "never-up"},
+		"when it was up":           {offer.NoticeStateChange, up, "interruption"},
+		"it will, before it is up": {offer.NoticeSpotInterruption, ours(), "interruption"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := &world{batches: [][]offer.Notice{{{Kind: c.kind, InstanceIDs: []string{"i-1"}, Handle: "h"}}}}
+			w.run(t, []cluster.Node{c.node}, true, false)
+			recorder := httptest.NewRecorder()
+			w.metrics.Handler().ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+			var got []string
+			for line := range strings.Lines(recorder.Body.String()) {
+				if strings.HasPrefix(line, "packhorse_disruptions_total{") {
+					got = append(got, line)
+				}
+			}
+			if want := fmt.Sprintf("packhorse_disruptions_total{provisioner=\"default\",reason=%q} 1\n", c.want); !slices.Equal(got, []string{want}) {
+				t.Errorf("counted %q, want %q", got, want)
 			}
 		})
 	}
