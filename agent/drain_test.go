@@ -76,7 +76,7 @@ func TestDrain(t *testing.T) { // TERM-004, TERM-006, TERM-011
 // A disruption budget is waited for, by name, and does not hold up other pods.
 func TestDrainWaitsForBudget(t *testing.T) { // TERM-008, TERM-018
 	inBubble(t, sim.Options{}, func(r *rig) {
-		r.served(testProvisioner("default"), sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("300m", "300Mi")})
+		a := r.served(testProvisioner("default"), sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("300m", "300Mi")})
 		r.Deploy(sim.Workload{Name: "other", Replicas: 1, Spec: sim.Requests("100m", "100Mi")})
 		r.until("the other workload runs", r.allRun("other", 1))
 		r.Protect(sim.Budget{Name: "web-budget", Selector: map[string]string{"app": "web"}, MinAvailable: 2})
@@ -87,6 +87,9 @@ func TestDrainWaitsForBudget(t *testing.T) { // TERM-008, TERM-018
 		blocked := r.Events(event.EvictionBlocked)
 		if len(blocked) == 0 || !strings.Contains(blocked[0].Message, "default/web-budget") {
 			t.Errorf("no event names the budget: %v", blocked)
+		}
+		if got := gauge(t, a.metrics, "drain_held_up_seconds", "default", string(drain.HeldByBudget)); got < 290 || got > 330 {
+			t.Errorf("the drain is held up for %v s", got)
 		}
 		r.Protect(sim.Budget{Name: "web-budget", Selector: map[string]string{"app": "web"}, MinAvailable: 1})
 		r.until("the node is gone", r.gone(old))

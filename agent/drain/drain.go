@@ -228,12 +228,18 @@ func (d *Drainer) reportHeldUp(s *cluster.Snapshot) {
 	d.exportHeldUp(s)
 }
 
-// exportHeldUp sets the gauge of drains that take longer than they should.
+// exportHeldUp sets the gauges of drains that take longer than they should.
 func (d *Drainer) exportHeldUp(s *cluster.Snapshot) {
 	d.Metrics.DrainsHeldUp.Reset()
+	d.Metrics.HeldUpSeconds.Reset()
+	type labels struct{ provisioner, cause string }
+	longest := map[labels]time.Duration{}
 	for _, c := range d.memory.held.causes() {
 		if n := s.Node(c.node); n != nil {
-			d.Metrics.DrainsHeldUp.WithLabelValues(n.Provisioner, string(c.cause)).Inc()
+			by := labels{n.Provisioner, string(c.cause)}
+			longest[by] = max(longest[by], time.Since(c.since))
+			d.Metrics.DrainsHeldUp.WithLabelValues(by.provisioner, by.cause).Inc()
+			d.Metrics.HeldUpSeconds.WithLabelValues(by.provisioner, by.cause).Set(longest[by].Seconds())
 		}
 	}
 }

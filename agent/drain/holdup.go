@@ -118,9 +118,13 @@ func (h *holdUps) words() map[string]string {
 	return out
 }
 
-// causes returns the first of what holds up a node for each cause.
+// causes returns what has held up each node for the longest time, for each cause.
 func (h *holdUps) causes() []*standing {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return slices.CompactFunc(slices.Clone(h.known), func(a, b *standing) bool { return a.node == b.node && a.cause == b.cause })
+	all := slices.Clone(h.known)
+	slices.SortStableFunc(all, func(a, b *standing) int {
+		return cmp.Or(cmp.Compare(a.node, b.node), cmp.Compare(a.cause, b.cause), a.since.Compare(b.since))
+	})
+	return slices.CompactFunc(all, func(a, b *standing) bool { return a.node == b.node && a.cause == b.cause })
 }

@@ -39,6 +39,7 @@ type Metrics struct {
 	Terminations     *prometheus.CounterVec
 	Blocked          *prometheus.CounterVec
 	DrainsHeldUp     *prometheus.GaugeVec
+	HeldUpSeconds    *prometheus.GaugeVec
 	Notices          *prometheus.CounterVec
 	Disruptions      *prometheus.CounterVec
 	Shortfalls       *prometheus.CounterVec
@@ -84,6 +85,7 @@ func New() *Metrics {
 	m.Terminations = m.counters("terminations_total", "Nodes whose machine was terminated.", "provisioner")
 	m.Blocked = m.counters("evictions_blocked_total", "Evictions that a PodDisruptionBudget prevented.", "provisioner")
 	m.DrainsHeldUp = m.gauges("drains_held_up", "Nodes whose drain takes longer than it should, by cause.", "provisioner", "cause")
+	m.HeldUpSeconds = m.gauges("drain_held_up_seconds", "Longest time for which a pod or something else has held up a drain, by cause.", "provisioner", "cause")
 	m.Notices = m.counters("notices_total", "Notices from the cloud, by kind.", "kind")
 	for _, kind := range []offer.NoticeKind{
 		offer.NoticeSpotInterruption, offer.NoticeRebalance, offer.NoticeScheduledChange, offer.NoticeStateChange, offer.NoticeReservation,
