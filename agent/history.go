@@ -16,6 +16,7 @@ type history struct {
 	firstSeen  map[string]time.Time      // by pod UID: when the pod was first seen waiting for a node
 	presumed   map[string]bool           // by pod UID: whether it was presumed unschedulable then
 	planned    map[string]decide.Binding // by pod UID: where a plan has placed a waiting or moving pod
+	hopeful    map[string]time.Time      // by pod UID: since when a waiting pod has had a place
 	learnt     map[string]bool           // by node: whether its resources were passed on to the cloud
 	batch      batch.State
 	successors successors
@@ -51,6 +52,27 @@ func (h *history) prune(s *cluster.Snapshot, keep func(waiting map[string]bool))
 	maps.DeleteFunc(h.learnt, func(node string, _ bool) bool { return s.Node(node) == nil })
 	keep(waiting)
 	return started
+}
+
+// oldest notes since when the waiting pods have had a place, and returns the longest of these times.
+func (h *history) oldest(s *cluster.Snapshot, plan *decide.Plan, now time.Time) (longest time.Duration) {
+	placed, without := map[string]time.Time{}, map[string]bool{}
+	for _, u := range plan.Waiting() {
+		without[u.Pod.UID] = true
+	}
+	for _, p := range s.Pending() {
+		if without[p.UID] {
+			continue
+		}
+		since, known := h.hopeful[p.UID]
+		if !known {
+			since = now
+		}
+		placed[p.UID] = since
+		longest = max(longest, now.Sub(since))
+	}
+	h.hopeful = placed
+	return longest
 }
 
 // place notes where a plan has placed pods that wait or have to move, so that the next plan leaves

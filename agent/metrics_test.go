@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,6 +19,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
 )
 
 var update = flag.Bool("update", false, "rewrite the list in docs/metrics.md")
@@ -85,6 +88,56 @@ func gauge(t *testing.T, m *metrics.Metrics, name string, values ...string) floa
 		}
 	}
 	return -1
+}
+
+// In a healthy cluster pods of Jobs come all the time, and each waits until a machine is up. Nothing is wrong with
+// that: what is exported is how long one pod has had a place.
+func TestPodsWaitOneAfterAnother(t *testing.T) {
+	h, now := newHistory(), time.Now()
+	look := func(plan decide.Plan, uids ...string) time.Duration {
+		now = now.Add(time.Minute)
+		s := &cluster.Snapshot{}
+		for _, uid := range uids {
+			s.Pods = append(s.Pods, cluster.Pod{PodKey: cluster.PodKey{UID: uid}, State: cluster.PodPending})
+		}
+		return h.oldest(s, &plan, now)
+	}
+	for n := range 100 {
+		if got := look(decide.Plan{}, fmt.Sprint(n), fmt.Sprint(n+1)); got > time.Minute {
+			t.Fatalf("a pod has waited for %s", got)
+		}
+	}
+	without := decide.Plan{Unplaced: []decide.Unplaced{{Pod: cluster.PodKey{UID: "stuck"}}}}
+	for range 20 {
+		if got := look(without, "stuck"); got != 0 {
+			t.Fatalf("a pod without a place has had one for %s", got)
+		}
+	}
+	look(decide.Plan{}, "stuck")
+	for n := range 20 {
+		if got, want := look(decide.Plan{}, "stuck", fmt.Sprint(n)), time.Duration(n+1)*time.Minute; got != want {
+			t.Fatalf("it has waited for %s, want %s", got, want)
+		}
+	}
+}
+
+// A pod that has a place on a machine which does not come up is seen by the metric, and one that runs no more.
+func TestOldestWaitIsExported(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.Apply(testProvisioner("default"))
+		slow := ""
+		r.NeverBoots(func(i offer.Instance) bool {
+			if slow == "" {
+				slow = i.ID
+			}
+			return i.ID == slow
+		})
+		a := r.start(Options{}, nil)
+		r.Deploy(sim.Workload{Name: "job", Replicas: 1, Job: 10 * time.Hour, Spec: sim.Requests("700m", "1Gi")})
+		r.until("the wait is seen", func() bool { return gauge(t, a.metrics, "pods_placed_oldest_seconds") > 600 })
+		r.until("the pod runs", func() bool { return r.count("job", isRunning) == 1 })
+		r.until("nothing waits", func() bool { return gauge(t, a.metrics, "pods_placed_oldest_seconds") == 0 })
+	})
 }
 
 // TestCountersBegin: of each Provisioner and reason there is a 0 before there is a 1, and a

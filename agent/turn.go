@@ -50,6 +50,7 @@ func (a *Agent) turn(ctx context.Context) time.Time {
 		a.metrics.Waited(a.metrics.UntilRunning, since)
 	}
 	export(a.metrics, v, plan)
+	a.metrics.Oldest.Set(a.history.oldest(v.Snapshot, plan, v.Now).Seconds())
 	a.publish(v, plan)
 	a.metrics.Turns.Inc()
 	a.metrics.TurnSeconds.Observe(time.Since(began).Seconds())

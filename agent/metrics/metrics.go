@@ -31,6 +31,7 @@ type Metrics struct {
 	Surges           *prometheus.CounterVec
 	Launches         *prometheus.CounterVec
 	Refusals         *prometheus.CounterVec
+	Oldest           prometheus.Gauge
 	CloudErrors      *prometheus.CounterVec
 	UntilLaunch      prometheus.Histogram
 	UntilBinding     prometheus.Histogram
@@ -70,6 +71,7 @@ func New() *Metrics {
 	m.DrainPassSeconds = m.histogram("drain_pass_duration_seconds", "Duration of a pass of the draining loop.", overheadBuckets)
 	m.Pending = m.gauges("pods_pending", "Pods that are waiting for a node.").WithLabelValues()
 	m.Unplaced = m.gauges("pods_unplaced", "Pods for which no node can be bought.").WithLabelValues()
+	m.Oldest = m.gauges("pods_placed_oldest_seconds", "Longest time for which a pod that is waiting has had a place on a node, one that starts included.").WithLabelValues()
 	m.UntilLaunch = m.histogram("unschedulable_to_launch_seconds", "Time from an order's first unschedulable pod to the launch call.", overheadBuckets)
 	m.UntilBinding = m.histogram("unschedulable_to_binding_seconds", "Time from a pod being seen unschedulable to its binding by the agent.", overheadBuckets)
 	m.UntilRunning = m.histogram("unschedulable_to_running_seconds", "Time from a pod being seen unschedulable to its being seen running.", lifeBuckets)
