@@ -182,7 +182,7 @@ func (g generator) zoneSpread(p *corev1.Pod) { g.spread(p, api.LabelZone) }
 func (g generator) hostSpread(p *corev1.Pod) { g.spread(p, api.LabelHostname) }
 
 func (g generator) otherSpread(p *corev1.Pod) {
-	g.spread(p, oneOf(g, api.LabelCapacityType, api.LabelArch, labelTier, api.LabelZone))
+	g.spread(p, oneOf(g, api.LabelCapacityType, api.LabelArch, labelTier, "failure-domain.beta.kubernetes.io/zone"))
 }
 
 // spread adds a topology spread constraint, one of a kind.

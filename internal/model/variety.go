@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/labelset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
@@ -87,7 +88,7 @@ func askedOfTypes(classes []*Class) match.Requirements {
 func topologyKeys(t *cluster.Template) []string {
 	var out []string
 	for i := range t.Spread {
-		out = append(out, t.Spread[i].TopologyKey)
+		out = append(out, api.NormalizeLabel(t.Spread[i].TopologyKey))
 	}
 	return out
 }

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
@@ -135,7 +136,7 @@ type found struct {
 
 // addTerm registers the group of the pods that are found over a topology key.
 func (gs *Groups) addTerm(key string, pods found) int {
-	return gs.add(pods.identity, &Group{Key: key, finders: pods.finders})
+	return gs.add(pods.identity, &Group{Key: api.NormalizeLabel(key), finders: pods.finders})
 }
 
 func (gs *Groups) finderOf(t *cluster.Template, term *corev1.PodAffinityTerm) (finder, error) {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/ptr"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
@@ -297,7 +298,7 @@ func (gs *Groups) addSpread(t *cluster.Template, c *corev1.TopologySpreadConstra
 		selector = labels.Nothing() // kube-scheduler counts no pods for it, rather than all
 	}
 	f := finder{selector, map[string]bool{t.Namespace: true}}
-	g := &Group{Key: c.TopologyKey, finders: []finder{f}, labelled: furtherKeys(t, c)}
+	g := &Group{Key: api.NormalizeLabel(c.TopologyKey), finders: []finder{f}, labelled: furtherKeys(t, c)}
 	identity := []string{f.String(), strings.Join(g.labelled, ",")}
 	if c.NodeAffinityPolicy == nil || *c.NodeAffinityPolicy == corev1.NodeInclusionPolicyHonor {
 		g.nodes = withoutVolumes(t, places)
@@ -317,7 +318,7 @@ func furtherKeys(t *cluster.Template, c *corev1.TopologySpreadConstraint) []stri
 	var out []string
 	for i := range t.Spread {
 		if s := &t.Spread[i]; s.WhenUnsatisfiable != corev1.ScheduleAnyway && s.TopologyKey != c.TopologyKey {
-			out = append(out, s.TopologyKey)
+			out = append(out, api.NormalizeLabel(s.TopologyKey))
 		}
 	}
 	slices.Sort(out)
