@@ -146,6 +146,16 @@ func TestCombined(t *testing.T) {
 			pod:  Requirements{{Key: api.LabelProvisioner, Set: labelset.Only("other")}},
 			miss: "requires karpenter.sh/provisioner-name In [default], the pod requires In [other]",
 		},
+		"any host name":          {pod: Requirements{{Key: api.LabelHostname, Set: labelset.Any()}}, want: api.LabelHostname + " " + labelset.Set{}.String()},
+		"any host name but some": {pod: Requirements{{Key: api.LabelHostname, Set: notIn(t, "n1")}}, want: api.LabelHostname + " " + labelset.Set{}.String()},
+		"no host name": {
+			pod:  Requirements{{Key: api.LabelHostname, Set: labelset.Missing()}},
+			miss: "cannot give nodes the label kubernetes.io/hostname DoesNotExist: it is different on every node",
+		},
+		"a host name": {
+			pod:  Requirements{{Key: api.LabelHostname, Set: labelset.Only("n1")}},
+			miss: "cannot give nodes the label kubernetes.io/hostname In [n1]: it is different on every node",
+		},
 		"a node's name": {pod: Requirements{{Key: NodeNameField, Set: labelset.Only("n1")}}, miss: "cannot give a machine the name that the pod asks for"},
 	} {
 		t.Run(name, func(t *testing.T) {

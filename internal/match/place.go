@@ -24,12 +24,15 @@ func Meets(r Requirements, n *cluster.Node) bool { return unmet(r, n) < 0 }
 func unmet(r Requirements, n *cluster.Node) int {
 	return slices.IndexFunc(r, func(q Requirement) bool {
 		value, ok := n.Labels[q.Key]
-		if q.Key == NodeNameField {
+		if q.Key == NodeNameField || n.Name == "" && named(q.Key) { // a machine has no name yet
 			value, ok = n.Name, true
 		}
 		return ok && !q.Set.Has(value) || !ok && !q.Set.HasMissing()
 	})
 }
+
+// named reports whether every node has its own value of the key.
+func named(key string) bool { return key == NodeNameField || key == api.LabelHostname }
 
 // ForProvisioner returns what a Provisioner says about its nodes' labels, with
 // its own name. Requirements on the same key are met together.
@@ -55,11 +58,14 @@ func Combined(p *api.Provisioner, has, pod Requirements) (Requirements, Miss) {
 	}
 	out, more := slices.Clone(has), Requirements(nil) // both in order, as pod is
 	for _, q := range pod {
-		if q.Key == NodeNameField {
-			if _, listed := q.Set.Values(); listed {
+		if named(q.Key) {
+			switch {
+			case q.Set.Has(""): // names are not known before, and hardly one of those to be avoided
+				continue
+			case q.Key == NodeNameField:
 				return nil, Miss{Kind: NodeGone, Want: "cannot give a machine the name that the pod asks for"}
 			}
-			continue // names are not known before, and hardly one of those to be avoided
+			return nil, undefined(p, q)
 		}
 		i, defined := has.find(q.Key)
 		switch {
