@@ -1,6 +1,7 @@
 package match
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -254,6 +255,45 @@ func TestVolumeNeeds(t *testing.T) {
 				t.Errorf("got %+v", needs)
 			}
 		})
+	}
+}
+
+// TestCombinationsOfPlaces: those that contradict each other, or are the same, are none.
+func TestCombinationsOfPlaces(t *testing.T) {
+	s := &cluster.Snapshot{StorageClasses: []cluster.StorageClass{{Name: "zonal", Default: true, WaitForFirstConsumer: true}}}
+	affinity := &corev1.NodeSelector{}
+	want := []string{}
+	for i := range 20 {
+		zone := fmt.Sprint("zone-", i)
+		want = append(want, api.LabelZone+" In ["+zone+"]")
+		affinity.NodeSelectorTerms = append(affinity.NodeSelectorTerms, term(api.LabelZone, "In", zone))
+		s.StorageClasses[0].AllowedTopologies = append(s.StorageClasses[0].AllowedTopologies, corev1.TopologySelectorTerm{
+			MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{{Key: api.LabelZone, Values: []string{zone}}},
+		})
+	}
+	pod := &cluster.Template{
+		Namespace: "d", Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: affinity}},
+	}
+	for _, name := range []string{"a", "b", "c", "d"} {
+		s.Claims = append(s.Claims, cluster.Claim{Namespace: "d", Name: name})
+		pod.Claims = append(pod.Claims, cluster.ClaimRef{Name: name})
+	}
+	needs, miss := NewVolumes(s).Needs(pod, false)
+	if miss.Missed() {
+		t.Fatalf("the volumes miss: %s", miss)
+	}
+	places, miss := Places(pod, needs.Places)
+	if miss.Missed() {
+		t.Fatalf("the pod misses: %s", miss)
+	}
+	for _, of := range [][]Requirements{needs.Places, places} {
+		got := []string{}
+		for _, r := range of {
+			got = append(got, r.String())
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("-want +got\n%s", diff)
+		}
 	}
 }
 

@@ -37,10 +37,11 @@ func Places(t *cluster.Template, volumes []Requirements) ([]Requirements, Miss) 
 			return nil, last
 		}
 	}
-	if n := len(terms) * len(volumes); n > maxAlternatives {
-		return nil, Miss{Kind: Unsupported, Want: fmt.Sprintf("the pod's affinity terms and volumes have %d combinations, more than %d", n, maxAlternatives)}
+	out := combine(terms, volumes)
+	if len(out) > maxAlternatives {
+		return nil, Miss{Kind: Unsupported, Want: fmt.Sprintf("the pod's affinity terms and volumes have more than %d combinations", maxAlternatives)}
 	}
-	return combine(terms, volumes), Miss{}
+	return out, Miss{}
 }
 
 func requiredTerms(a *corev1.Affinity) []corev1.NodeSelectorTerm {

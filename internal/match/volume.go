@@ -75,10 +75,9 @@ func (v *Volumes) Needs(t *cluster.Template, moving bool) (Needs, Miss) {
 		if miss.Missed() {
 			return Needs{}, miss
 		}
-		if len(out.Places)*len(places) > maxAlternatives {
+		if out.Places = combine(out.Places, places); len(out.Places) > maxAlternatives {
 			return Needs{}, Miss{Kind: Unsupported, Want: "the volumes' topologies have too many combinations"}
 		}
-		out.Places = combine(out.Places, places)
 		out.attach(driver, t.Namespace+"/"+ref.Name, v.shared)
 	}
 	return out, Miss{}
@@ -110,13 +109,26 @@ func (n *Needs) attach(driver, claim string, shared map[string]bool) {
 	}
 }
 
-// combine returns all conjunctions of one of a and one of b.
+// combine returns the conjunctions of one of a and one of b that can be met, each once; the first of
+// them where none can, to say why. It stops where there are more than maxAlternatives.
 func combine(a, b []Requirements) []Requirements {
-	out := make([]Requirements, 0, len(a)*len(b))
+	var out []Requirements
+	known := map[string]bool{}
 	for _, x := range a {
 		for _, y := range b {
-			out = append(out, x.And(y))
+			both := x.And(y)
+			key := both.String()
+			if _, bad := both.Unmeetable(); bad || known[key] {
+				continue
+			}
+			known[key] = true
+			if out = append(out, both); len(out) > maxAlternatives {
+				return out
+			}
 		}
+	}
+	if len(out) == 0 {
+		return []Requirements{a[0].And(b[0])}
 	}
 	return out
 }
