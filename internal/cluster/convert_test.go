@@ -131,7 +131,7 @@ spec:
 	var pods []Pod
 	for _, text := range []string{`
 metadata: {namespace: kube-system, name: logs-a, creationTimestamp: "2026-01-02T00:00:00Z", ownerReferences: [{kind: DaemonSet, name: logs, controller: true}]}
-spec: {nodeName: n, affinity: {nodeAffinity: {}}, containers: [{name: c, resources: {requests: {cpu: 1}}}]}`, `
+spec: {nodeName: n, affinity: {nodeAffinity: {}}, containers: [{name: c, resources: {requests: {cpu: 1, memory: 1}}}]}`, `
 metadata: {namespace: kube-system, name: logs-old, creationTimestamp: "2026-01-01T00:00:00Z", ownerReferences: [{kind: DaemonSet, name: logs, controller: true}]}
 spec: {nodeName: n, containers: [{name: c, resources: {requests: {cpu: 2}}}]}`, `
 metadata: {namespace: kube-system, name: logs-unbound, creationTimestamp: "2026-01-03T00:00:00Z", ownerReferences: [{kind: DaemonSet, name: logs, controller: true}]}
@@ -140,7 +140,7 @@ spec: {containers: [{name: c, resources: {requests: {cpu: 3}}}]}`} {
 		pods = append(pods, pod)
 	}
 	got = FromDaemonSets([]*appsv1.DaemonSet{ds}, pods)[0]
-	if diff := cmp.Diff(amount.List{"cpu": 1000, "pods": 1}, got.Template.Requests); diff != "" {
+	if diff := cmp.Diff(amount.List{"cpu": 4000, "memory": 1, "pods": 1}, got.Template.Requests); diff != "" {
 		t.Errorf("requests beside bound pods: -want +got\n%s", diff)
 	}
 	if got.Template.Affinity != nil {

@@ -8,9 +8,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// FromDaemonSets converts DaemonSets. Where pods of one are bound, the requests of
-// the newest count instead of the template's: admission may have changed them. Those that
-// are being deleted are left out: they put no pods on new nodes.
+// FromDaemonSets converts DaemonSets. Where pods of one are bound, the requests of the newest
+// count if they are larger than the template's: admission may have raised them. The template's
+// count if they are larger, since the pod may be of an older revision. Those that are being
+// deleted are left out: they put no pods on new nodes.
 func FromDaemonSets(sets []*appsv1.DaemonSet, pods []Pod) []DaemonSet {
 	type name struct{ namespace, name string }
 	newest := map[name]*Pod{}
@@ -42,7 +43,7 @@ func fromDaemonSet(ds *appsv1.DaemonSet, bound *Pod) DaemonSet {
 	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(ds, appsv1.SchemeGroupVersion.WithKind("DaemonSet"))}
 	template := newTemplate(pod)
 	if bound != nil {
-		template.Requests = bound.Template.Requests
+		template.Requests = template.Requests.Max(bound.Template.Requests)
 	}
 	return DaemonSet{Namespace: ds.Namespace, Name: ds.Name, Template: template}
 }

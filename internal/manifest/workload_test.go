@@ -408,7 +408,7 @@ items:
   spec: {nodeName: n2, containers: [{name: c, resources: {requests: {cpu: 3}}}]}
 `)
 	if len(set.Snapshot.DaemonSets) != 1 || set.Snapshot.DaemonSets[0].Template.Requests["cpu"] != 3000 {
-		t.Errorf("got %+v, want the requests of the newest pod", set.Snapshot.DaemonSets)
+		t.Errorf("got %+v, want the requests of the newest pod, which are larger than the template's", set.Snapshot.DaemonSets)
 	}
 	if len(set.Snapshot.Pods) != 2 {
 		t.Errorf("got %d pods, want only those that exist", len(set.Snapshot.Pods))
