@@ -16,8 +16,23 @@ type coverage struct {
 	snapshot *cluster.Snapshot
 	asked    map[string]bool // Provisioners that ask for it for all pods of their nodes
 	records  []Record
-	others   []int // by record: pods of the Deployment besides those that leave
+	of       map[workload][]int // by Deployment: its records
+	others   []int              // by record: pods of the Deployment besides those that leave
 	failed   func(uid string) string
+}
+
+// workload names a Deployment.
+type workload struct{ namespace, name string }
+
+// index finds the records of each Deployment, so that no pod has to be compared with those of others: there are
+// as many of them as Deployments have pods on nodes that go.
+func index(records []Record) map[workload][]int {
+	out := make(map[workload][]int, len(records))
+	for i := range records {
+		of := workload{records[i].Namespace, records[i].Deployment}
+		out[of] = append(out[of], i)
+	}
+	return out
 }
 
 // cover returns the snapshot with the pods marked that surge moves. Those in whose place others have
@@ -36,6 +51,7 @@ func cover(s *cluster.Snapshot, provisioners []*api.Provisioner, failed func(uid
 	if !wanted && len(c.asked)+len(c.records) == 0 {
 		return s
 	}
+	c.of = index(c.records)
 	c.count()
 	out := *s
 	out.Pods = slices.Clone(s.Pods)
@@ -59,8 +75,8 @@ func (c *coverage) count() {
 		if name == "" || p.State == cluster.PodTerminating {
 			continue
 		}
-		for k := range c.records {
-			if r := &c.records[k]; r.Namespace == p.Namespace && r.Deployment == name && !r.has(p.UID) {
+		for _, k := range c.of[workload{p.Namespace, name}] {
+			if !c.records[k].has(p.UID) {
 				c.others[k]++
 			}
 		}
@@ -76,7 +92,7 @@ func (c *coverage) mark(p *cluster.Pod) {
 	if d == nil {
 		return
 	}
-	for k := range c.records {
+	for _, k := range c.of[workload{p.Namespace, name}] {
 		r := &c.records[k]
 		switch {
 		case !r.of(d):

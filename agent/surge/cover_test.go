@@ -1,6 +1,7 @@
 package surge
 
 import (
+	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -90,5 +91,49 @@ func TestCoverCountsPodsInTheirPlace(t *testing.T) {
 	s.Pods = append(s.Pods, second)
 	if got := cover(s, nil, none).Pods; got[0].State != cluster.PodTerminating || got[1].State != cluster.PodNew {
 		t.Errorf("after: %+v", got)
+	}
+}
+
+// How many records a pod is compared with does not grow with those of other Deployments, also where nodes of
+// many Deployments go at once.
+func TestCoverLooksAtRecordsOfTheDeployment(t *testing.T) {
+	for _, n := range []int{100, 1000} {
+		var all []Record
+		for i := range n {
+			name := fmt.Sprintf("web-%d", i/2) // on two nodes that go
+			all = append(all, Record{Namespace: "d", Deployment: name, UID: name}, Record{Namespace: "e", Deployment: name, UID: name})
+		}
+		compared := 0
+		for of, these := range index(all) {
+			for _, k := range these {
+				if r := &all[k]; r.Namespace != of.namespace || r.Deployment != of.name {
+					t.Errorf("record %s is found for %v", r, of)
+				}
+			}
+			compared += len(these) // for one pod of each
+		}
+		if compared != len(all) {
+			t.Errorf("with %d records, one pod of each Deployment is compared with %d records together", len(all), compared)
+		}
+	}
+}
+
+// The pods of a Deployment are counted for each of its records, and not for those of another one.
+func TestCoverCountsByDeployment(t *testing.T) {
+	s := one()
+	second := s.Pods[0]
+	second.Name, second.UID, second.Owner.Name = "api-1", "2", "api-abc"
+	s.Pods = append([]cluster.Pod{second}, s.Pods...)
+	s.Nodes = append(s.Nodes, cluster.Node{Name: "b", Provisioner: "default"})
+	for i, leaves := range []Pod{{"web-1", "1"}, {"web-3", "3"}} {
+		s.Nodes[i].Annotations = change([]Record{{Namespace: "d", Deployment: "web", UID: "u", Replicas: 1, Pods: []Pod{leaves}}}).SetAnnotations
+	}
+	c := &coverage{snapshot: s}
+	for i := range s.Nodes {
+		c.records = append(c.records, records(&s.Nodes[i])...)
+	}
+	c.of = index(c.records)
+	if c.count(); c.others[0] != 0 || c.others[1] != 1 {
+		t.Errorf("pods besides those that leave: %v", c.others)
 	}
 }

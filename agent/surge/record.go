@@ -45,6 +45,16 @@ func (r *Record) has(uid string) bool {
 	return slices.ContainsFunc(r.Pods, func(p Pod) bool { return p.UID == uid })
 }
 
+// staying counts the pods that are to leave and do not yet, among those of the node.
+func (r *Record) staying(pods []*cluster.Pod) (out int) {
+	for _, p := range pods {
+		if p.State == cluster.PodBound && r.has(p.UID) {
+			out++
+		}
+	}
+	return out
+}
+
 // String returns namespace/name of the Deployment.
 func (r *Record) String() string { return r.Namespace + "/" + r.Deployment }
 

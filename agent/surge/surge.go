@@ -172,12 +172,13 @@ func underWay(in *cluster.Snapshot, d *cluster.Deployment) bool {
 // of the snapshot are as they are: it is not that of Cover.
 func (s *Surger) Tend(ctx context.Context, in *cluster.Snapshot) {
 	s.prune(in)
+	pods := sync.OnceValue(in.PodsByNode)
 	for _, n := range in.Nodes {
 		if n.Annotations[api.AnnotationSurging] != "" && n.Provisioner != "" && len(records(&n)) == 0 {
 			s.write(ctx, &n, nil) // nobody else would take off what cannot be read, and it keeps the node
 		}
 		for _, r := range records(&n) {
-			if ctx.Err() == nil && s.tend(ctx, in, &n, &r) {
+			if ctx.Err() == nil && s.tend(ctx, in, &n, pods()[n.Name], &r) {
 				s.write(ctx, &n, slices.DeleteFunc(records(&n), func(o Record) bool { return o.UID == r.UID }))
 			}
 		}
@@ -194,17 +195,13 @@ func (s *Surger) write(ctx context.Context, n *cluster.Node, all []Record) bool 
 	return true
 }
 
-// tend takes one record a step further, and reports whether it is done with.
-func (s *Surger) tend(ctx context.Context, in *cluster.Snapshot, n *cluster.Node, r *Record) (done bool) {
+// tend takes one record of a node with these pods a step further, and reports whether it is done with.
+func (s *Surger) tend(ctx context.Context, in *cluster.Snapshot, n *cluster.Node, pods []*cluster.Pod, r *Record) (done bool) {
 	now := &state{record: r, now: time.Now(), going: n.Annotations[api.AnnotationDisruption] != "" && !n.Deleting}
 	if d := in.Deployment(r.Namespace, r.Deployment); d != nil && r.of(d) {
 		now.deployment, now.grown = d, s.hasGrown(d)
 	}
-	for i := range in.Pods {
-		if p := &in.Pods[i]; p.NodeName == n.Name && p.State == cluster.PodBound && r.has(p.UID) {
-			now.left++
-		}
-	}
+	now.left = r.staying(pods)
 	next := next(now)
 	err := s.carryOut(ctx, n, now, next.do)
 	switch {
