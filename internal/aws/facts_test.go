@@ -155,7 +155,7 @@ func TestVolumeFacts(t *testing.T) {
 	})
 }
 
-// AWS-083: instances, volumes and the fleet carry the Provisioner's name.
+// AWS-083: instances, volumes, interfaces and the fleet carry the Provisioner's name.
 func TestTagsOfAFleet(t *testing.T) {
 	f := start(t)
 	r := f.record(t)
@@ -167,7 +167,7 @@ func TestTagsOfAFleet(t *testing.T) {
 		tagged[kind] = tags["karpenter.sh/provisioner-name"] + " " + tags["Name"]
 	}
 	const both = "the-provisioner karpenter.sh/provisioner-name/the-provisioner"
-	want := map[string]string{"instance": both, "volume": both, "fleet": both}
+	want := map[string]string{"instance": both, "volume": both, "network-interface": both, "fleet": both}
 	if diff := cmp.Diff(want, tagged); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}

@@ -114,7 +114,9 @@ func (n *neighbours) run(tags map[string]string, profile string) *ec2.RunInstanc
 		MinCount: awssdk.Int32(1), MaxCount: awssdk.Int32(1), InstanceType: types.InstanceTypeM5Large, SubnetId: &n.subnet, ImageId: &n.image,
 	}
 	if tags != nil {
-		in.TagSpecifications = []types.TagSpecification{tagged(types.ResourceTypeInstance, tags), tagged(types.ResourceTypeVolume, tags)}
+		in.TagSpecifications = []types.TagSpecification{
+			tagged(types.ResourceTypeInstance, tags), tagged(types.ResourceTypeVolume, tags), tagged(types.ResourceTypeNetworkInterface, tags),
+		}
 	}
 	if profile != "" {
 		in.IamInstanceProfile = &types.IamInstanceProfileSpecification{Name: &profile}
@@ -146,6 +148,7 @@ func (n *neighbours) fleet(template string, tags map[string]string) *ec2.CreateF
 	if tags != nil {
 		in.TagSpecifications = []types.TagSpecification{
 			tagged(types.ResourceTypeFleet, tags), tagged(types.ResourceTypeInstance, tags), tagged(types.ResourceTypeVolume, tags),
+			tagged(types.ResourceTypeNetworkInterface, tags),
 		}
 	}
 	return in

@@ -99,7 +99,7 @@ func TestLaunchTemplateDefaults(t *testing.T) {
 	for _, s := range data.TagSpecifications {
 		tagged = append(tagged, string(s.ResourceType))
 	}
-	if diff := cmp.Diff([]string{"network-interface", "spot-instances-request"}, tagged); diff != "" {
+	if diff := cmp.Diff([]string{"spot-instances-request"}, tagged); diff != "" {
 		t.Errorf("what is tagged: -want +got\n%s", diff)
 	}
 }
@@ -622,16 +622,21 @@ func TestAtMostSixtyTypes(t *testing.T) {
 }
 
 func TestOwnLaunchTemplate(t *testing.T) {
-	f := start(t)
+	f := start(t).asAgent(t)
 	image := f.market(t, nil).Status.AMIs[0].ID
 	_, err := f.admin.CreateLaunchTemplate(t.Context(), &ec2.CreateLaunchTemplateInput{
 		LaunchTemplateName: awssdk.String("mine"), LaunchTemplateData: &types.RequestLaunchTemplateData{ImageId: &image},
+		TagSpecifications: []types.TagSpecification{tagged(types.ResourceTypeLaunchTemplate, map[string]string{api.TagClusterPrefix + "prod": owned})},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := order("launch-1", 1, onDemand("m5.large", "a"), onDemand("m5.xlarge", "a"))
+	o := order("launch-spot", 1, spot("m5.large", "a"))
 	o.Node.Profile = &api.NodeProfile{LaunchTemplate: new("mine")}
+	if d := f.launch(t, o); len(d.Instances) != 1 {
+		t.Errorf("spot: delivery = %+v", d)
+	}
+	o.LaunchID, o.Candidates = "launch-1", []offer.Candidate{onDemand("m5.large", "a"), onDemand("m5.xlarge", "a")}
 	if d := f.launch(t, o); len(d.Instances) != 1 || d.Instances[0].Tags[api.TagManagedBy] != "prod" {
 		t.Errorf("delivery = %+v", d)
 	}

@@ -31,27 +31,22 @@ func (c *Cloud) templateData(order *offer.Order, r *resolved, b build) (*types.R
 	if err != nil {
 		return nil, err
 	}
-	tags := tagList(c.options.sharedTags(order.Provisioner, r.profile))
 	data := &types.RequestLaunchTemplateData{
 		ImageId:             &b.imageID,
 		IamInstanceProfile:  &types.LaunchTemplateIamInstanceProfileSpecificationRequest{Name: &r.instanceProfile},
 		BlockDeviceMappings: blockDevices(r),
 		MetadataOptions:     metadataOptions(r),
 		Monitoring:          &types.LaunchTemplatesMonitoringRequest{Enabled: awssdk.Bool(ptr.Deref(r.profile.DetailedMonitoring, false))},
-		// A fleet request cannot tag these itself.
-		TagSpecifications: []types.LaunchTemplateTagSpecificationRequest{
-			{ResourceType: types.ResourceTypeNetworkInterface, Tags: tags},
-		},
 	}
 	data.CapacityReservationSpecification = reservationSpec(b)
 	if text != "" {
 		data.UserData = awssdk.String(base64.StdEncoding.EncodeToString([]byte(text)))
 	}
 	addInterfaces(data, r, b)
-	if b.capacityType == api.CapacitySpot {
-		data.TagSpecifications = append(data.TagSpecifications, types.LaunchTemplateTagSpecificationRequest{
-			ResourceType: types.ResourceTypeSpotInstancesRequest, Tags: tags,
-		})
+	if b.capacityType == api.CapacitySpot { // a fleet request tags all else
+		data.TagSpecifications = []types.LaunchTemplateTagSpecificationRequest{
+			{ResourceType: types.ResourceTypeSpotInstancesRequest, Tags: tagList(c.options.sharedTags(order.Provisioner, r.profile))},
+		}
 	}
 	return data, nil
 }

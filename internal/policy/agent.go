@@ -83,10 +83,13 @@ func (a Agent) check() error {
 
 func (a Agent) launch() []statement {
 	create := values{"ec2:CreateFleet", "ec2:RunInstances"}
-	machines := a.ec2("fleet", "instance", "network-interface", "spot-instances-request", "volume")
+	machines := a.ec2("fleet", "instance", "network-interface", "volume")
+	spotRequests := a.ec2("spot-instances-request")
 	return []statement{
 		allow("UseImagesAndNetworks", create,
 			append(a.shared("image", "snapshot", "capacity-reservation", "subnet", "security-group"), a.ec2("key-pair", "placement-group")...), nil),
+		// Only a launch template can tag them, which one for both capacity types cannot do.
+		allow("RequestSpot", create, spotRequests, nil),
 		allow("UseOwnTemplates", create, a.ec2("launch-template"), map[string]condition{
 			"StringEquals": a.owned("aws:ResourceTag/"),
 		}),
@@ -94,7 +97,7 @@ func (a Agent) launch() []statement {
 		allow("CreateTaggedTemplates", values{"ec2:CreateLaunchTemplate"}, a.ec2("launch-template"), map[string]condition{
 			"StringEquals": a.owned("aws:RequestTag/"),
 		}),
-		allow("TagWhatIsCreated", values{"ec2:CreateTags"}, append(machines, a.ec2("launch-template")...), map[string]condition{
+		allow("TagWhatIsCreated", values{"ec2:CreateTags"}, slices.Concat(machines, spotRequests, a.ec2("launch-template")), map[string]condition{
 			"StringEquals": {
 				a.clusterTag("aws:RequestTag/"): {"owned"},
 				"ec2:CreateAction":              {"CreateFleet", "CreateLaunchTemplate", "RunInstances"},

@@ -62,11 +62,11 @@ func list(v any) []string {
 	return out
 }
 
-// readOnly are the actions that change nothing, and those that only use what is
-// shared: images and networks.
+// readOnly are the actions that change nothing, those that only use what is
+// shared, which are images and networks, and requests for spot machines.
 func readOnly(r rule, action string) bool {
 	_, verb, _ := strings.Cut(action, ":")
-	return strings.HasPrefix(verb, "Describe") || strings.HasPrefix(verb, "Get") || strings.HasPrefix(verb, "List") || r.Sid == "UseImagesAndNetworks"
+	return strings.HasPrefix(verb, "Describe") || strings.HasPrefix(verb, "Get") || strings.HasPrefix(verb, "List") || r.Sid == "UseImagesAndNetworks" || r.Sid == "RequestSpot"
 }
 
 func TestAgentChangesOnlyWhatHasItsTags(t *testing.T) {

@@ -96,8 +96,8 @@ func TestAssumeRoleAsksTheTrustPolicy(t *testing.T) {
 // agentPolicy is least privilege by tags, as an agent would have it.
 const agentPolicy = `{"Version":"2012-10-17","Statement":[
  {"Effect":"Allow","Action":["ec2:RunInstances","ec2:CreateFleet"],"Resource":["arn:aws:ec2:eu-west-1::image/*","arn:aws:ec2:eu-west-1:*:subnet/*","arn:aws:ec2:eu-west-1:*:security-group/*"]},
- {"Effect":"Allow","Action":["ec2:RunInstances","ec2:CreateFleet"],"Resource":"arn:aws:ec2:eu-west-1:*:launch-template/*"},
- {"Effect":"Allow","Action":["ec2:RunInstances","ec2:CreateFleet"],"Resource":["arn:aws:ec2:eu-west-1:*:fleet/*","arn:aws:ec2:eu-west-1:*:instance/*","arn:aws:ec2:eu-west-1:*:volume/*","arn:aws:ec2:eu-west-1:*:network-interface/*","arn:aws:ec2:eu-west-1:*:spot-instances-request/*"],
+ {"Effect":"Allow","Action":["ec2:RunInstances","ec2:CreateFleet"],"Resource":["arn:aws:ec2:eu-west-1:*:launch-template/*","arn:aws:ec2:eu-west-1:*:spot-instances-request/*"]},
+ {"Effect":"Allow","Action":["ec2:RunInstances","ec2:CreateFleet"],"Resource":["arn:aws:ec2:eu-west-1:*:fleet/*","arn:aws:ec2:eu-west-1:*:instance/*","arn:aws:ec2:eu-west-1:*:volume/*","arn:aws:ec2:eu-west-1:*:network-interface/*"],
   "Condition":{"StringEquals":{"aws:RequestTag/kubernetes.io/cluster/prod":"owned"}}},
  {"Effect":"Allow","Action":"ec2:CreateTags","Resource":"arn:aws:ec2:eu-west-1:*:*/*","Condition":{"StringEquals":{"ec2:CreateAction":["RunInstances","CreateFleet"]}}},
  {"Effect":"Allow","Action":"ec2:TerminateInstances","Resource":"*","Condition":{"StringEquals":{"aws:ResourceTag/kubernetes.io/cluster/prod":"owned"}}},
@@ -121,8 +121,8 @@ func TestPermissionsByTags(t *testing.T) {
 		{ResourceType: types.ResourceTypeFleet, Tags: owned}, {ResourceType: types.ResourceTypeInstance, Tags: owned}, {ResourceType: types.ResourceTypeVolume, Tags: owned},
 	}
 	_, err = agent.ec2.CreateFleet(t.Context(), in)
-	wantCode(t, err, "UnauthorizedOperation") // the launch template tags the interface on its own, without the cluster's tag
-	f.cloud.Templates.ByName("nodes").Data.TagSpecifications = nil
+	wantCode(t, err, "UnauthorizedOperation") // the interface has only the launch template's tag
+	in.TagSpecifications = append(in.TagSpecifications, types.TagSpecification{ResourceType: types.ResourceTypeNetworkInterface, Tags: owned})
 	mine := must2(agent.ec2.CreateFleet(t.Context(), in))(t)
 
 	in.TagSpecifications, in.ClientToken = nil, nil // the client filled the token in

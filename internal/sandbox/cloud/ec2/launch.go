@@ -82,8 +82,7 @@ func profileName(p *types.LaunchTemplateIamInstanceProfileSpecificationRequest) 
 
 // accesses lists the permissions that a launch needs: its actions, on everything
 // that it uses and makes; to tag what it makes; and to pass the
-// role of the instance profile. Interfaces and spot requests that the call
-// does not tag on their own count as tagged like the instances.
+// role of the instance profile. EC2 judges each kind of what is made by its own tags.
 func (l *launchAccess) accesses(c *EC2) []account.Access {
 	var needed []account.Access
 	use := func(resource string, tags map[string]string) {
@@ -137,11 +136,7 @@ func (l *launchAccess) accessesToMake(c *EC2) []account.Access {
 	}
 	var needed []account.Access
 	for _, kind := range made {
-		tags, own := l.tags[kind]
-		if !own && kind != types.ResourceTypeVolume {
-			tags = l.tags[types.ResourceTypeInstance]
-		}
-		needed = append(needed, l.on(resource.ARN(c.Account, string(kind), "*"), account.RequestTags(tags))...)
+		needed = append(needed, l.on(resource.ARN(c.Account, string(kind), "*"), account.RequestTags(l.tags[kind]))...)
 	}
 	for _, kind := range l.taggedKinds {
 		needed = append(needed, resource.TaggingOnCreate(l.tagCreator, resource.ARN(c.Account, string(kind), "*"), l.tags[kind])...)
