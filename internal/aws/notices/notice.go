@@ -89,8 +89,10 @@ func readHealth(e event) offer.Notice {
 	var detail struct {
 		Service  string `json:"service"`
 		Category string `json:"eventTypeCategory"`
+		Status   string `json:"statusCode"`
 		Affected []struct {
-			Value string `json:"entityValue"`
+			Value  string `json:"entityValue"`
+			Status string `json:"status"`
 		} `json:"affectedEntities"`
 	}
 	if err := json.Unmarshal(e.Detail, &detail); err != nil {
@@ -100,10 +102,17 @@ func readHealth(e event) offer.Notice {
 		return unrelated("it is an AWS Health event of service %q and category %q", detail.Service, detail.Category)
 	}
 	notice := offer.Notice{Kind: offer.NoticeScheduledChange}
+	resolved := false
 	for _, entity := range detail.Affected {
-		if entity.Value != "" {
+		switch {
+		case entity.Status == "RESOLVED":
+			resolved = true
+		case entity.Value != "":
 			notice.InstanceIDs = append(notice.InstanceIDs, entity.Value)
 		}
+	}
+	if detail.Status == "closed" || (resolved && len(notice.InstanceIDs) == 0) {
+		return unrelated("the change that it announced is over or cancelled")
 	}
 	if len(notice.InstanceIDs) == 0 {
 		return malformed("the detail of %q names no affected entity", e.DetailType)

@@ -25,3 +25,22 @@ func TestReadNoticeIsTotal(t *testing.T) {
 		}
 	})
 }
+
+// AWS Health sends an event again once the change is over or cancelled, for all machines or for some.
+func TestChangesThatAreOver(t *testing.T) {
+	const scheduled = `{"source":"aws.health","detail-type":"AWS Health Event","detail":{"service":"EC2","eventTypeCategory":"scheduledChange",`
+	for detail, want := range map[string]string{
+		`"statusCode":"upcoming","affectedEntities":[{"entityValue":"i-1"}]}}`:                                                          "i-1",
+		`"statusCode":"closed","affectedEntities":[{"entityValue":"i-1"}]}}`:                                                            "",
+		`"statusCode":"open","affectedEntities":[{"entityValue":"i-1","status":"RESOLVED"},{"entityValue":"i-2","status":"PENDING"}]}}`: "i-2",
+		`"statusCode":"open","affectedEntities":[{"entityValue":"i-1","status":"RESOLVED"}]}}`:                                          "",
+	} {
+		kind := offer.NoticeScheduledChange
+		if want == "" {
+			kind = offer.NoticeUnrelated
+		}
+		if n := readNotice(scheduled + detail); n.Kind != kind || strings.Join(n.InstanceIDs, ",") != want {
+			t.Errorf("%s: %+v", detail, n)
+		}
+	}
+}
