@@ -12,6 +12,8 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/metrics"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/nodes"
@@ -94,7 +96,7 @@ func (b *Binder) Bind(ctx context.Context, fresh *view.Verifier, n *cluster.Node
 	}
 	var bound atomic.Int64
 	pods = slices.DeleteFunc(slices.Clone(pods), func(pod cluster.PodKey) bool {
-		return !fresh.Pod(pod) || !bindable(fresh.Pods[pod.UID], of.Spec.Spec.StartupTaints)
+		return !fresh.Pod(pod) || !bindable(fresh.Pods[pod.UID], of.Spec.Spec.StartupTaints) || !admits(n, fresh.Pods[pod.UID].Template)
 	})
 	parallel.Each(podsAtOnce, attachable(fresh, n, pods), func(pod cluster.PodKey) {
 		if b.bindOne(ctx, pod, n.Name) {
@@ -115,6 +117,16 @@ func startsSlowly(n *cluster.Node) bool {
 // rejects pods that need devices until the device plugin has registered, for which the scheduler waits.
 func bindable(p *cluster.Pod, startup []corev1.Taint) bool {
 	return p.State == cluster.PodPending && !p.PresumedUnschedulable && !p.Template.ResourceClaims && !needsDevices(p) && isReplaced(p) && stays(p, startup)
+}
+
+// admits reports whether the node has the labels that a pod requires. A kubelet rejects pods for which it lacks
+// some. A driver may add a label once the node is up, for example topology.ebs.csi.aws.com/zone, for which the
+// scheduler waits.
+func admits(n *cluster.Node, t *cluster.Template) bool {
+	pod := &corev1.Pod{Spec: corev1.PodSpec{NodeSelector: t.NodeSelector, Affinity: t.Affinity}}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.Name, Labels: n.Labels}}
+	ok, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(node)
+	return ok && err == nil
 }
 
 // evictionPatience is for how many seconds Kubernetes leaves pods on a node that is not ready, if they do not

@@ -61,6 +61,13 @@ func TestBindsOnlyWhatTheSchedulerDoesNot(t *testing.T) {
 		"a pod of an unknown kind":       {func(s *cluster.Snapshot, _ *api.Provisioner) { s.Pods[0].Owner.Kind = "TaskRun" }, 0},
 		"a pod without an owner":         {func(s *cluster.Snapshot, _ *api.Provisioner) { s.Pods[0].Owner = cluster.Owner{} }, 0},
 		"a pod that has resource claims": {func(s *cluster.Snapshot, _ *api.Provisioner) { s.Pods[0].Template.ResourceClaims = true }, 0},
+		"a pod that selects a label of a driver": {func(s *cluster.Snapshot, _ *api.Provisioner) {
+			s.Pods[0].Template.NodeSelector = map[string]string{"topology.ebs.csi.aws.com/zone": "eu-west-1a"}
+		}, 0},
+		"a label that the driver has set": {func(s *cluster.Snapshot, _ *api.Provisioner) {
+			s.Pods[0].Template.NodeSelector = map[string]string{"topology.ebs.csi.aws.com/zone": "eu-west-1a"}
+			s.Nodes[0].Labels = map[string]string{"topology.ebs.csi.aws.com/zone": "eu-west-1a"}
+		}, 1},
 		"a Windows node": {func(s *cluster.Snapshot, _ *api.Provisioner) {
 			s.Nodes[0].Labels = map[string]string{api.LabelOS: "windows"}
 		}, 0},
