@@ -27,6 +27,10 @@ const (
 	// guideStays keeps the order of nodes that are about equally full: each soft taint that a
 	// node has counts as so much less of its price that is used.
 	guideStays = 0.05
+	// mostSteers bounds the pods that one plan marks or unmarks. Each takes a request, of which
+	// the agent makes up to 500 per second, and a list that is longer is out of date before it
+	// is carried out: without a bound, one of 5,000 nodes has 60,000 pods.
+	mostSteers = 5000
 )
 
 // use is a node with what its pods would cost on full machines of its Provisioner.
@@ -42,6 +46,7 @@ type use struct {
 type Steer struct {
 	Pod   cluster.PodKey
 	Grade int
+	was   int // the grade that the pod has
 }
 
 // rank is by how much of its price is used.
@@ -50,7 +55,8 @@ func (u *use) rank() float64 {
 }
 
 // steer says from which nodes new pods are led away, and which pods should be ended first
-// where their owners shrink: those on the same nodes. Only changes are listed.
+// where their owners shrink: those on the same nodes. Only changes are listed, and of very many
+// those that matter most.
 func (t *turn) steer(nodes []*retire.Node) (guides []Guide, steers []Steer) {
 	if t.in.NotConsolidated {
 		return nil, nil
@@ -77,10 +83,19 @@ func (t *turn) steer(nodes []*retire.Node) (guides []Guide, steers []Steer) {
 			grade = 0
 		}
 		if p.State == cluster.PodBound && grade != p.Steered {
-			steers = append(steers, Steer{Pod: p.PodKey, Grade: grade})
+			steers = append(steers, Steer{Pod: p.PodKey, Grade: grade, was: p.Steered})
 		}
 	}
-	return guides, steers
+	return guides, firstSteers(steers, mostSteers)
+}
+
+// firstSteers returns at most so many: pods that are or were to end soonest come first.
+func firstSteers(all []Steer, most int) []Steer {
+	if len(all) <= most {
+		return all
+	}
+	slices.SortStableFunc(all, func(a, b Steer) int { return cmp.Compare(max(b.Grade, b.was), max(a.Grade, a.was)) })
+	return all[:most]
 }
 
 // surging reports whether pods of a node are being moved by surge, whose marks they have.

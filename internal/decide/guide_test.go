@@ -3,6 +3,7 @@ package decide
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -194,5 +195,20 @@ func TestSteers(t *testing.T) {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
+	}
+}
+
+// Of more pods than one plan marks, those that should end soonest come first, and with them those
+// that have such a mark and should lose it.
+func TestFirstSteers(t *testing.T) {
+	of := func(name string, was, grade int) Steer {
+		return Steer{Pod: cluster.PodKey{Name: name}, Grade: grade, was: was}
+	}
+	all := []Steer{of("kept-long", 0, 1), of("unmarked", 9, 0), of("soon", 0, 5), of("sooner", 3, 7)}
+	if got := steered(Plan{Steers: firstSteers(slices.Clone(all), 3)}); got != "unmarked=0 sooner=7 soon=5" {
+		t.Errorf("got %q of four", got)
+	}
+	if got := firstSteers(slices.Clone(all), 4); !slices.Equal(got, all) {
+		t.Errorf("four of four are in another order: %v", got)
 	}
 }
