@@ -154,7 +154,7 @@ func (d *Drainer) terminate(ctx context.Context, drained []*cluster.Node) map[st
 	confirmed, err := d.Machines.Terminate(ctx, ids)
 	if err != nil && ctx.Err() == nil {
 		d.Metrics.Failed("Terminate")
-		d.Log.Error("could not terminate instances", "instances", ids, "error", err)
+		d.Log.Error("could not terminate instances", "instances", len(ids), "instance", ids[0], "error", err)
 	}
 	for _, id := range confirmed {
 		gone[id] = true

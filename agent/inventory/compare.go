@@ -352,6 +352,6 @@ func (c *Inventory) terminate(ctx context.Context, v *view.View, surplus []insta
 	}
 	if err != nil && ctx.Err() == nil {
 		c.Metrics.Failed("Terminate")
-		c.Log.Error("could not terminate instances without nodes", "instances", ids, "error", err)
+		c.Log.Error("could not terminate instances without nodes", "instances", len(ids), "instance", ids[0], "error", err)
 	}
 }

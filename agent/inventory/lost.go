@@ -113,7 +113,7 @@ func (c *Inventory) find(ctx context.Context, nodes []*cluster.Node) (map[string
 	instances, err := c.Listing.Find(ctx, ids)
 	if err != nil && ctx.Err() == nil {
 		c.Metrics.Failed("Find")
-		c.Log.Error("could not look up instances by id", "instances", ids, "error", err)
+		c.Log.Error("could not look up instances by id", "instances", len(ids), "instance", ids[0], "error", err)
 	}
 	for _, i := range instances {
 		found[i.ID] = i

@@ -251,10 +251,10 @@ func (s *settings) connect(fenced *fence.Fence, log hclog.Logger) (*kube.Cluster
 		UserAgent: "packhorse-agent/" + version, Schedulers: s.schedulers, NodePools: s.nodePools, Requested: s.agent.Metrics.KubernetesRequest, Fence: fenced,
 		Access: func(resource string, err error) {
 			if err != nil {
-				log.Warn("could not read a kind of resource", "resource", resource, "error", err)
+				log.Warn("could not read a kind of resource", "kind_of_resource", resource, "error", err)
 				return
 			}
-			log.Info("read a kind of resource that was missing", "resource", resource)
+			log.Info("read a kind of resource that was missing", "kind_of_resource", resource)
 		},
 		Karpenter: func(waits string) {
 			if waits != "" {
