@@ -15,7 +15,7 @@ import (
 // Nodes that exist are filled before it is known what will be on machines. A small pod that
 // may not be beside another of its kind then needs a machine, although it could have taken a
 // little of a node, or a node has room left for which no pod is small enough. So the
-// program over patterns fills both anew, and the search exchanges pods between them, as far as
+// program over patterns fills both again, and the search exchanges pods between them, as far as
 // nothing but room and the other pods on a node decides where they may be.
 
 // held is a node with what this plan has put there and may put elsewhere.
