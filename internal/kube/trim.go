@@ -51,6 +51,7 @@ func trimNodeStatus(s *corev1.NodeStatus) corev1.NodeStatus {
 func trimPodSpec(s *corev1.PodSpec) corev1.PodSpec {
 	return corev1.PodSpec{
 		NodeName:                  s.NodeName,
+		OS:                        s.OS,
 		NodeSelector:              s.NodeSelector,
 		Affinity:                  s.Affinity,
 		Tolerations:               s.Tolerations,

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -104,19 +105,66 @@ func fullPod(ns, name string, owner metav1.OwnerReference) *corev1.Pod {
 }
 
 func TestTrimLosesNothingThatIsRead(t *testing.T) {
+	usual := fullPod("shop", "web", metav1.OwnerReference{}).Spec
+	if spec := trimPodSpec(&usual); spec.Containers[0].Env != nil || len(spec.Volumes) != 2 {
+		t.Errorf("too much is kept: %+v", spec)
+	}
 	ds := &appsv1.DaemonSet{}
-	ds.Spec.Template.Spec = fullPod("shop", "web", metav1.OwnerReference{}).Spec
+	ds.Spec.Template.Spec = usual
+	fill(reflect.ValueOf(&ds.Spec.Template.Spec).Elem())
 	whole := cluster.FromDaemonSets([]*appsv1.DaemonSet{ds}, nil)
 	trimmed, err := trim(ds.DeepCopy())
 	if err != nil {
 		t.Fatal(err)
 	}
 	after := trimmed.(*appsv1.DaemonSet)
-	if spec := after.Spec.Template.Spec; spec.Containers[0].Env != nil || len(spec.Volumes) != 2 {
-		t.Errorf("too much is kept: %+v", spec)
-	}
 	if diff := cmp.Diff(whole, cluster.FromDaemonSets([]*appsv1.DaemonSet{after}, nil)); diff != "" {
 		t.Errorf("DaemonSet: -whole +trimmed\n%s", diff)
+	}
+}
+
+// fill gives each field that is not set a value, so that the tests also see the fields of later
+// releases of Kubernetes.
+func fill(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Struct:
+		if q, ok := v.Addr().Interface().(*resource.Quantity); ok {
+			*q = resource.MustParse("1")
+			return
+		} else if _, ok := v.Addr().Interface().(*metav1.Time); ok {
+			return
+		}
+		for i := range v.NumField() {
+			fill(v.Field(i))
+		}
+	case reflect.Pointer:
+		if v.IsNil() {
+			v.Set(reflect.New(v.Type().Elem()))
+		}
+		fill(v.Elem())
+	case reflect.Slice:
+		if v.Len() == 0 {
+			v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		}
+		for i := range v.Len() {
+			fill(v.Index(i))
+		}
+	case reflect.Map:
+		if v.Len() == 0 {
+			key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+			fill(key)
+			fill(value)
+			v.Set(reflect.MakeMap(v.Type()))
+			v.SetMapIndex(key, value)
+		}
+	case reflect.String:
+		if v.IsZero() {
+			v.SetString("cpu")
+		}
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int32, reflect.Int64:
+		v.SetInt(1)
 	}
 }
 
