@@ -221,7 +221,7 @@ func index(all []scenario) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `# Scenarios
 
-%d small clusters, each with the plan that Packhorse makes for it. A file begins with a sentence that says what it shows. It holds the manifests, the machines on offer (all of EC2 if it lists none) and the plan as `+"`packhorse-agent simulate`"+` prints it. `+"`go test ./internal/decide -run TestScenarios`"+` compares every plan with its file and checks it with independent code; `+"`-update`"+` rewrites the plans and this page.
+%d small clusters, each with the plan that Packhorse makes for it. A file begins with a sentence that says what it shows. It holds the manifests, the machines on offer (all of EC2 if it lists none) and the plan as `+"`packhorse-agent simulate`"+` prints it. `+"`go test ./internal/decide -run TestScenario`"+` compares every plan with its file and checks it with independent code; `+"`-update`"+` rewrites the plans and this page.
 `, len(all))
 	folder := ""
 	for _, s := range all {
