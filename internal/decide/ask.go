@@ -19,7 +19,8 @@ func InUse(pods []*cluster.Pod, now time.Time) bool {
 
 // Late says how a machine has failed to come up in time, if it has. Its Provisioner may be nil.
 func Late(n *cluster.Node, p *api.Provisioner, pods []*cluster.Pod, now time.Time, startupTimeout time.Duration) (message string, late bool) {
-	found, late := retire.DidNotComeUp(&retire.Node{Node: n, Provisioner: p, Pods: pods}, now, &retire.Policy{StartupTimeout: startupTimeout})
+	policy := retire.Policy{StartupTimeout: startupTimeout}
+	found, late := policy.DidNotComeUp(&retire.Node{Node: n, Provisioner: p, Pods: pods}, now)
 	return found.Message, late
 }
 

@@ -14,7 +14,7 @@ import (
 // drifted: its Provisioner or node profile no longer describes it. What is fixed
 // when a node is built is compared by hash, where the node has one of ours;
 // requirements, image, subnet and security groups by value.
-func drifted(n *Node, _ time.Time, _ *Policy) (DueNode, bool) {
+func drifted(n *Node, _ time.Time) (DueNode, bool) {
 	d := n.Provisioner.Spec.Disruption
 	if d != nil && d.Drift != nil && !*d.Drift || !n.Initialized {
 		return DueNode{}, false

@@ -92,12 +92,20 @@ type DueNode struct {
 }
 
 // A rule finds a reason for a node to go at a time.
-type rule func(n *Node, now time.Time, p *Policy) (DueNode, bool)
+type rule func(n *Node, now time.Time) (DueNode, bool)
+
+// voluntary are the rules for nodes that may stay, in the order in which they are looked at.
+var voluntary = []rule{expired, drifted, empty}
 
 // Forced returns the nodes that must go whatever runs there, in their order. Nodes
 // that are unhealthy stay where too many are: then it is not the nodes.
 func Forced(nodes []*Node, now time.Time, p Policy) []DueNode {
-	found := find(nodes, now, &p, orphaned, DidNotComeUp, unhealthy)
+	var found []DueNode
+	for _, n := range nodes {
+		if its := reasons(n, now, []rule{orphaned, p.DidNotComeUp, p.unhealthy}); len(its) > 0 {
+			found = append(found, its[0])
+		}
+	}
 	if tooManyUnready(nodes) {
 		found = slices.DeleteFunc(found, func(f DueNode) bool { return f.Reason == Unhealthy })
 	}
@@ -110,7 +118,7 @@ func Forced(nodes []*Node, now time.Time, p Policy) []DueNode {
 func Voluntary(nodes []*Node, now time.Time) []DueNode {
 	var used, unused []DueNode
 	for _, n := range nodes {
-		found := reasons(n, now, &Policy{}, expired, drifted, empty)
+		found := reasons(n, now, voluntary)
 		switch {
 		case !n.InUse():
 			unused = append(unused, found...)
@@ -122,22 +130,12 @@ func Voluntary(nodes []*Node, now time.Time) []DueNode {
 	return append(unused, used...)
 }
 
-func find(nodes []*Node, now time.Time, p *Policy, rules ...rule) []DueNode {
-	var out []DueNode
-	for _, n := range nodes {
-		if found := reasons(n, now, p, rules...); len(found) > 0 {
-			out = append(out, found[0])
-		}
-	}
-	return out
-}
-
 // reasons finds all reasons for a node to go, in the order of the rules.
-func reasons(n *Node, now time.Time, p *Policy, rules ...rule) []DueNode {
+func reasons(n *Node, now time.Time, rules []rule) []DueNode {
 	var out []DueNode
 	for _, r := range rules {
-		if f, ok := r(n, now, p); ok {
-			out = append(out, f)
+		if due, ok := r(n, now); ok {
+			out = append(out, due)
 		}
 	}
 	return out
@@ -152,12 +150,7 @@ func StillHolds(n *Node, reason string, now time.Time) bool {
 		_, moves := n.Provisioner.Spec.EvictionCost()
 		return on && moves
 	}
-	for _, r := range []rule{expired, drifted, empty} {
-		if f, ok := r(n, now, &Policy{}); ok && f.Reason.Name() == reason {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(reasons(n, now, voluntary), func(due DueNode) bool { return due.Reason.Name() == reason })
 }
 
 // InUse reports whether workload pods run on the node or are on their way to it, or

@@ -12,14 +12,14 @@ import (
 )
 
 // orphaned: its Provisioner is being deleted.
-func orphaned(n *Node, _ time.Time, _ *Policy) (DueNode, bool) {
+func orphaned(n *Node, _ time.Time) (DueNode, bool) {
 	return DueNode{n, Orphaned, fmt.Sprintf("provisioner %s is being deleted", n.Provisioner.Name)}, n.Provisioner.DeletionTimestamp != nil
 }
 
 // DidNotComeUp finds that a node's machine did not come up in time, that its devices did not, or
 // that nothing has removed the taints that keep pods away until then. It may go on with pods that
 // run there; whether it is healthy is another question then.
-func DidNotComeUp(n *Node, now time.Time, p *Policy) (DueNode, bool) {
+func (p *Policy) DidNotComeUp(n *Node, now time.Time) (DueNode, bool) {
 	late := p.StartupTimeout > 0 && !n.Initialized && now.Sub(n.Created) >= p.StartupTimeout
 	after := amount.ShortDuration(p.StartupTimeout) + " after it was launched"
 	if !n.Ready {
@@ -50,7 +50,7 @@ func (n *Node) awaits(p *cluster.Pod) bool {
 }
 
 // unhealthy: it was up, and its kubelet has not been ready for long.
-func unhealthy(n *Node, now time.Time, p *Policy) (DueNode, bool) {
+func (p *Policy) unhealthy(n *Node, now time.Time) (DueNode, bool) {
 	silent := p.UnhealthyAfter > 0 && n.hasRun() && !n.UnreadySince.IsZero() && now.Sub(n.UnreadySince) >= p.UnhealthyAfter
 	return DueNode{n, Unhealthy, fmt.Sprintf("not ready for %s", amount.ShortDuration(p.UnhealthyAfter))}, silent
 }
@@ -76,7 +76,7 @@ func tooManyUnready(nodes []*Node) bool {
 
 // expired: older than its Provisioner allows. A node that is not up yet is left
 // to come up, so that short lifetimes cannot outrun it.
-func expired(n *Node, now time.Time, _ *Policy) (DueNode, bool) {
+func expired(n *Node, now time.Time) (DueNode, bool) {
 	ttl := n.Provisioner.Spec.TTLSecondsUntilExpired
 	if ttl == nil || !n.Initialized {
 		return DueNode{}, false
@@ -86,7 +86,7 @@ func expired(n *Node, now time.Time, _ *Policy) (DueNode, bool) {
 }
 
 // empty: nobody has used it for as long as its Provisioner says.
-func empty(n *Node, now time.Time, _ *Policy) (DueNode, bool) {
+func empty(n *Node, now time.Time) (DueNode, bool) {
 	limit, goes := n.Provisioner.Spec.EmptyAfter()
 	if !goes || n.InUse() || !n.Initialized {
 		return DueNode{}, false
