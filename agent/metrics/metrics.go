@@ -172,7 +172,7 @@ const (
 // Begin lets what is counted of a Provisioner begin at 0: Prometheus does not see the
 // increase of a series that begins at its first event. Launches have too many labels for it.
 func (m *Metrics) Begin(provisioner string) {
-	for _, reason := range []decide.RemovalReason{decide.Empty, decide.Expired, decide.Drifted, decide.Consolidated, decide.NeverUp, decide.Orphaned, decide.Unhealthy} {
+	for _, reason := range decide.RemovalReasons {
 		m.Disruptions.WithLabelValues(provisioner, reason.Name())
 	}
 	m.Disruptions.WithLabelValues(provisioner, Interruption)

@@ -117,6 +117,9 @@ const (
 	Unhealthy    = retire.Unhealthy
 )
 
+// RemovalReasons are all of them.
+var RemovalReasons = retire.Reasons
+
 // Blocker is what keeps a node from being consolidated.
 type Blocker = retire.Blocker
 

@@ -256,3 +256,11 @@ func TestBound(t *testing.T) {
 		})
 	}
 }
+
+func TestReasonsHaveWords(t *testing.T) {
+	for _, reason := range decide.RemovalReasons {
+		if got := state(string(reason)); strings.Contains(got, string(reason)+")") {
+			t.Errorf("%s has no words: add them to `state` of internal/explain/nodes.go", reason)
+		}
+	}
+}

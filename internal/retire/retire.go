@@ -25,6 +25,9 @@ const (
 	Consolidated Reason = "consolidated"
 )
 
+// Reasons are all of them.
+var Reasons = []Reason{Orphaned, NeverUp, Unhealthy, Expired, Drifted, Empty, Consolidated}
+
 // Voluntary reports whether budgets and protections hold the removal back.
 func (r Reason) Voluntary() bool { return r != Orphaned && r != NeverUp && r != Unhealthy }
 
@@ -43,9 +46,9 @@ func (r Reason) Name() string {
 	return string(r)
 }
 
-// Named returns the reason for a voluntary removal that is spelt so in annotations.
+// Named returns the reason that is spelt so in annotations.
 func Named(name string) Reason {
-	for _, r := range []Reason{Empty, Expired, Drifted, Consolidated} {
+	for _, r := range Reasons {
 		if r.Name() == name {
 			return r
 		}
