@@ -146,7 +146,7 @@ func (d *Disrupter) Remove(ctx context.Context, fresh *view.Verifier, removals [
 		n := fresh.Snapshot.Node(r.Node)
 		switch {
 		case n == nil || n.Deleting || n.Provisioner == "":
-		case !r.Voluntary:
+		case !r.Reason.Voluntary():
 			d.removeNow(ctx, n, &r, fresh)
 		case n.Annotations[api.AnnotationDisruption] != "" || !fresh.Node(r.Node):
 		case r.Reason == decide.Empty && decide.InUse(pods[r.Node], time.Now()):

@@ -158,18 +158,19 @@ func TestRemoveAsksWhetherANodeIsBroken(t *testing.T) {
 // bought.
 func TestRemoveWaitsForReplacements(t *testing.T) {
 	for name, c := range map[string]struct {
-		bought, buying, forced bool
-		want                   []string
+		bought, buying bool
+		reason         decide.RemovalReason
+		want           []string
 	}{
-		"bought":                  {bought: true, want: []string{"mark"}},
-		"not bought":              {},
-		"another is being bought": {bought: true, buying: true},
-		"it must go at once":      {forced: true, want: []string{"delete"}},
+		"bought":                  {bought: true, reason: decide.Consolidated, want: []string{"mark"}},
+		"not bought":              {reason: decide.Consolidated},
+		"another is being bought": {bought: true, buying: true, reason: decide.Consolidated},
+		"it must go at once":      {reason: decide.Orphaned, want: []string{"delete"}},
 	} {
 		s := marked("")
 		s.Pods = nil
 		w := &world{snapshot: s}
-		removal := decide.Removal{Node: "a", Reason: decide.Consolidated, Voluntary: !c.forced, Replacements: []string{"m1"}, Starting: []string{"b"}}
+		removal := decide.Removal{Node: "a", Reason: c.reason, Replacements: []string{"m1"}, Starting: []string{"b"}}
 		w.disrupter(c.buying).Remove(t.Context(), verifier(s), []decide.Removal{removal}, func(string) (string, bool) { return "c", c.bought })
 		if diff := cmp.Diff(c.want, w.did); diff != "" {
 			t.Errorf("%s: -want +got\n%s", name, diff)
@@ -196,7 +197,7 @@ func TestRemoveIsPostponed(t *testing.T) {
 		s.Pods = nil
 		w := &world{snapshot: s}
 		d := w.disrupter(true)
-		removal := decide.Removal{Node: "a", Reason: decide.Consolidated, Voluntary: true, Planned: time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC), Replacements: []string{"default-1", "default-2"}}
+		removal := decide.Removal{Node: "a", Reason: decide.Consolidated, Planned: time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC), Replacements: []string{"default-1", "default-2"}}
 		expected := map[string]string{"default-1": "m1", "default-2": "m2"}
 		d.Remove(t.Context(), verifier(s), []decide.Removal{removal}, func(machine string) (string, bool) { return expected[machine], true })
 		if !d.Postponed()["a"] || len(w.did) > 0 {

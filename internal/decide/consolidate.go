@@ -358,7 +358,7 @@ func (c *consolidator) removals() []Removal {
 			continue
 		}
 		for _, name := range st.Nodes {
-			out = append(out, Removal{Node: name, Reason: Consolidated, Voluntary: true, Message: st.words(), Saving: st.Saving / offer.Price(len(st.Nodes))})
+			out = append(out, Removal{Node: name, Reason: Consolidated, Message: st.words(), Saving: st.Saving / offer.Price(len(st.Nodes))})
 		}
 	}
 	return out

@@ -131,10 +131,9 @@ const (
 
 // Removal is a node that should go.
 type Removal struct {
-	Node      string
-	Reason    RemovalReason
-	Message   string
-	Voluntary bool
+	Node    string
+	Reason  RemovalReason
+	Message string
 	// Planned is when it was planned.
 	Planned time.Time
 	// Saving is the node's share of what its step of consolidation saves per hour; 0 for

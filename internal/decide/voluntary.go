@@ -49,7 +49,7 @@ func (t *turn) retire(nodes []*retire.Node, now attempt) ([]Removal, []Kept, att
 	}
 	var removals []Removal
 	for _, one := range f.going {
-		removals = append(removals, Removal{Node: one.Node.Name, Reason: one.Reason, Message: one.Message, Voluntary: true})
+		removals = append(removals, Removal{Node: one.Node.Name, Reason: one.Reason, Message: one.Message})
 	}
 	var kept []Kept
 	for _, one := range found {

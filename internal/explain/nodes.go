@@ -56,7 +56,7 @@ type Move struct {
 func (r *Report) retire(plan *decide.Plan) {
 	for _, n := range plan.Removals {
 		r.Removals = append(r.Removals, Removal{
-			Node: n.Node, Reason: string(n.Reason), Message: n.Message, Voluntary: n.Voluntary, Replacements: slices.Concat(n.Replacements, n.Starting),
+			Node: n.Node, Reason: string(n.Reason), Message: n.Message, Voluntary: n.Reason.Voluntary(), Replacements: slices.Concat(n.Replacements, n.Starting),
 		})
 	}
 	for _, n := range plan.Kept {
