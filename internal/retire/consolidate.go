@@ -44,7 +44,7 @@ func (c *Case) Source(last time.Time) Hold {
 	if why := c.first([]protection{closed, closing}); why != "" {
 		return Hold{BlockedBudget, why}
 	}
-	if why := c.first([]protection{twoBudgets, blockedByBudget}); why != "" {
+	if why := c.first([]protection{twoPDBs, blockedByPDB}); why != "" {
 		return Hold{BlockedPDB, why}
 	}
 	if why := c.first([]protection{notUp, nominated}); why != "" {

@@ -24,9 +24,9 @@ type Case struct {
 type protection func(c *Case) string
 
 var (
-	protections = []protection{blocked, notUp, closed, closing, nominated, annotated, inTime(doNotDisrupt), ownerless, young, inTime(twoBudgets), inTime(blockedByBudget), heldBySurge}
+	protections = []protection{blocked, notUp, closed, closing, nominated, annotated, inTime(doNotDisrupt), ownerless, young, inTime(twoPDBs), inTime(blockedByPDB), heldBySurge}
 	lasting     = []protection{annotated, inTime(doNotDisrupt), ownerless, consolidated(finishing)}
-	passing     = []protection{blocked, inTime(twoBudgets), inTime(blockedByBudget), heldBySurge}
+	passing     = []protection{blocked, inTime(twoPDBs), inTime(blockedByPDB), heldBySurge}
 )
 
 // Protected returns what holds a node back from going voluntarily, or an empty
@@ -163,9 +163,9 @@ func closing(c *Case) string {
 	return "no window of provisioner " + c.Node.Provisioner.Name + " is open for another " + amount.ShortDuration(replacing)
 }
 
-// twoBudgets holds where a pod is under several PodDisruptionBudgets: the Eviction API
+// twoPDBs holds where a pod is under several PodDisruptionBudgets: the Eviction API
 // refuses to evict it, whatever they allow.
-func twoBudgets(c *Case) string {
+func twoPDBs(c *Case) string {
 	for _, p := range c.Node.Pods {
 		if !guarded(p) {
 			continue
@@ -177,7 +177,7 @@ func twoBudgets(c *Case) string {
 	return ""
 }
 
-func blockedByBudget(c *Case) string {
+func blockedByPDB(c *Case) string {
 	for _, p := range c.Node.Pods {
 		if !guarded(p) {
 			continue
