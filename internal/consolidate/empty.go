@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/pack"
@@ -107,7 +108,7 @@ func (s *solver) rehouse(src *Source, first bool) bool {
 	s.gone[name] = true
 	for i := range moves {
 		t := moves[i].Pod.Template
-		at := s.rooms.best(t, src.Node.Labels[zoneLabel], admits)
+		at := s.rooms.best(t, src.Node.Labels[api.LabelZone], admits)
 		if at < 0 {
 			for k, m := range done {
 				m.give(moves[k].Pod.Template, s.rooms.need(moves[k].Pod.Template))

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/pack"
@@ -48,7 +49,7 @@ func newLandings(p *Problem) *landings {
 }
 
 func (l *landings) count(m *room, t *cluster.Template, n int) {
-	zone := m.node.Labels[zoneLabel]
+	zone := m.node.Labels[api.LabelZone]
 	if l.zones[zone] == nil {
 		l.zones[zone] = map[*cluster.Template]int{}
 	}
@@ -127,7 +128,7 @@ func (l *landings) room(st *Step, m *pack.Machine) *room {
 		k := slices.IndexFunc(moves, func(m Move) bool { return m.Pod.PodKey == at.Pod })
 		free = free.Plus(moves[k].Pod.Template.Requests)
 	}
-	node := &cluster.Node{Labels: map[string]string{zoneLabel: m.Candidates[0].Zone}}
+	node := &cluster.Node{Labels: map[string]string{api.LabelZone: m.Candidates[0].Zone}}
 	return &room{node: node, all: l.rooms.space.Vector(m.Allocatable), free: l.rooms.space.Vector(free), like: map[*cluster.Template]int{}}
 }
 
@@ -140,7 +141,7 @@ func (l *landings) land(t *cluster.Template) *room {
 	}
 	var among []*room
 	for i, m := range l.rooms.list {
-		if _, fits := m.after(k.need); fits && !l.going[m.node.Name] && (i >= l.nodes || l.rooms.admits(k, t, i, m.node.Labels[zoneLabel])) {
+		if _, fits := m.after(k.need); fits && !l.going[m.node.Name] && (i >= l.nodes || l.rooms.admits(k, t, i, m.node.Labels[api.LabelZone])) {
 			among = append(among, m)
 		}
 	}

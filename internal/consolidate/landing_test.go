@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/pack"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim/scheduler"
@@ -32,7 +33,7 @@ func newCrowd(r *rand.Rand) *crowd {
 	for i := range 2 + r.IntN(8) {
 		n := cluster.Node{
 			Name: fmt.Sprintf("n%d", i), Ready: true, Initialized: true, Provisioner: "p", Guide: r.IntN(cluster.MostGuide + 1),
-			Labels:      map[string]string{zoneLabel: string(rune('a' + r.IntN(3)))},
+			Labels:      map[string]string{api.LabelZone: string(rune('a' + r.IntN(3)))},
 			Allocatable: amount.List{amount.CPU: 2000 + r.Int64N(8000), amount.Memory: (2000 + r.Int64N(30000)) << 20, amount.Pods: 4 + r.Int64N(20)},
 		}
 		c.snapshot.Nodes = append(c.snapshot.Nodes, n)

@@ -13,8 +13,6 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/pack"
 )
 
-const zoneLabel = api.LabelZone
-
 // groupSizes are how many nodes are tried to be replaced together. More take more moves
 // for each step, which is then as hard to carry out.
 var groupSizes = []int{1, 2, 3, 5, 8}

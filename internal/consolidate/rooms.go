@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
@@ -144,7 +145,7 @@ func (k *kind) looks(key string) {
 // admits reports whether the room's labels, taints and pods allow one of the kind.
 func (r *rooms) admits(k *kind, t *cluster.Template, i int, zone string) bool {
 	m := r.list[i]
-	if k.zonal && m.node.Labels[corev1.LabelTopologyZone] != zone || k.apart && m.like[t] > 0 {
+	if k.zonal && m.node.Labels[api.LabelZone] != zone || k.apart && m.like[t] > 0 {
 		return false
 	}
 	if k.may[i] == 0 {

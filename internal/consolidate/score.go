@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
@@ -46,7 +47,7 @@ func (l *landings) preferred(t *cluster.Template, need []int64, among []*room) *
 func (l *landings) crowds(t *cluster.Template, among []*room) []float64 {
 	zones := map[string]float64{}
 	for _, m := range among {
-		zones[m.node.Labels[zoneLabel]] = 0
+		zones[m.node.Labels[api.LabelZone]] = 0
 	}
 	perNode, perZone := math.Log(float64(len(among)+2)), math.Log(float64(len(zones)+2))
 	for zone := range zones {
@@ -54,7 +55,7 @@ func (l *landings) crowds(t *cluster.Template, among []*room) []float64 {
 	}
 	out := make([]float64, len(among))
 	for i, m := range among {
-		out[i] = float64(m.like[t])*perNode + zones[m.node.Labels[zoneLabel]]
+		out[i] = float64(m.like[t])*perNode + zones[m.node.Labels[api.LabelZone]]
 	}
 	return out
 }
