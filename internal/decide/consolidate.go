@@ -52,19 +52,19 @@ type StayingNode struct {
 // MovedRest is for how long a pod that was moved costs more to be moved again.
 const MovedRest = time.Hour
 
-// maxStepTrials bounds the packings by which steps are verified in a turn.
-const maxStepTrials = 8
+// maxStepPackings bounds the packings by which steps are verified in a turn.
+const maxStepPackings = 8
 
 // consolidator lets nodes in use go where that makes the cluster cheaper.
 type consolidator struct {
 	*turn
-	nodes   map[string]*retire.Node
-	budgets *retire.Budgets
-	now     attempt
-	out     *Consolidation
-	busy    map[string]bool
-	changed map[string]time.Time
-	trials  int
+	nodes    map[string]*retire.Node
+	budgets  *retire.Budgets
+	now      attempt
+	out      *Consolidation
+	busy     map[string]bool
+	changed  map[string]time.Time
+	packings int
 	// saving and cost are those of the steps that go, and of their nodes.
 	saving, cost offer.Price
 	spot         bool
@@ -138,8 +138,8 @@ func (c *consolidator) sources(nodes []*retire.Node) []consolidate.Source {
 		if consolidates(n) {
 			c.out.HourlyPrice += price
 		}
-		finding := retire.DueNode{Node: n, Reason: retire.Consolidated}
-		hold := c.caseOf(finding).Source(last)
+		due := c.due(n.Name)
+		hold := c.caseOf(due).Source(last)
 		if hold.Why == "" && price == 0 {
 			hold = retire.Hold{Blocker: retire.BlockedProtection, Why: "its price is not known"}
 		}
@@ -148,7 +148,7 @@ func (c *consolidator) sources(nodes []*retire.Node) []consolidate.Source {
 		case hold.Why != "":
 			c.stay(n.Name, hold)
 		default:
-			out = append(out, consolidate.Source{Node: n.Node, Price: price, Cost: price + c.in.Settings.nodeCost(), Moves: costs.moves(n), Settled: n.Settled(), Together: c.budgets.Together(finding)})
+			out = append(out, consolidate.Source{Node: n.Node, Price: price, Cost: price + c.in.Settings.nodeCost(), Moves: costs.moves(n), Settled: n.Settled(), Together: c.budgets.Together(due)})
 		}
 	}
 	return out
@@ -233,14 +233,14 @@ func (c *consolidator) permitted(steps []consolidate.Step, waiting []int) (empty
 }
 
 // spent reports whether as many steps have been tried as may be in a turn.
-func (c *consolidator) spent() bool { return c.trials >= maxStepTrials || c.effort > maxEffort }
+func (c *consolidator) spent() bool { return c.packings >= maxStepPackings || c.effort > maxEffort }
 
 // allowed takes all of the nodes from the budgets, or none.
 func (c *consolidator) allowed(nodes []string) bool {
 	for i, name := range nodes {
-		if !c.budgets.Take(c.finding(name)) {
+		if !c.budgets.Take(c.due(name)) {
 			for _, back := range nodes[:i] {
-				c.budgets.Return(c.finding(back))
+				c.budgets.Return(c.due(back))
 			}
 			return false
 		}
@@ -248,7 +248,7 @@ func (c *consolidator) allowed(nodes []string) bool {
 	return true
 }
 
-func (c *consolidator) finding(name string) retire.DueNode {
+func (c *consolidator) due(name string) retire.DueNode {
 	return retire.DueNode{Node: c.nodes[name], Reason: retire.Consolidated}
 }
 
@@ -260,7 +260,7 @@ func (c *consolidator) try(steps []consolidate.Step, these []int) {
 	}
 	why := "other steps are taken first"
 	if !c.spent() {
-		c.trials++
+		c.packings++
 		if why = c.verified(steps, these); why == "" {
 			for _, i := range these {
 				c.out.Steps[i].Going = true
@@ -275,7 +275,7 @@ func (c *consolidator) try(steps []consolidate.Step, these []int) {
 	}
 	for _, i := range these {
 		for _, name := range steps[i].Nodes {
-			c.budgets.Return(c.finding(name))
+			c.budgets.Return(c.due(name))
 		}
 		c.out.Steps[i].Blocker, c.out.Steps[i].Why = retire.BlockedUnpaid, why
 	}

@@ -7,11 +7,11 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/retire"
 )
 
-// maxTrials bounds how often it is tried in one turn to do without nodes in use:
-// each trial means to pack once more.
-const maxTrials = 16
+// maxPackings bounds how often it is tried in one turn to do without nodes in use:
+// each time means to pack once more.
+const maxPackings = 16
 
-// maxEffort is how much work a turn's packings may have taken before another trial, in
+// maxEffort is how much work a turn's packings may have taken before another one, in
 // the steps of pack: about a second.
 const maxEffort = 100_000_000
 
@@ -22,14 +22,14 @@ const oldestShare = 75
 // voluntary finds the nodes that go voluntarily.
 type voluntary struct {
 	*turn
-	nodes   []*retire.Node
-	budgets *retire.Budgets
-	now     attempt // the packing without those that go
-	trials  int
-	share   int  // of maxTrials and maxEffort, in percent: what may be used up now
-	spent   bool // it was used up
-	going   []retire.DueNode
-	kept    map[string]string // by node: why it stays
+	nodes    []*retire.Node
+	budgets  *retire.Budgets
+	now      attempt // the packing without those that go
+	packings int
+	share    int  // of maxPackings and maxEffort, in percent: what may be used up now
+	spent    bool // it was used up
+	going    []retire.DueNode
+	kept     map[string]string // by node: why it stays
 }
 
 // retire lets nodes go voluntarily, as far as budgets and protections allow and
@@ -111,12 +111,12 @@ func (f *voluntary) spare(batch []retire.DueNode) {
 	if len(batch) == 0 {
 		return
 	}
-	if f.trials*100 >= maxTrials*f.share || f.effort*100 > maxEffort*int64(f.share) {
+	if f.packings*100 >= maxPackings*f.share || f.effort*100 > maxEffort*int64(f.share) {
 		f.spent = true
 		f.giveBack(batch)
 		return
 	}
-	f.trials++
+	f.packings++
 	next, needed := f.without(batch)
 	for _, one := range batch {
 		f.kept[one.Node.Name] = needed[one.Node.Name]

@@ -68,13 +68,13 @@ func Replacements(n *cluster.Node) []string {
 // Take lets a node go, or reports false where a budget forbids it. The default
 // budget does not hold back nodes that nobody uses: removing them disrupts
 // nothing. A node in use does not go shortly before a budget begins that allows none.
-func (b *Budgets) Take(f DueNode) bool {
-	name := f.Node.Provisioner.Name
+func (b *Budgets) Take(due DueNode) bool {
+	name := due.Node.Provisioner.Name
 	none := func(soon api.Budget) bool { return allowed(soon.Nodes, b.total[name]) == 0 }
-	if f.Node.InUse() && slices.ContainsFunc(b.concerned(f, b.now.Add(replacing)), none) {
+	if due.Node.InUse() && slices.ContainsFunc(b.concerned(due, b.now.Add(replacing)), none) {
 		return false
 	}
-	concerned := b.concerned(f, b.now)
+	concerned := b.concerned(due, b.now)
 	for _, budget := range concerned {
 		if b.going[name] >= allowed(budget.Nodes, b.total[name]) {
 			return false
@@ -88,18 +88,18 @@ func (b *Budgets) Take(f DueNode) bool {
 
 // Together is how many nodes the budgets that count the node let go at the same time when no
 // other one is going.
-func (b *Budgets) Together(f DueNode) int {
+func (b *Budgets) Together(due DueNode) int {
 	most := math.MaxInt
-	for _, budget := range b.concerned(f, b.now) {
-		most = min(most, allowed(budget.Nodes, b.total[f.Node.Provisioner.Name]))
+	for _, budget := range b.concerned(due, b.now) {
+		most = min(most, allowed(budget.Nodes, b.total[due.Node.Provisioner.Name]))
 	}
 	return most
 }
 
 // Return undoes Take: the node stays after all.
-func (b *Budgets) Return(f DueNode) {
-	if len(b.concerned(f, b.now)) > 0 {
-		b.going[f.Node.Provisioner.Name]--
+func (b *Budgets) Return(due DueNode) {
+	if len(b.concerned(due, b.now)) > 0 {
+		b.going[due.Node.Provisioner.Name]--
 	}
 }
 
@@ -107,20 +107,20 @@ func (b *Budgets) Return(f DueNode) {
 // budget allows no node to go now, or, if the node was chosen for consolidation, fewer than are going.
 // Consolidation takes from the budgets last. What was taken for other reasons may have been joined
 // since by nodes that budgets do not hold back.
-func (b *Budgets) Exceeded(f DueNode) bool {
-	name := f.Node.Provisioner.Name
-	return slices.ContainsFunc(b.concerned(f, b.now), func(budget api.Budget) bool {
+func (b *Budgets) Exceeded(due DueNode) bool {
+	name := due.Node.Provisioner.Name
+	return slices.ContainsFunc(b.concerned(due, b.now), func(budget api.Budget) bool {
 		most := allowed(budget.Nodes, b.total[name])
-		return most == 0 || f.Reason == Consolidated && b.going[name] > most
+		return most == 0 || due.Reason == Consolidated && b.going[name] > most
 	})
 }
 
 // concerned lists the budgets that count the node at a time.
-func (b *Budgets) concerned(f DueNode, at time.Time) []api.Budget {
+func (b *Budgets) concerned(due DueNode, at time.Time) []api.Budget {
 	var out []api.Budget
-	for _, budget := range budgetsOf(f.Node.Provisioner) {
-		applies := len(budget.Reasons) == 0 || slices.Contains(budget.Reasons, f.Reason.Name())
-		if applies && budget.Active(at) && (!isDefault(budget) || f.Node.InUse()) {
+	for _, budget := range budgetsOf(due.Node.Provisioner) {
+		applies := len(budget.Reasons) == 0 || slices.Contains(budget.Reasons, due.Reason.Name())
+		if applies && budget.Active(at) && (!isDefault(budget) || due.Node.InUse()) {
 			out = append(out, budget)
 		}
 	}

@@ -110,7 +110,7 @@ func Forced(nodes []*Node, now time.Time, p Policy) []DueNode {
 		}
 	}
 	if tooManyUnready(nodes) {
-		found = slices.DeleteFunc(found, func(f DueNode) bool { return f.Reason == Unhealthy })
+		found = slices.DeleteFunc(found, func(due DueNode) bool { return due.Reason == Unhealthy })
 	}
 	return found
 }
