@@ -50,11 +50,7 @@ func (s *Market) KeepRoomy(offerings model.Bitset, need []int64) {
 // KeepAble removes offerings where an item may not be for other reasons than room.
 func (s *Market) KeepAble(offerings model.Bitset, host []topology.PerNode, o *model.Options) {
 	if len(host) > 0 && len(s.DaemonSets) > 0 {
-		for k := range offerings.All {
-			if s.State.DaemonCounts(k).Room(host, 1) <= 0 {
-				offerings.Drop(k)
-			}
-		}
+		s.State.KeepBesideDaemons(offerings, host)
 	}
 	for _, p := range s.Selling {
 		if residual := o.Residual[p.Number]; s.Choices[residual] {

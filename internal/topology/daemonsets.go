@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -140,8 +141,49 @@ func (s *State) KeepDaemonsOff() {
 			}
 		}
 	}
-	if s.keptOff = nil; some {
+	if s.keptOff, s.crews = nil, nil; some {
 		s.keptOff = off
+	}
+}
+
+// crew is a set of DaemonSets that some offerings have in common, of which there are few.
+type crew struct {
+	counts NodeCounts // what they mean to others on a node
+	on     model.Bitset
+}
+
+// crewsOf returns the crews of all offerings, found once.
+func (s *State) crewsOf() []crew {
+	if s.crews != nil {
+		return s.crews
+	}
+	s.crews = []crew{}
+	known, last := map[string]int{}, -1
+	var before []int
+	for k := range s.supply.Offerings {
+		if of := s.DaemonsOn(k); last < 0 || !slices.Equal(of, before) {
+			key := fmt.Sprint(of)
+			i, ok := known[key]
+			if !ok {
+				i = len(s.crews)
+				known[key] = i
+				s.crews = append(s.crews, crew{s.DaemonCounts(k), model.NewBitset(len(s.supply.Offerings))})
+			}
+			before, last = of, i
+		}
+		s.crews[last].on.Add(k)
+	}
+	return s.crews
+}
+
+// KeepBesideDaemons leaves out of a set the offerings on whose nodes pods of DaemonSets leave no
+// room for a pod with such constraints by node.
+func (s *State) KeepBesideDaemons(of model.Bitset, host []PerNode) {
+	for _, c := range s.crewsOf() {
+		s.supply.Effort.Spend(1 + len(host))
+		if c.counts.Room(host, 1) <= 0 {
+			of.Remove(c.on)
+		}
 	}
 }
 

@@ -236,10 +236,12 @@ func (s *State) daemonsIn(group int) bool {
 func (s *State) leastOnNodes(group int) int64 {
 	g := s.List[group]
 	least := int64(math.MaxInt64)
-	for k := range s.countingOfferings(g).All {
-		count, _ := s.DaemonCounts(k).Get(group)
-		if least = min(least, count); least == 0 {
-			return 0 // as nearly always
+	counting := s.countingOfferings(g)
+	for _, c := range s.crewsOf() {
+		if count, _ := c.counts.Get(group); count < least && c.on.Meets(counting) {
+			if least = count; least == 0 {
+				return 0 // as nearly always
+			}
 		}
 	}
 	for _, n := range slices.Concat(s.Nodes, s.Closed) {

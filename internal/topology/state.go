@@ -18,6 +18,7 @@ type State struct {
 	Daemons []*Resident
 	// keptOff lists by DaemonSet the offerings that running pods keep its pods off.
 	keptOff []model.Bitset
+	crews   []crew // see crewsOf
 
 	supply  *model.Supply
 	planned []*NodeView         // the machines among them are domains of spreads
