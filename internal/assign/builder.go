@@ -40,6 +40,11 @@ func newBuilder(p *Problem, binding Limits, e *model.Effort) *builder {
 		volumes:    known.Volumes, uses: map[*cluster.Template]*runner{},
 	}
 	b.State = topology.NewState(topology.NewGroups(p.Snapshot.Namespaces), b.Supply)
+	for i, d := range p.Pods {
+		if n := p.Snapshot.Node(d.From); n != nil {
+			b.State.Movers = append(b.State.Movers, topology.Mover{Pod: i, Of: d.Pod.Template, Node: n})
+		}
+	}
 	for _, c := range known.Classes {
 		b.classes = append(b.classes, newClass(c))
 	}

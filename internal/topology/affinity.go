@@ -53,10 +53,11 @@ func (affinity) Read(gs *Groups, r *Rules) error {
 			r.add(&NodeAffinity{of})
 		case byHost:
 			r.Soft = append(r.Soft, NodePreference{Text: text, group: of.group, want: true})
+		case term.required():
+			r.add(&Affinity{of})
+			gs.reunite(r, of)
 		default:
-			if !term.required() {
-				of.pref = r.addPreference(Preference{Text: text, Weight: term.weight, prefer: -1})
-			}
+			of.pref = r.addPreference(Preference{Text: text, Weight: term.weight, prefer: -1})
 			r.add(&Affinity{of})
 		}
 	}
@@ -116,6 +117,42 @@ func (r *Rules) begins(s *State) bool {
 		}
 	}
 	return true
+}
+
+// Mover is a pod that needs a place and still is on a leaving node.
+type Mover struct {
+	Pod  int // index of the pods that need a place
+	Of   *cluster.Template
+	Node *cluster.Node
+}
+
+// reunite lets pods that have to be together prefer the domains where others of them still are.
+func (gs *Groups) reunite(r *Rules, of rule) {
+	g, in := gs.List[of.group], map[string]bool{}
+	for _, m := range gs.Movers {
+		if value, ok := m.Node.Labels[g.Key]; ok && !in[value] && (len(r.Pods) > 1 || r.Pods[0] != m.Pod) && g.Matches(m.Of) {
+			in[value] = true
+		}
+	}
+	if len(in) > 0 && g.Matches(r.Template) {
+		of.pref = r.addPreference(Preference{Text: "the " + g.Key + " of pods on leaving nodes that it has to be with", rank: rankReunion, prefer: -1})
+		r.add(&reunion{of, in})
+	}
+}
+
+// reunion is a preference of pods that have to be together for the domains where others of them still
+// are, on leaving nodes. kube-scheduler lets the first that is evicted into no other domain before the
+// last is gone, and a PodDisruptionBudget may keep that one until the first runs again.
+type reunion struct {
+	rule
+	in map[string]bool
+}
+
+func (c *reunion) keys(gs *Groups) []string { return c.domainKey(gs) }
+
+func (c *reunion) admits(s *State, _ *Rules, at *DomainAssignment) bool {
+	value, ok := at.Value(s.List[c.group].Key)
+	return ok && (c.in[value] || s.List[c.group].count[value] > 0)
 }
 
 // NodeAffinity is a required pod affinity over the host name: the class's pods follow others

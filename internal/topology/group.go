@@ -109,6 +109,7 @@ type Groups struct {
 	byKey      map[string]int
 	namespaces []cluster.Namespace
 	index      index
+	Movers     []Mover
 }
 
 // NewGroups returns no groups, of pods in the namespaces.

@@ -21,6 +21,7 @@ const (
 	rankWeighted = iota
 	rankSpread
 	rankTaints
+	rankReunion
 )
 
 // Relaxed is a set of a class's preferences that are given up. Bit i stands for the i-th
