@@ -208,11 +208,11 @@ func (c *consolidator) take(steps []consolidate.Step) {
 		waiting = rest
 	}
 	for _, i := range waiting {
-		if c.allowed(steps[i].Nodes) { // but no step is tried any more
-			c.try(steps, []int{i})
-			continue
-		}
 		c.out.Steps[i].Blocker, c.out.Steps[i].Why = retire.BlockedBudget, "a disruption budget allows no more now"
+		if c.takeAll(steps[i].Nodes) {
+			c.giveBack(steps[i].Nodes)
+			c.out.Steps[i].Blocker, c.out.Steps[i].Why = retire.BlockedUnpaid, notTried
+		}
 	}
 }
 
@@ -221,7 +221,7 @@ func (c *consolidator) take(steps []consolidate.Step) {
 func (c *consolidator) permitted(steps []consolidate.Step, waiting []int) (empty, bought, rest []int) {
 	for _, i := range waiting {
 		switch {
-		case !c.allowed(steps[i].Nodes):
+		case !c.takeAll(steps[i].Nodes):
 			rest = append(rest, i)
 		case len(steps[i].Machines) == 0:
 			empty = append(empty, i)
@@ -235,17 +235,24 @@ func (c *consolidator) permitted(steps []consolidate.Step, waiting []int) (empty
 // spent reports whether as many steps have been tried as may be in a turn.
 func (c *consolidator) spent() bool { return c.packings >= maxStepPackings || c.effort > maxEffort }
 
-// allowed takes all of the nodes from the budgets, or none.
-func (c *consolidator) allowed(nodes []string) bool {
+// notTried is why a step that budgets allow does not go once as many as may be have been tried.
+const notTried = "other steps are taken first"
+
+// takeAll takes all of the nodes from the budgets, or none.
+func (c *consolidator) takeAll(nodes []string) bool {
 	for i, name := range nodes {
 		if !c.budgets.Take(c.due(name)) {
-			for _, back := range nodes[:i] {
-				c.budgets.Return(c.due(back))
-			}
+			c.giveBack(nodes[:i])
 			return false
 		}
 	}
 	return true
+}
+
+func (c *consolidator) giveBack(nodes []string) {
+	for _, name := range nodes {
+		c.budgets.Return(c.due(name))
+	}
 }
 
 func (c *consolidator) due(name string) retire.DueNode {
@@ -258,7 +265,7 @@ func (c *consolidator) try(steps []consolidate.Step, these []int) {
 	if len(these) == 0 {
 		return
 	}
-	why := "other steps are taken first"
+	why := notTried
 	if !c.spent() {
 		c.packings++
 		if why = c.verified(steps, these); why == "" {
@@ -274,9 +281,7 @@ func (c *consolidator) try(steps []consolidate.Step, these []int) {
 		}
 	}
 	for _, i := range these {
-		for _, name := range steps[i].Nodes {
-			c.budgets.Return(c.due(name))
-		}
+		c.giveBack(steps[i].Nodes)
 		c.out.Steps[i].Blocker, c.out.Steps[i].Why = retire.BlockedUnpaid, why
 	}
 }
