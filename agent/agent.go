@@ -27,6 +27,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
 )
 
 // Options configure an agent. The zero value of each means its default.
@@ -54,8 +55,8 @@ type Options struct {
 
 func (o Options) withDefaults() Options {
 	usual := decide.DefaultSettings()
-	o.BatchIdle = cmp.Or(o.BatchIdle, 100*time.Millisecond)
-	o.BatchMax = cmp.Or(o.BatchMax, 10*time.Second)
+	o.BatchIdle = cmp.Or(o.BatchIdle, install.DefaultBatchIdle)
+	o.BatchMax = cmp.Or(o.BatchMax, install.DefaultBatchMax)
 	o.StartupTimeout = cmp.Or(o.StartupTimeout, usual.StartupTimeout)
 	o.UnhealthyAfter = cmp.Or(o.UnhealthyAfter, usual.UnhealthyAfter)
 	o.MinLifetime = cmp.Or(o.MinLifetime, usual.MinLifetime)

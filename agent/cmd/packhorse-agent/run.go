@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"runtime/debug"
-	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
@@ -76,7 +75,7 @@ from the sources of the AWS SDK; in a cluster, these are IRSA and EKS Pod Identi
 
 // flags declares the flags, by topic.
 func (s *settings) flags(cmd *cobra.Command) {
-	f := cmd.Flags()
+	f, usual := cmd.Flags(), decide.DefaultSettings()
 	f.StringVar(&s.cloud.ClusterName, "cluster-name", "", "`NAME` of the EKS cluster (required)")
 	f.StringVar(&s.cloud.ClusterEndpoint, "cluster-endpoint", "", "`URL` of the API server for nodes (default: from EKS)")
 	f.StringVar(&s.region, "region", "", "AWS `REGION` (default: the environment's)")
@@ -89,11 +88,11 @@ func (s *settings) flags(cmd *cobra.Command) {
 	f.DurationVar(&s.agent.BatchIdle, "batch-idle", install.DefaultBatchIdle, "how long no new pod may arrive before the agent "+
 		"plans a batch")
 	f.DurationVar(&s.agent.BatchMax, "batch-max", install.DefaultBatchMax, "the longest time a batch waits while new pods keep arriving")
-	f.DurationVar(&s.agent.StartupTimeout, "startup-timeout", 15*time.Minute, "how long a machine may take to become a ready "+
+	f.DurationVar(&s.agent.StartupTimeout, "startup-timeout", usual.StartupTimeout, "how long a machine may take to become a ready "+
 		"node before it is replaced")
-	f.DurationVar(&s.agent.UnhealthyAfter, "unhealthy-after", 10*time.Minute, "how long a node may be unready before it is "+
+	f.DurationVar(&s.agent.UnhealthyAfter, "unhealthy-after", usual.UnhealthyAfter, "how long a node may be unready before it is "+
 		"replaced; -1s to keep unready nodes")
-	f.DurationVar(&s.agent.MinLifetime, "min-node-lifetime", 5*time.Minute, "minimum age of a node in use before drift "+
+	f.DurationVar(&s.agent.MinLifetime, "min-node-lifetime", usual.MinLifetime, "minimum age of a node in use before drift "+
 		"replaces it; -1s for none")
 	f.BoolVar(&s.agent.EvictOwnerless, "evict-ownerless-pods", false, "allow the voluntary disruption of nodes with pods that "+
 		"no controller would replace")
