@@ -210,7 +210,7 @@ func (b *Buyer) Buy(ctx context.Context, v *view.View, plan *decide.Plan) *Outco
 func (b *Buyer) Settle(ctx context.Context, v *view.View) *Outcome {
 	b.busy.Store(true)
 	defer b.busy.Store(false)
-	answered := b.open.answered()
+	answered := b.open.takeAnswered()
 	if len(answered) == 0 {
 		return nil
 	}
@@ -224,7 +224,7 @@ func (b *Buyer) Settle(ctx context.Context, v *view.View) *Outcome {
 	return out
 }
 
-// Prune forgets what pods that are gone were bought for.
+// Prune forgets how often orders for pods that are gone were answered.
 func (b *Buyer) Prune(s *cluster.Snapshot) { b.attempts.prune(s) }
 
 // Buying reports whether there may be machines of orders that have no Node object yet.
@@ -261,7 +261,7 @@ func (b *Buyer) earliest(o *order) time.Time {
 
 // await places the order, and returns whether the cloud answers before the turn goes on.
 // The purchase goes on if not, and another turn settles it.
-func (b *Buyer) await(ctx context.Context, p *purchase, patience <-chan struct{}) bool {
+func (b *Buyer) await(ctx context.Context, p *purchase, turnEnds <-chan struct{}) bool {
 	go func() {
 		p.delivery, p.err = b.order(ctx, p.order)
 		if p.order.doubtful && p.err != nil {
@@ -275,7 +275,7 @@ func (b *Buyer) await(ctx context.Context, p *purchase, patience <-chan struct{}
 	select {
 	case <-p.bought:
 		return true
-	case <-patience:
+	case <-turnEnds:
 		return p.answered()
 	}
 }

@@ -72,7 +72,7 @@ func newOrder(p *view.Provisioner, m *decide.Machine) *order {
 	o.Candidates, o.needed = m.Candidates, m.Needed
 	o.Node = offer.NodeSpec{
 		Labels:  view.NodeLabels(p, m),
-		Taints:  append(append(o.Node.Taints, m.Taints...), m.StartupTaints...),
+		Taints:  slices.Concat(m.Taints, m.StartupTaints),
 		Kubelet: p.Spec.Spec.KubeletConfiguration,
 		Profile: p.Profile,
 	}

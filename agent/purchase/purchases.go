@@ -120,8 +120,8 @@ func (ps *purchases) slot(ctx context.Context, provisioner string) (release func
 	}
 }
 
-// answered returns the purchases that can be settled now, and forgets them.
-func (ps *purchases) answered() (done []*purchase) {
+// takeAnswered returns the purchases that can be settled now, and forgets them.
+func (ps *purchases) takeAnswered() (done []*purchase) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	ps.open = slices.DeleteFunc(ps.open, func(p *purchase) bool {
