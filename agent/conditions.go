@@ -27,11 +27,18 @@ const (
 	conditionPrices = "PricesEstimated"
 	// conditionStock is there while instance types or spot prices cannot be read.
 	conditionStock = "StockOutdated"
+	// conditionQuota is there while a cloud refuses machines because the account may
+	// not have more of them: nothing but people can change that.
+	conditionQuota = "QuotaExceeded"
+	// conditionWarnings is there while a spec holds something that has no effect or is
+	// probably not what its author meant.
+	conditionWarnings = "SpecWarnings"
 )
 
 // Reasons of the conditions other than Ready.
 const (
 	reasonEmbeddedPrices = "EmbeddedPrices"
+	reasonQuota          = conditionQuota
 	reasonWarnings       = event.DoubtfulSpec
 )
 
@@ -89,8 +96,8 @@ func (a *Agent) provisionerStatus(v *view.View, p *view.Provisioner) api.Provisi
 		status.LastScaleTime = ptr.To(metav1.NewTime(t).Rfc3339Copy())
 	}
 	ready := p.Ready
-	if was := meta.FindStatusCondition(status.Conditions, conditionReady); was != nil && was.Reason == ready.Reason && slices.Contains([]string{view.ReasonMarket, view.ReasonInstances, view.ReasonNodeless, view.ReasonTakingOver}, was.Reason) {
-		ready.Message = was.Message // each failure has a request id of its own: writing that would be a change, and the next turn
+	if slices.Contains([]string{view.ReasonMarket, view.ReasonInstances, view.ReasonNodeless, view.ReasonTakingOver}, ready.Reason) {
+		ready.Message = firstMessage(status.Conditions, ready)
 	}
 	meta.SetStatusCondition(&status.Conditions, ready)
 	setWarnings(&status.Conditions, p.Findings, p.Raw.Generation)
@@ -110,13 +117,20 @@ func setMarketConditions(p *view.Provisioner, conditions *[]metav1.Condition) {
 	setFailure(p, conditions, conditionStock, obstacle{p.Market.FaultReason, p.Market.Fault})
 }
 
-// setFailure keeps a condition as it was first written, for as long as there is a failure with its reason:
-// each failure has a request id of its own, and writing that would be a change, and the next turn.
+// setFailure keeps a condition for as long as there is a failure.
 func setFailure(p *view.Provisioner, conditions *[]metav1.Condition, kind string, failure obstacle) {
-	if was := meta.FindStatusCondition(*conditions, kind); was != nil && was.Reason == failure.reason && failure.message != "" {
-		return
+	c := metav1.Condition{Type: kind, Reason: failure.reason, ObservedGeneration: p.Raw.Generation, Message: failure.message}
+	c.Message = firstMessage(*conditions, c)
+	setWhile(conditions, c)
+}
+
+// firstMessage is what was first written of a failure, for as long as its reason is the same: each failure has a
+// request id of its own, and writing that would be a change, and the next turn.
+func firstMessage(conditions []metav1.Condition, c metav1.Condition) string {
+	if was := meta.FindStatusCondition(conditions, c.Type); was != nil && was.Reason == c.Reason && c.Message != "" {
+		return was.Message
 	}
-	setWhile(conditions, metav1.Condition{Type: kind, Reason: failure.reason, ObservedGeneration: p.Raw.Generation, Message: failure.message})
+	return c.Message
 }
 
 // setWhile keeps a condition true for as long as it has a message.
@@ -129,13 +143,6 @@ func setWhile(conditions *[]metav1.Condition, c metav1.Condition) {
 	meta.SetStatusCondition(conditions, c)
 }
 
-// conditionQuota is there while a cloud refuses machines because the account may
-// not have more of them: nothing but people can change that.
-const (
-	conditionQuota = "QuotaExceeded"
-	reasonQuota    = conditionQuota
-)
-
 // setQuotaCondition keeps the condition for as long as quotas refuse machines.
 func setQuotaCondition(p *view.Provisioner, reached []string, conditions *[]metav1.Condition) {
 	message := strings.Join(reached, "; ")
@@ -144,10 +151,6 @@ func setQuotaCondition(p *view.Provisioner, reached []string, conditions *[]meta
 	}
 	setWhile(conditions, metav1.Condition{Type: conditionQuota, Reason: reasonQuota, ObservedGeneration: p.Raw.Generation, Message: message})
 }
-
-// conditionWarnings is there while a spec holds something that has no effect or is
-// probably not what its author meant.
-const conditionWarnings = "SpecWarnings"
 
 // setWarnings keeps the condition for as long as there are warnings.
 func setWarnings(conditions *[]metav1.Condition, found finding.List, generation int64) {
