@@ -3,6 +3,7 @@ package agent
 import (
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/drain"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
 )
 
@@ -162,6 +164,32 @@ func TestDrainOfAMachineThatHasJustComeUp(t *testing.T) {
 		r.until("the node is gone", r.gone(old))
 		if cut := r.CutOff(); len(cut) > 0 {
 			t.Errorf("ended without asking: %v", cut)
+		}
+	})
+}
+
+// While the API server is slow to say which pods are on a drained node that has never come up, the kubelet of its
+// machine registers under another name and starts pods. They are asked to go before the machine is terminated.
+func TestDrainOfAMachineThatComesUpUnderAnotherName(t *testing.T) {
+	inBubble(t, sim.Options{Lag: 300 * time.Millisecond, StopTime: 5 * time.Second}, func(r *rig) {
+		r.Apply(testProvisioner("default", limitCPU("4"))) // there is no other place for the pods
+		r.BootsAs(func(i offer.Instance) string { return "other-" + i.NodeName })
+		var slow, ran atomic.Bool
+		r.start(Options{}, func(call string, when sim.When) error {
+			if call == "PodsOn" && when == sim.After && slow.CompareAndSwap(true, false) {
+				time.Sleep(2 * time.Minute)
+				ran.Store(r.allRun("web", 3)())
+			}
+			return nil
+		})
+		r.Deploy(sim.Workload{Name: "web", Replicas: 3, Spec: sim.Requests("900m", "500Mi")})
+		r.until("a machine is bought", func() bool { return len(r.ours()) == 1 })
+		slow.Store(true)
+		old := r.ours()[0].Name
+		r.DeleteNode(old)
+		r.until("the node is gone", r.gone(old))
+		if cut := r.CutOff(); len(cut) > 0 || !ran.Load() {
+			t.Errorf("ended without asking: %v; they ran: %t", cut, ran.Load())
 		}
 	})
 }

@@ -169,7 +169,7 @@ func (d *Drainer) pass(ctx context.Context) int {
 		s := step{node: n, pods: pods[n.Name], limit: limitOf(n, limits), now: time.Now()}
 		return &s, d.drain(ctx, &s, shut[n.Name])
 	})
-	d.conclude(ctx, s, drained)
+	d.conclude(ctx, drained)
 	d.reportHeldUp(s)
 	return len(leaving)
 }

@@ -15,7 +15,7 @@ import (
 
 // conclude finishes drained nodes beside the passes: a cloud that hangs must not hold up the evictions of
 // other nodes. It does so for one batch at a time.
-func (d *Drainer) conclude(ctx context.Context, s *cluster.Snapshot, drained []*step) {
+func (d *Drainer) conclude(ctx context.Context, drained []*step) {
 	if len(drained) == 0 {
 		return
 	}
@@ -27,7 +27,7 @@ func (d *Drainer) conclude(ctx context.Context, s *cluster.Snapshot, drained []*
 	}
 	d.background.Go(func() {
 		defer d.concluding.Unlock()
-		d.finish(ctx, d.onlyNode(ctx, s, d.vacant(ctx, drained)))
+		d.finish(ctx, d.onlyNode(ctx, d.vacant(ctx, drained)))
 	})
 }
 
@@ -96,13 +96,15 @@ func (d *Drainer) refresh(ctx context.Context, s *step) error {
 }
 
 // onlyNode returns the drained nodes whose machine has no other Node object. A machine whose kubelet
-// has registered under another name has two, and both are drained before it is terminated.
-func (d *Drainer) onlyNode(ctx context.Context, s *cluster.Snapshot, drained []*cluster.Node) []*cluster.Node {
+// has registered under another name has two, and both are drained before it is terminated. The snapshot
+// of the pass is too old to tell: the API server may have been slow since, or the process stopped.
+func (d *Drainer) onlyNode(ctx context.Context, drained []*cluster.Node) []*cluster.Node {
 	machines, itself := map[string]bool{}, map[string]bool{}
 	for _, d := range drained {
 		machines[d.ProviderID], itself[d.Name] = true, true
 	}
 	occupied := map[string]string{}
+	s := d.Inventory.Known(d.Cluster.Snapshot())
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		if n.ProviderID == "" || itself[n.Name] || !machines[n.ProviderID] {
