@@ -164,7 +164,11 @@ func (b *builder) findNodes() {
 		view := &topology.NodeView{Node: n, Counts: b.State.AttachLimits(n.Node)}
 		b.nodes, b.State.Nodes = append(b.nodes, &Node{view, b.Space.Vector(n.Allocatable)}), append(b.State.Nodes, view)
 	}
-	for _, n := range b.Closed {
+	closed := slices.Clone(b.Closed)
+	for _, n := range b.Problem.held() {
+		closed = append(closed, &model.Node{Node: n, Taints: n.Taints})
+	}
+	for _, n := range closed {
 		view := &topology.NodeView{Node: n}
 		b.closed, b.State.Closed = append(b.closed, &Node{view, b.Space.Vector(n.Allocatable)}), append(b.State.Closed, view)
 	}
@@ -181,8 +185,8 @@ func (b *builder) occupy() {
 	daemons := map[*Node]map[string]bool{}
 	for _, p := range b.running {
 		n := byName[cmp.Or(p.NodeName, p.NominatedNode)]
-		if n == nil {
-			continue
+		if n == nil || b.Problem.leaves(n.Node.Node) && !p.Template.BelongsToNode() && !b.Problem.stays(p, n.Node.Node) {
+			continue // its successor is placed once it has gone
 		}
 		model.AddTimes(n.Free, b.uses[p.Template].need, -1)
 		n.Counts = n.Counts.Plus(b.uses[p.Template].volumes, 1)

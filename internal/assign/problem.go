@@ -42,6 +42,37 @@ func (p *Problem) lingers(pod *cluster.Pod) bool {
 	return !pod.StopSince.IsZero() && p.Now.Sub(pod.StopSince) >= stopPatience
 }
 
+// stays reports whether a pod of a leaving node is still there when others are placed: the plan moves it nowhere.
+func (p *Problem) stays(pod *cluster.Pod, on *cluster.Node) bool {
+	switch {
+	case pod.Template.BelongsToNode():
+		return false
+	case pod.State == cluster.PodTerminating:
+		return p.lingers(pod)
+	}
+	return pod.State == cluster.PodBound && (pod.Owner.Kind == "" || on.Spares(pod, p.Now))
+}
+
+// leaves reports whether a node is on its way out.
+func (p *Problem) leaves(n *cluster.Node) bool { return p.Leaving[n.Name] || n.Deleting }
+
+// held lists the leaving nodes on which pods stay. For kube-scheduler they are nodes, too.
+func (p *Problem) held() []*cluster.Node {
+	var out []*cluster.Node
+	known := map[string]bool{}
+	for i := range p.Snapshot.Pods {
+		pod := &p.Snapshot.Pods[i]
+		if pod.NodeName == "" || known[pod.NodeName] {
+			continue
+		}
+		if n := p.Snapshot.Node(pod.NodeName); n != nil && p.leaves(n) && p.stays(pod, n) {
+			known[n.Name] = true
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
 // DefaultTrials is what is tried where nobody says how long to search: at most about a
 // quarter of a second, and a second for ManyPods pods and more.
 func DefaultTrials(pods int) int {
