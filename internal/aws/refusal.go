@@ -70,18 +70,25 @@ func isTemplateGone(code string) bool {
 // Parts of EC2's messages about a missing permission. The encoded part can only be read with
 // sts:DecodeAuthorizationMessage.
 var (
-	missingPermission = regexp.MustCompile(`not authorized to perform: (\S+) on resource: (\S+)`)
-	encodedReason     = regexp.MustCompile(`\s*Encoded authorization failure message: \S+`)
+	deniedAction  = regexp.MustCompile(`(?s)not authorized to perform: (\S+) on resource: (\S+)(.*)`)
+	encodedReason = regexp.MustCompile(`\s*Encoded authorization failure message: \S+`)
 )
 
-// refusalMessage returns the code and EC2's message. If the agent lacks a permission, it names
-// the permission instead, as far as EC2 does.
+// refusalMessage returns the code and EC2's message. If the agent may not do something, it names
+// the action instead, and what denies it, as far as EC2 does. Unless EC2 names another policy, such
+// as a service control policy or a permissions boundary, that is a permission that the role lacks.
 func refusalMessage(code, message string) string {
 	if refusalReason(code) != offer.RefusedUnauthorized {
 		return code + ": " + message
 	}
-	if found := missingPermission.FindStringSubmatch(message); found != nil {
-		return code + ": the agent's role lacks the permission " + found[1] + " on " + found[2]
+	message = encodedReason.ReplaceAllString(message, "")
+	found := deniedAction.FindStringSubmatch(message)
+	if found == nil {
+		return code + ": the agent's role lacks a permission that a launch needs: " + message
 	}
-	return code + ": the agent's role lacks a permission that a launch needs: " + encodedReason.ReplaceAllString(message, "")
+	action, why := found[1]+" on "+strings.TrimSuffix(found[2], "."), strings.TrimRight(found[3], ". ")
+	if why == "" || strings.HasPrefix(why, " because no identity-based policy allows") {
+		return code + ": the agent's role lacks the permission " + action
+	}
+	return code + ": the agent's role is denied " + action + why
 }
