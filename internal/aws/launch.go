@@ -207,16 +207,21 @@ func (l *launch) refuse(c offer.Candidate, reason offer.RefusalReason, message s
 }
 
 // addresses returns how many IPv4 addresses of its subnet a machine takes when it starts. The
-// VPC CNI plugin allocates all addresses of the first interface.
+// VPC CNI plugin allocates all addresses of the first interface, if pods use any of them.
 func (l *launch) addresses(instanceType string) int64 {
 	h, ok := l.catalogue.Find(instanceType)
-	switch {
-	case !ok || h.IPv4PerENI == 0 || l.resolved.cluster.IPv6: // pods take none of the IPv4 addresses
+	o := &l.cloud.options
+	if !ok || l.resolved.cluster.IPv6 {
 		return 1
-	case l.cloud.options.EFA && h.EFAs > 1:
-		return h.IPv4PerENI + h.EFAs - 1 // one address for each further network card
 	}
-	return h.IPv4PerENI
+	first := max(h.IPv4PerENI, 1)
+	if o.ReservedENIs > 0 || o.IgnoreENIs { // custom networking, or another plugin
+		first = 1
+	}
+	if o.EFA && h.EFAs > 1 {
+		return first + h.EFAs - 1 // one address for each further network card
+	}
+	return first
 }
 
 // fleetRequest is a request for machines of one capacity type and at most one reservation.

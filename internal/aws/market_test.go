@@ -126,17 +126,28 @@ func TestRoomiestSubnetOfAZone(t *testing.T) {
 }
 
 func TestPromisedAddressesCount(t *testing.T) {
-	f := start(t)
-	before := f.market(t, nil).Status.Subnets
-	i := f.launch(t, order("launch-1", 3, onDemand("m5.large", "a"))).Instances[0]
-	for n, s := range f.market(t, nil).Status.Subnets {
-		want := before[n].FreeAddresses
-		if s.ID == i.SubnetID {
-			want -= 3 * 10 // an m5.large takes ten addresses for its first interface
-		}
-		if s.FreeAddresses != want {
-			t.Errorf("%s: %d free addresses, want %d", s.ID, s.FreeAddresses, want)
-		}
+	for name, tt := range map[string]struct {
+		change func(*Options)
+		want   int64
+	}{
+		"VPC CNI":           {func(*Options) {}, 10}, // an m5.large takes ten addresses for its first interface
+		"custom networking": {func(o *Options) { o.ReservedENIs = 1 }, 1},
+		"another plugin":    {func(o *Options) { o.IgnoreENIs = true }, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := start(t, tt.change)
+			before := f.market(t, nil).Status.Subnets
+			i := f.launch(t, order("launch-1", 3, onDemand("m5.large", "a"))).Instances[0]
+			for n, s := range f.market(t, nil).Status.Subnets {
+				want := before[n].FreeAddresses
+				if s.ID == i.SubnetID {
+					want -= 3 * tt.want
+				}
+				if s.FreeAddresses != want {
+					t.Errorf("%s: %d free addresses, want %d", s.ID, s.FreeAddresses, want)
+				}
+			}
+		})
 	}
 }
 

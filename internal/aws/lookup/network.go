@@ -35,6 +35,7 @@ type Network struct {
 	groups  *client.Memo[[]api.SecurityGroupStatus]
 
 	mu        sync.Mutex
+	counted   map[string]int64     // by subnet, what EC2 said last
 	promised  map[string][]promise // by subnet
 	exhausted map[string]time.Time // by subnet, until when
 }
@@ -49,6 +50,7 @@ type Subnet struct {
 // count as taken yet.
 type promise struct {
 	addresses int64
+	free      int64 // EC2's count before
 	since     time.Time
 }
 
@@ -58,6 +60,7 @@ func NewNetwork(sdk *client.EC2, now func() time.Time) *Network {
 		ec2: sdk, now: now,
 		subnets:   client.NewMemo[[]Subnet](now, subnetsDue, networkOutdated),
 		groups:    client.NewMemo[[]api.SecurityGroupStatus](now, securityGroupsDue, networkOutdated),
+		counted:   map[string]int64{},
 		promised:  map[string][]promise{},
 		exhausted: map[string]time.Time{},
 	}
@@ -77,9 +80,11 @@ func (n *Network) Subnets(ctx context.Context, selectors []map[string]string) ([
 	now := n.now()
 	for i := range out {
 		s := &out[i]
-		for _, p := range n.promised[s.ID] {
-			if now.Sub(p.since) < 2*subnetsDue {
-				s.Free = max(s.Free-p.addresses, 0)
+		promised := int64(0)
+		for _, p := range slices.Backward(n.promised[s.ID]) {
+			if now.Sub(p.since) < 2*subnetsDue { // EC2's count may include some of it already
+				promised += p.addresses
+				s.Free = max(min(s.Free, p.free-promised), 0)
 			}
 		}
 		if now.Before(n.exhausted[s.ID]) {
@@ -108,13 +113,14 @@ func (n *Network) describeSubnets(ctx context.Context, selector map[string]strin
 	return out, nil
 }
 
-// settlePromises forgets the addresses that EC2's own count includes by now: a machine takes
-// its addresses within subnetsDue.
+// settlePromises keeps EC2's count and forgets the addresses that it includes by now: a machine takes its
+// addresses within subnetsDue.
 func (n *Network) settlePromises(seen []Subnet) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	now := n.now()
 	for _, s := range seen {
+		n.counted[s.ID] = s.Free
 		n.promised[s.ID] = slices.DeleteFunc(n.promised[s.ID], func(p promise) bool { return now.Sub(p.since) >= subnetsDue })
 	}
 }
@@ -161,11 +167,11 @@ func Roomiest(subnets []Subnet) map[string]Subnet {
 	return out
 }
 
-// Promise counts addresses of a subnet as taken, until EC2 does.
+// Promise counts addresses of a subnet that Subnets has found as taken, until EC2 does.
 func (n *Network) Promise(subnetID string, addresses int64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.promised[subnetID] = append(n.promised[subnetID], promise{addresses, n.now()})
+	n.promised[subnetID] = append(n.promised[subnetID], promise{addresses, n.counted[subnetID], n.now()})
 }
 
 // Exhaust counts a subnet as full for three minutes.
