@@ -394,6 +394,22 @@ func TestAssociationOfOthersStays(t *testing.T) {
 	}
 }
 
+// A provider with another audience refuses the tokens of pods, so that a role must not be made for it.
+func TestProviderLacksTheAudience(t *testing.T) {
+	f := start(t)
+	url := issuer
+	_, err := iam.NewFromConfig(f.account.Config).CreateOpenIDConnectProvider(t.Context(), &iam.CreateOpenIDConnectProviderInput{
+		Url: &url, ClientIDList: []string{"sts.amazonaws.com.cn"},
+	})
+	must(t, err)
+	for _, owner := range []string{"app", ""} {
+		created, err := f.EnsureProvider(t.Context(), issuer, providerARN, owner, nil)
+		if created || err == nil || !strings.Contains(err.Error(), `lacks the audience sts.amazonaws.com, and has ["sts.amazonaws.com.cn"]`) {
+			t.Errorf("owner %q: created = %t, error %v", owner, created, err)
+		}
+	}
+}
+
 // A permission that is missing is named, together with what was to be done.
 func TestMissingPermissionIsNamed(t *testing.T) {
 	create := func(k keeper) error {

@@ -27,16 +27,20 @@ const ownerTag = "packhorse.io/irsa-role"
 const providerWait = 10 * time.Second
 
 // EnsureProvider makes sure that IAM has an OIDC provider for the issuer, and reports whether
-// it has created it. An existing provider stays as it is. If there is none, it is created
-// with the tags for the role named owner. If owner is empty, EnsureProvider creates none;
-// it waits up to 10 seconds for one to appear, and returns fs.ErrNotExist if none does.
+// it has created it. An existing provider stays as it is, and is an error if it refuses the
+// tokens of pods because of their audience. If there is none, it is created with the tags for the
+// role named owner. If owner is empty, EnsureProvider creates none; it waits up to 10 seconds for
+// one to appear, and returns fs.ErrNotExist if none does.
 func (r *Roles) EnsureProvider(ctx context.Context, issuer, arn, owner string, tags map[string]string) (created bool, err error) {
 	if owner == "" {
 		return false, r.awaitProvider(ctx, issuer, arn)
 	}
-	known, _, err := r.provider(ctx, arn)
-	if err != nil || known {
+	known, err := r.provider(ctx, arn)
+	if err != nil {
 		return false, err
+	}
+	if known != nil {
+		return false, checkAudience(arn, known)
 	}
 	all := maps.Clone(tags)
 	if all == nil {
@@ -57,26 +61,41 @@ func (r *Roles) awaitProvider(ctx context.Context, issuer, arn string) error {
 	start := time.Now()
 	awaited := func(err error) bool { return errors.Is(err, fs.ErrNotExist) && time.Since(start) < providerWait }
 	return call.Eventually(ctx, awaited, func(ctx context.Context) error {
-		known, _, err := r.provider(ctx, arn)
-		if err == nil && !known {
+		known, err := r.provider(ctx, arn)
+		if err != nil {
+			return err
+		}
+		if known == nil {
 			return fmt.Errorf("find the OIDC provider for %s: %w", issuer, fs.ErrNotExist)
 		}
-		return err
+		return checkAudience(arn, known)
 	})
+}
+
+// checkAudience returns an error if IAM would refuse the tokens of pods, which are for policy.Audience.
+func checkAudience(arn string, provider *iam.GetOpenIDConnectProviderOutput) error {
+	if slices.Contains(provider.ClientIDList, policy.Audience) {
+		return nil
+	}
+	return fmt.Errorf("OIDC provider %s refuses the tokens of pods: it lacks the audience %s, and has %q; add it to the provider's client ids",
+		arn, policy.Audience, provider.ClientIDList)
 }
 
 // HasProvider reports whether IAM has the OIDC provider.
 func (r *Roles) HasProvider(ctx context.Context, arn string) (bool, error) {
-	known, _, err := r.provider(ctx, arn)
-	return known, err
+	known, err := r.provider(ctx, arn)
+	return known != nil, err
 }
 
 // DeleteProvider deletes the OIDC provider if EnsureProvider has created it and no role
 // trusts it but the named one, whose trust IAM may still list after it has gone.
 func (r *Roles) DeleteProvider(ctx context.Context, arn, role string) error {
-	_, ours, err := r.provider(ctx, arn)
-	if err != nil || !ours {
+	known, err := r.provider(ctx, arn)
+	if err != nil || known == nil {
 		return err
+	}
+	if _, ours := call.TagMap(known.Tags)[ownerTag]; !ours {
+		return nil
 	}
 	roles, err := r.List(ctx)
 	if err != nil {
@@ -92,17 +111,16 @@ func (r *Roles) DeleteProvider(ctx context.Context, arn, role string) error {
 	return nil
 }
 
-// provider reports whether IAM has the OIDC provider, and whether EnsureProvider has created it.
-func (r *Roles) provider(ctx context.Context, arn string) (known, ours bool, err error) {
+// provider returns the OIDC provider, or nil if IAM has none.
+func (r *Roles) provider(ctx context.Context, arn string) (*iam.GetOpenIDConnectProviderOutput, error) {
 	ctx, cancel := context.WithTimeout(ctx, call.ReadTimeout)
 	defer cancel()
 	out, err := r.client.GetOpenIDConnectProvider(ctx, &iam.GetOpenIDConnectProviderInput{OpenIDConnectProviderArn: aws.String(arn)})
 	if call.IsMissing(err) {
-		return false, false, nil
+		return nil, nil
 	}
 	if err != nil {
-		return false, false, fmt.Errorf("read OIDC provider %s: %w", arn, err)
+		return nil, fmt.Errorf("read OIDC provider %s: %w", arn, err)
 	}
-	_, ours = call.TagMap(out.Tags)[ownerTag]
-	return true, ours, nil
+	return out, nil
 }
