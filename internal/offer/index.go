@@ -172,10 +172,13 @@ func (t *InstanceType) generation() int {
 	return n
 }
 
-// special reports whether a type has devices or is bare metal: it is bought only
-// for pods that ask for that, or that fit nothing else.
+// special reports whether a type has devices, also a fraction of a GPU, of which EC2 counts none,
+// or is bare metal: it is bought only for pods that ask for that, or that fit nothing else.
 func (t *InstanceType) special() bool {
 	if size, _ := t.Label(api.LabelInstanceSize); strings.HasPrefix(size, "metal") {
+		return true
+	}
+	if _, ok := t.Label(api.LabelInstanceGPUName); ok {
 		return true
 	}
 	for name, v := range t.Capacity {

@@ -78,3 +78,15 @@ func TestIndexRanks(t *testing.T) {
 		t.Error("generations are a choice")
 	}
 }
+
+// A machine with a fraction of a GPU, of which EC2 counts none, is no plain machine.
+func TestIndexOfFractionalGPUs(t *testing.T) {
+	types := Embedded().Types(Settings{Region: "us-east-1"})
+	x := NewIndex(types)
+	for name, want := range map[string]bool{"g6f.large": true, "gr6f.4xlarge": true, "m5.large": false} {
+		i := slices.IndexFunc(types, func(t InstanceType) bool { return t.Name == name })
+		if i < 0 || x.Special[i] != want {
+			t.Errorf("%s: index %d, want special = %t", name, i, want)
+		}
+	}
+}
