@@ -144,3 +144,18 @@ func TestPublicAddress(t *testing.T) {
 		}
 	}
 }
+
+// Where the first network card takes no adapter, the others have them all.
+func TestAdaptersBesideAPlainCard(t *testing.T) {
+	r := &resolved{profile: &api.NodeProfile{}, cluster: &asset.Cluster{}}
+	data := &types.RequestLaunchTemplateData{}
+	addInterfaces(data, r, build{efas: 16, plainFirst: true})
+	if len(data.NetworkInterfaces) != 17 {
+		t.Errorf("%d interfaces, want 17", len(data.NetworkInterfaces))
+	}
+	for i, n := range data.NetworkInterfaces {
+		if (n.InterfaceType != nil) != (i > 0) || *n.NetworkCardIndex != int32(i) {
+			t.Errorf("interface %d: %+v", i, n)
+		}
+	}
+}

@@ -218,6 +218,9 @@ func (l *launch) addresses(instanceType string) int64 {
 	if o.ReservedENIs > 0 || o.IgnoreENIs { // custom networking, or another plugin
 		first = 1
 	}
+	if o.EFA && h.NoEFAOnDefaultCard {
+		return first + h.EFAs
+	}
 	if o.EFA && h.EFAs > 1 {
 		return first + h.EFAs - 1 // one address for each further network card
 	}

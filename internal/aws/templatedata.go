@@ -20,6 +20,7 @@ type build struct {
 	imageID      string
 	maxPods      int64
 	efas         int64 // number of Elastic Fabric Adapters
+	plainFirst   bool  // the first network card takes none of them
 	capacityType string
 	reservation  string // the capacity reservation for the machines
 	unreserved   bool   // the machines must not go into a capacity reservation
@@ -69,7 +70,7 @@ func (c *Cloud) node(order *offer.Order, r *resolved, b build) userdata.Node {
 
 // addInterfaces sets the security groups, and describes the network interfaces if that is not
 // enough: machines of IPv6 clusters need an IPv6 address, a profile may ask for a public
-// address, and each network card has one Elastic Fabric Adapter.
+// address, and each network card that takes one has an Elastic Fabric Adapter.
 func addInterfaces(data *types.RequestLaunchTemplateData, r *resolved, b build) {
 	groups := make([]string, len(r.securityGroups))
 	for i, g := range r.securityGroups {
@@ -80,12 +81,16 @@ func addInterfaces(data *types.RequestLaunchTemplateData, r *resolved, b build) 
 		data.SecurityGroupIds = groups
 		return
 	}
-	for card := range max(b.efas, 1) {
+	cards := max(b.efas, 1)
+	if b.plainFirst {
+		cards++
+	}
+	for card := range cards {
 		n := types.LaunchTemplateInstanceNetworkInterfaceSpecificationRequest{
 			NetworkCardIndex: awssdk.Int32(int32(card)), DeviceIndex: awssdk.Int32(int32(min(card, 1))), Groups: groups,
 			DeleteOnTermination: awssdk.Bool(true),
 		}
-		if b.efas > 0 {
+		if b.efas > 0 && (card > 0 || !b.plainFirst) {
 			n.InterfaceType = awssdk.String("efa")
 		}
 		if card == 0 {
@@ -167,7 +172,7 @@ func (c *Cloud) buildOf(candidate offer.Candidate, h *offer.Hardware, order *off
 	}
 	b.imageID = im.ID
 	if c.options.EFA {
-		b.efas = h.EFAs
+		b.efas, b.plainFirst = h.EFAs, h.NoEFAOnDefaultCard
 	}
 	if r.family != api.FamilyCustom { // whose user data sets it
 		b.maxPods = c.settings(r, order.Node.Kubelet).Pods(h)

@@ -39,6 +39,9 @@ type Hardware struct {
 	BranchInterfaces int64 `json:"branchInterfaces,omitempty"` // pod ENIs; 0: not trunking-capable
 	EFAs             int64 `json:"efas,omitempty"`
 
+	// NoEFAOnDefaultCard: the first network card takes none, as that of p6-b300.48xlarge.
+	NoEFAOnDefaultCard bool `json:"noEFAOnDefaultCard,omitempty"`
+
 	// CapacityTypes in which it is sold: api.CapacityOnDemand, api.CapacitySpot.
 	CapacityTypes []string `json:"capacityTypes,omitempty"`
 }

@@ -1,6 +1,7 @@
 package stock
 
 import (
+	"slices"
 	"strings"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
@@ -67,6 +68,7 @@ func addNetwork(h *offer.Hardware, n *types.NetworkInfo) {
 		gigabits += awssdk.ToFloat64(card.BaselineBandwidthInGbps)
 		if awssdk.ToInt32(card.NetworkCardIndex) == awssdk.ToInt32(n.DefaultNetworkCardIndex) {
 			h.DefaultCardENIs = int64(awssdk.ToInt32(card.MaximumNetworkInterfaces))
+			h.NoEFAOnDefaultCard = h.EFAs > 0 && len(card.InterfaceTypes) > 0 && !slices.Contains(card.InterfaceTypes, types.NetworkCardInterfaceTypeEfa)
 		}
 	}
 	h.NetworkMbps = int64(gigabits*1000 + 0.5)

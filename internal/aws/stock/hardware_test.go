@@ -22,3 +22,27 @@ func TestNeuronDevices(t *testing.T) {
 		t.Errorf("devices (-want +got):\n%s", diff)
 	}
 }
+
+// EC2 says which interfaces each network card takes.
+func TestDefaultCardWithoutAdapters(t *testing.T) {
+	const ena, efa = types.NetworkCardInterfaceTypeInterface, types.NetworkCardInterfaceTypeEfa
+	for name, tt := range map[string]struct {
+		first []types.NetworkCardInterfaceType
+		want  bool
+	}{
+		"p6-b300.48xlarge": {[]types.NetworkCardInterfaceType{ena}, true},
+		"p5.48xlarge":      {[]types.NetworkCardInterfaceType{ena, efa}, false},
+		"not said":         {nil, false},
+	} {
+		got := hardwareOf(&types.InstanceTypeInfo{InstanceType: types.InstanceType("p6-b300.48xlarge"), NetworkInfo: &types.NetworkInfo{
+			EfaInfo: &types.EfaInfo{MaximumEfaInterfaces: awssdk.Int32(16)},
+			NetworkCards: []types.NetworkCardInfo{
+				{NetworkCardIndex: awssdk.Int32(0), InterfaceTypes: tt.first},
+				{NetworkCardIndex: awssdk.Int32(1), InterfaceTypes: []types.NetworkCardInterfaceType{efa}},
+			},
+		}})
+		if got.NoEFAOnDefaultCard != tt.want {
+			t.Errorf("%s: %t, want %t", name, got.NoEFAOnDefaultCard, tt.want)
+		}
+	}
+}
