@@ -60,12 +60,17 @@ func (d deferrals) of(s *cluster.Snapshot, now time.Time) map[cluster.PodKey]str
 	return out
 }
 
-// note defers the pods of a plan that were exhausted, and says so in the plan.
-func (d deferrals) note(plan *decide.Plan, s *cluster.Snapshot, now time.Time) {
+// note defers the pods of a plan that were exhausted, and says so in the plan. It reports whether
+// pods are postponed, which are not deferred: the next turn plans them.
+func (d deferrals) note(plan *decide.Plan, s *cluster.Snapshot, now time.Time) (postponed bool) {
 	var pods map[string]*cluster.Pod
 	for i := range plan.Unplaced {
 		u := &plan.Unplaced[i]
 		if !u.Exhausted || u.From != "" {
+			continue
+		}
+		if u.Postponed {
+			postponed = true
 			continue
 		}
 		if pods == nil {
@@ -84,4 +89,5 @@ func (d deferrals) note(plan *decide.Plan, s *cluster.Snapshot, now time.Time) {
 		is.template, is.reason, is.seen = p.Template, u.Reason, now
 		u.Reason = fmt.Sprintf("%s; tried again at %s", is.reason, amount.Clock(is.until))
 	}
+	return postponed
 }

@@ -70,7 +70,9 @@ func (a *Agent) decide(v *view.View) decide.Plan {
 		a.metrics.Consolidation.Looked(plan.Consolidation)
 		a.reporter.InUse(plan.Consolidation)
 	}
-	a.history.deferred.note(&plan, v.Expected, v.Now)
+	if a.history.deferred.note(&plan, v.Expected, v.Now) {
+		a.replan.set()
+	}
 	return withoutExpected(plan)
 }
 

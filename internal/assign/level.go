@@ -17,7 +17,11 @@ func (s *Market) Exhausted(c *Class) bool {
 	if !s.Effort.Over() {
 		return false
 	}
-	c.Missing = match.Miss{Kind: match.Exhausted, Want: "planning it takes more work than one pod may take: " + topology.Bulk(c.Template)}
+	want := "planning it takes more work than one pod may take: "
+	if s.Effort.Postponed(c.Account) {
+		want = "other pods are planned first, and it comes next: "
+	}
+	c.Missing = match.Miss{Kind: match.Exhausted, Want: want + topology.Bulk(c.Template)}
 	return true
 }
 
@@ -27,6 +31,7 @@ func (s *Market) OptionsAt(c *Class, l Level) (*model.Options, bool) {
 	if s.Exhausted(c) {
 		return nil, false
 	}
+	s.Effort.Start()
 	s.Effort.Spend(len(c.Preferences) * (1 + len(c.Places[l.Place])))
 	requires, honour := c.RequiresAt(l)
 	if _, bad := requires.Unmeetable(); bad {

@@ -101,6 +101,8 @@ type Place struct {
 	Reason string
 	// Exhausted: finding a place took more work than a pod may take.
 	Exhausted bool
+	// Postponed: that was the work of other pods, and it is to be tried again at once.
+	Postponed bool
 	// GivenUp lists the preferences that the place does not meet.
 	GivenUp []string
 }

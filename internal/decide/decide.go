@@ -1,7 +1,6 @@
 package decide
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -32,7 +31,7 @@ type turn struct {
 	// cancelled are nodes that were chosen to go and stay, with the reason.
 	cancelled map[string]string
 	// exhausted are pods that took more work than they may, with the reason.
-	exhausted map[cluster.PodKey]string
+	exhausted map[cluster.PodKey]*pack.Place
 	// effort is the work that the packings of this turn have taken.
 	effort int64
 	// guards are the PodDisruptionBudgets.
@@ -48,7 +47,7 @@ type turn struct {
 }
 
 func newTurn(in *Input) *turn {
-	t := &turn{in: in, leaving: map[string]bool{}, cancelled: map[string]string{}, forced: map[string]bool{}, ran: map[string]bool{}, hints: map[cluster.PodKey]string{}, exhausted: map[cluster.PodKey]string{}, guards: retire.NewGuards(in.Snapshot.DisruptionBudgets)}
+	t := &turn{in: in, leaving: map[string]bool{}, cancelled: map[string]string{}, forced: map[string]bool{}, ran: map[string]bool{}, hints: map[cluster.PodKey]string{}, exhausted: map[cluster.PodKey]*pack.Place{}, guards: retire.NewGuards(in.Snapshot.DisruptionBudgets)}
 	for i := range in.Snapshot.Nodes {
 		if n := &in.Snapshot.Nodes[i]; leaving(n) {
 			t.leaving[n.Name] = true
@@ -119,7 +118,10 @@ func (t *turn) problem(leaving map[string]bool) *pack.Problem {
 	p.Pods = make([]pack.Demand, 0, t.pending)
 	for i := range t.in.Snapshot.Pods {
 		pod := &t.in.Snapshot.Pods[i]
-		refused := cmp.Or(t.exhausted[pod.PodKey], t.in.Deferred[pod.PodKey])
+		refused := t.in.Deferred[pod.PodKey]
+		if before := t.exhausted[pod.PodKey]; before != nil {
+			refused = before.Reason
+		}
 		switch {
 		case pod.State == cluster.PodPending:
 			p.Pods = append(p.Pods, pack.Demand{Pod: pod, Nodes: kept[pod.PodKey], Growing: t.growing[pod.Owner.UID], Refused: refused})

@@ -101,6 +101,8 @@ type Unplaced struct {
 	// Exhausted: finding out took more work than a pod may take. Another decision
 	// on the same would take it again: see Input.Deferred.
 	Exhausted bool
+	// Postponed: that was the work of other pods. The next decision is to come at once.
+	Postponed bool
 }
 
 // RemovalReason is why a node should go.

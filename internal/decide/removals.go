@@ -58,7 +58,7 @@ func (t *turn) pack() attempt {
 	t.effort += layout.Effort
 	for i := range layout.Places {
 		if place := &layout.Places[i]; place.Exhausted {
-			t.exhausted[problem.Pods[i].Pod.PodKey] = place.Reason
+			t.exhausted[problem.Pods[i].Pod.PodKey] = place
 		}
 	}
 	return attempt{problem, layout}

@@ -29,7 +29,10 @@ func (t *turn) render(p *pack.Problem, l *pack.Layout) Plan {
 		case place.Node != "":
 			plan.Bindings = append(plan.Bindings, Binding{Pod: d.Pod.PodKey, Node: place.Node, From: d.From, GivenUp: place.GivenUp})
 		case !place.Placed():
-			plan.Unplaced = append(plan.Unplaced, Unplaced{Pod: d.Pod.PodKey, From: d.From, Reason: place.Reason, Exhausted: place.Exhausted || t.exhausted[d.Pod.PodKey] != ""})
+			if before := t.exhausted[d.Pod.PodKey]; before != nil {
+				place.Exhausted, place.Postponed = true, before.Postponed
+			}
+			plan.Unplaced = append(plan.Unplaced, Unplaced{Pod: d.Pod.PodKey, From: d.From, Reason: place.Reason, Exhausted: place.Exhausted, Postponed: place.Postponed})
 		}
 	}
 	return plan

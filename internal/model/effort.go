@@ -10,8 +10,8 @@ const (
 	effortOfTemplate = 2_000_000
 	effortOfNode     = 200
 	effortOfPod      = 4_000
-	// effortOfTurn is what all pods together may spend before those that have spent
-	// more than their share end, and effortOfAny what each pod adds to that.
+	// effortOfTurn is what all pods together may spend before no more of those begin
+	// that need more than their share, and effortOfAny what each pod adds to that.
 	effortOfTurn = 40_000_000
 	effortOfAny  = 20_000
 )
@@ -20,12 +20,16 @@ const (
 // was for.
 type Effort struct {
 	Total, turn, share int64
+	begun              int64 // of the total, what those have spent that have begun
 	accounts           map[*cluster.Template]*Account
 	current            *Account // of the pods that work is being done for
 }
 
 // Account is what pods of one template have spent and may spend.
-type Account struct{ spent, limit int64 }
+type Account struct {
+	spent, limit int64
+	begun        bool // there was effort left when a place was first looked for
+}
 
 // NewEffort returns the effort of one packing of these pods into a cluster with so many
 // nodes, of which nothing is spent. Until Begin names an account, work counts for an
@@ -52,6 +56,24 @@ func (e *Effort) Begin(a *Account) {
 	}
 }
 
+// Start lets those go on whom work is being done for, as far as there is effort left.
+func (e *Effort) Start() {
+	if e.begun <= e.turn {
+		e.current.begun = true
+	}
+}
+
+// Postponed reports whether nothing but what others have spent keeps the pods from a place.
+func (e *Effort) Postponed(a *Account) bool {
+	return e.begun > e.turn && a != nil && !a.begun && a.spent <= a.limit
+}
+
+// Greedy reports whether pods have spent more than their share where others are postponed
+// for want of it.
+func (e *Effort) Greedy(a *Account) bool {
+	return e.begun > e.turn && a != nil && a.begun && a.spent > e.share
+}
+
 // Again lets those spend again that have not spent what they may.
 func (e *Effort) Again() {
 	for _, a := range e.accounts {
@@ -68,6 +90,9 @@ func (e *Effort) Others() { e.current = &Account{limit: e.turn} }
 func (e *Effort) Spend(steps int) {
 	e.current.spent += int64(steps)
 	e.Total += int64(steps)
+	if e.current.begun {
+		e.begun += int64(steps)
+	}
 }
 
 // Reserve counts steps before they are taken: where they are too many, what may be spent
@@ -80,7 +105,15 @@ func (e *Effort) Reserve(steps int) {
 	e.Spend(steps)
 }
 
-// Over reports whether the pods that work is being done for have spent what they may.
+// Over reports whether the pods that work is being done for have spent what they may. Those
+// that have begun may finish, so that what was spent on them is not lost.
 func (e *Effort) Over() bool {
-	return e.current.spent > e.current.limit || e.Total > e.turn && e.current.spent > e.share
+	switch a := e.current; {
+	case a.spent > a.limit:
+		return true
+	case a.begun:
+		return e.begun > 2*e.turn && a.spent > e.share
+	default:
+		return e.Total > e.turn && a.spent > e.share
+	}
 }

@@ -43,9 +43,11 @@ func (s rendering) layout() *Layout {
 		if c.Left == 0 {
 			continue
 		}
+		exhausted, greedy := c.Missing.Kind == match.Exhausted, s.Effort.Greedy(c.Account)
+		postponed := exhausted && s.Effort.Postponed(c.Account)
 		reason := diagnosis(s).explain(c)
 		for _, pod := range c.Unplaced() {
-			places[pod].Reason, places[pod].Exhausted = reason, c.Missing.Kind == match.Exhausted
+			places[pod].Reason, places[pod].Exhausted, places[pod].Postponed = reason, exhausted || greedy, postponed
 		}
 	}
 	out.Effort = s.Effort.Total
