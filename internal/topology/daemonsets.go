@@ -153,7 +153,7 @@ type crew struct {
 }
 
 // crewsOf returns the crews of all offerings, found once.
-func (s *State) crewsOf() []crew {
+func crewsOf(s *State) []crew {
 	if s.crews != nil {
 		return s.crews
 	}
@@ -179,7 +179,7 @@ func (s *State) crewsOf() []crew {
 // KeepBesideDaemons leaves out of a set the offerings on whose nodes pods of DaemonSets leave no
 // room for a pod with such constraints by node.
 func (s *State) KeepBesideDaemons(of model.Bitset, host []PerNode) {
-	for _, c := range s.crewsOf() {
+	for _, c := range crewsOf(s) {
 		s.supply.Effort.Spend(1 + len(host))
 		if c.counts.Room(host, 1) <= 0 {
 			of.Remove(c.on)

@@ -237,7 +237,7 @@ func (s *State) leastOnNodes(group int) int64 {
 	g := s.List[group]
 	least := int64(math.MaxInt64)
 	counting := s.countingOfferings(g)
-	for _, c := range s.crewsOf() {
+	for _, c := range crewsOf(s) {
 		if count, _ := c.counts.Get(group); count < least && c.on.Meets(counting) {
 			if least = count; least == 0 {
 				return 0 // as nearly always
