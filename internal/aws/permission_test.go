@@ -115,7 +115,7 @@ func TestTheAgentsPoliciesSufficeAndAreNeeded(t *testing.T) {
 func TestDeniedReadsAreNotRepeatedAtOnce(t *testing.T) {
 	for action, others := range map[string]string{
 		"DescribeSubnets":       `"ec2:DescribeI*","ec2:DescribeA*","ec2:DescribeSe*","ec2:DescribeSp*","ssm:*","eks:*"`,
-		"DescribeInstanceTypes": `"ec2:DescribeSu*","ec2:DescribeIm*","ec2:DescribeA*","ec2:DescribeSe*","ec2:DescribeSp*","ssm:*","eks:*"`,
+		"DescribeInstanceTypes": `"ec2:DescribeSu*","ec2:DescribeIm*","ec2:DescribeInstanceTypeOfferings","ec2:DescribeA*","ec2:DescribeSe*","ec2:DescribeSp*","ssm:*","eks:*"`,
 	} {
 		t.Run(action, func(t *testing.T) {
 			f := start(t).restricted(t, `{"Effect":"Allow","Action":[`+others+`],"Resource":"*"}`)
