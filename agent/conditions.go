@@ -96,7 +96,7 @@ func (a *Agent) provisionerStatus(v *view.View, p *view.Provisioner) api.Provisi
 		status.LastScaleTime = ptr.To(metav1.NewTime(t).Rfc3339Copy())
 	}
 	ready := p.Ready
-	if slices.Contains([]string{view.ReasonMarket, view.ReasonInstances, view.ReasonNodeless, view.ReasonTakingOver}, ready.Reason) {
+	if slices.Contains([]string{view.ReasonMarket, view.ReasonInstances, view.ReasonNodeless}, ready.Reason) {
 		ready.Message = firstMessage(status.Conditions, ready)
 	}
 	meta.SetStatusCondition(&status.Conditions, ready)

@@ -121,7 +121,7 @@ func TestPodsWaitOneAfterAnother(t *testing.T) {
 	}
 }
 
-// A pod that has a place on a machine which does not come up is seen by the metric, and one that runs no more.
+// The metric shows a pod whose machine does not come up, and no longer once the pod runs.
 func TestOldestWaitIsExported(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {
 		r.Apply(testProvisioner("default"))

@@ -82,7 +82,7 @@ const (
 	// firstPause is how long what could not be taken over waits. Each further failure doubles
 	// it, up to longestPause.
 	firstPause   = 5 * time.Second
-	longestPause = 5 * time.Minute
+	longestPause = time.Minute
 )
 
 // Takeover takes machines over. The planning loop runs it; its results may be asked for

@@ -32,7 +32,7 @@ type knownMarket struct {
 	index     *offer.Index
 }
 
-// marketUnusedFor is how long a market is kept after its last use. Without options, the agent asks
+// marketUnusedFor is how long a market is kept after its last use. By default, the agent asks
 // for the market of each Provisioner at least once a minute.
 const marketUnusedFor = 10 * time.Minute
 
