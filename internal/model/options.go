@@ -43,6 +43,9 @@ func (m *Supply) OptionsFor(requires match.Requirements, tolerations []corev1.To
 		Special: asksForSpecial(requires),
 	}
 	m.options[key] = o
+	if len(m.Nodes) > 0 && m.unlabelled(requires) {
+		o.nodes = slices.Repeat([]int8{-1}, len(m.Nodes))
+	}
 	for _, p := range m.Selling {
 		m.Effort.Spend(StepsToSpell * size)
 		if combined, miss := m.combined(demand{requires, tolerations}, honour, p); !miss.Missed() {
@@ -51,6 +54,19 @@ func (m *Supply) OptionsFor(requires match.Requirements, tolerations []corev1.To
 	}
 	m.keepVaried(o)
 	return o
+}
+
+// unlabelled reports whether a label is required that no node has, which spares a look at each.
+func (m *Supply) unlabelled(requires match.Requirements) bool {
+	if m.nodeLabels == nil {
+		m.nodeLabels = map[string]bool{match.NodeNameField: true}
+		for _, n := range m.Nodes {
+			for key := range n.Labels {
+				m.nodeLabels[key] = true
+			}
+		}
+	}
+	return slices.ContainsFunc(requires, func(q match.Requirement) bool { return !m.nodeLabels[q.Key] && !q.Set.HasMissing() })
 }
 
 // StepsToSpell is the effort of looking at a value that is required of a label.

@@ -32,6 +32,7 @@ type Supply struct {
 	Closed     []*Node     // other nodes that stay, of which only the pods matter
 	Effort     *Effort
 
+	nodeLabels  map[string]bool   // keys of labels that some node has; see unlabelled
 	origins     map[string]origin // of labels that were asked for
 	options     map[string]*Options
 	residuals   []match.Requirements
