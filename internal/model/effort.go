@@ -10,7 +10,7 @@ const (
 	effortOfTemplate = 2_000_000
 	effortOfNode     = 200
 	effortOfPod      = 4_000
-	// effortOfTurn is what all pods together may spend before no more of those begin
+	// effortOfTurn is what all pods together may spend; from half of it on none of those begin
 	// that need more than their share, and effortOfAny what each pod adds to that.
 	effortOfTurn = 40_000_000
 	effortOfAny  = 20_000
@@ -58,20 +58,20 @@ func (e *Effort) Begin(a *Account) {
 
 // Start lets those go on whom work is being done for, as far as there is effort left.
 func (e *Effort) Start() {
-	if e.begun <= e.turn {
+	if e.begun <= e.turn/2 {
 		e.current.begun = true
 	}
 }
 
 // Postponed reports whether nothing but what others have spent keeps the pods from a place.
 func (e *Effort) Postponed(a *Account) bool {
-	return e.begun > e.turn && a != nil && !a.begun && a.spent <= a.limit
+	return e.begun > e.turn/2 && a != nil && !a.begun && a.spent <= a.limit
 }
 
 // Greedy reports whether pods have spent more than their share where others are postponed
 // for want of it.
 func (e *Effort) Greedy(a *Account) bool {
-	return e.begun > e.turn && a != nil && a.begun && a.spent > e.share
+	return e.begun > e.turn/2 && a != nil && a.begun && a.spent > e.share
 }
 
 // Again lets those spend again that have not spent what they may.
@@ -112,7 +112,7 @@ func (e *Effort) Over() bool {
 	case a.spent > a.limit:
 		return true
 	case a.begun:
-		return e.begun > 2*e.turn && a.spent > e.share
+		return e.begun > e.turn && a.spent > e.share
 	default:
 		return e.Total > e.turn && a.spent > e.share
 	}
