@@ -10,8 +10,9 @@ const (
 	effortOfTemplate = 2_000_000
 	effortOfNode     = 200
 	effortOfPod      = 4_000
-	// effortOfTurn is what all pods together may spend; from half of it on none of those begin
-	// that need more than their share, and effortOfAny what each pod adds to that.
+	// effortOfTurn is what all pods together may spend before those that have spent more than
+	// their share end, and effortOfAny what each pod adds to that. Pods that have begun to look
+	// for a place may spend as much beside it; from half of that on no others begin.
 	effortOfTurn = 40_000_000
 	effortOfAny  = 20_000
 )
@@ -56,14 +57,15 @@ func (e *Effort) Begin(a *Account) {
 	}
 }
 
-// Start lets those go on whom work is being done for, as far as there is effort left.
+// Start lets the pods that work is being done for begin to look for a place, as long as there is
+// effort left.
 func (e *Effort) Start() {
 	if e.begun <= e.turn/2 {
 		e.current.begun = true
 	}
 }
 
-// Postponed reports whether nothing but what others have spent keeps the pods from a place.
+// Postponed reports whether the pods could not begin because of what others have spent.
 func (e *Effort) Postponed(a *Account) bool {
 	return e.begun > e.turn/2 && a != nil && !a.begun && a.spent <= a.limit
 }
