@@ -69,8 +69,8 @@ func (s *Assignment) RelateNodeSpreads() {
 }
 
 // Components says which groups of pods are tied together because a pod has to do with them.
-func (s *Assignment) Components() topology.Components {
-	out := topology.NewComponents(len(s.State.List))
+func (s *Assignment) Components() Components {
+	out := NewComponents(len(s.State.List))
 	for _, c := range s.classes {
 		out.Join(c.Groups())
 	}

@@ -9,7 +9,7 @@ type Heuristic string
 const (
 	// EvenNodes fills existing nodes so that no resource is left over for want of another.
 	EvenNodes Heuristic = "even-nodes"
-	// HeldNodes chooses what existing nodes and machines hold together, and exchanges pods
+	// HeldNodes chooses together what existing nodes and machines hold, and exchanges pods
 	// between them.
 	HeldNodes Heuristic = "held-nodes"
 	// Balance fills machines by the direction of what is left of them, not by size alone.

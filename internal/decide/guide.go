@@ -29,7 +29,7 @@ const (
 	guideStays = 0.05
 	// mostSteers bounds the pods that one plan marks or unmarks. Each takes a request, of which
 	// the agent makes up to 500 per second, and a list that is longer is out of date before it
-	// is carried out: without a bound, one of 5,000 nodes has 60,000 pods.
+	// is carried out: without a bound, a list for 5,000 nodes has 60,000 pods.
 	mostSteers = 5000
 )
 

@@ -16,7 +16,7 @@ type bought struct {
 	cost     int64
 	left     []int64 // items of each pod group
 	limits   assign.RemainingLimits
-	onNodes  [][]assign.Items // by node of the request, what has been put there; nil where nothing has
+	onNodes  [][]assign.Items // by node of the request, what has been put there; no list where all hold what they held
 }
 
 // nothingBought is where buying for a request begins.
@@ -59,6 +59,16 @@ func (b *bought) unmet() int64 {
 		n += left
 	}
 	return n
+}
+
+// leavesNoMore reports whether b leaves no more items of any pod group than o.
+func (b *bought) leavesNoMore(o *bought) bool {
+	for i, n := range b.left {
+		if n > o.left[i] {
+			return false
+		}
+	}
+	return true
 }
 
 // leavesLess reports whether b leaves fewer items over than o: of the highest priority in

@@ -53,8 +53,8 @@ func (s *Purchaser) purchases(groups []*assign.PodGroup, tier []*model.Pool) []*
 	return s.buying.purchases(groups, tier, s.Remaining())
 }
 
-// purchases buys for each region, within what limits leave, and then for all that nodes can
-// hold, too.
+// purchases buys for each region, within what limits leave. Where nodes hold pods that may be
+// elsewhere, regions are then bought for again, together with these.
 func (s *buyer) purchases(groups []*assign.PodGroup, tier []*model.Pool, limits assign.RemainingLimits) []*bought {
 	var out, open []*bought
 	regions := s.regions(groups, tier, limits)
@@ -140,10 +140,14 @@ func bestWithNodes(b *bought) *bought {
 	r := b.of
 	guess, least := r.guess()
 	if r.Uses(assign.Patterns) && len(r.asked)+len(r.nodes) <= mostSolved {
-		share := r.searches / 2
-		r.making, r.searches = r.making+share, r.searches-share
-		b = newProgram(b, guess.value).improve(b)
-		r.making, r.searches = 0, r.searches+r.making
+		own := r.making
+		r.making += r.searches / 2
+		r.searches -= r.searches / 2
+		if other := newProgram(b, guess.value).improve(b); other.leavesNoMore(b) {
+			b = other
+		}
+		rest := max(0, r.making-own)
+		r.making, r.searches = r.making-rest, r.searches+rest
 	}
 	return search(b, least, guess)
 }

@@ -209,7 +209,7 @@ func (r *request) nodeKinds(limits int) []colgen.MachineKind {
 		out[node] = colgen.MachineKind{Room: h.room, Cost: 1, Uses: make([]int64, limits+len(r.nodes))}
 		out[node].Uses[limits+node] = 1
 		for i, l := range r.asked {
-			if model.Fits(l.Need, h.room) && r.mayHold(h, l) {
+			if model.Fits(l.Need, h.room) && r.mayHold(h, l) && h.counts.Room(l.Host, 1) > 0 {
 				out[node].Items = append(out[node].Items, i)
 			}
 		}
@@ -238,7 +238,7 @@ func (p *searchProblem) worth(h *held, items []int, value []float64) int64 {
 
 // resettle carries out what a purchase has changed on nodes.
 func (s *Purchaser) resettle(b *bought) {
-	if b.onNodes == nil {
+	if b.onNodes == nil || len(b.of.nodes) == 0 {
 		return
 	}
 	var list []assign.Withdrawal

@@ -17,7 +17,7 @@ const (
 	closeEnough = 3e-3
 	// solvedGap is the distance from its bound at which an LP solution is good enough.
 	solvedGap = 1e-3
-	// mostSolved bounds the pod groups: the linear program's effort grows with their square.
+	// mostSolved bounds the pod groups, together with nodes: the linear program's effort grows with their square.
 	mostSolved = 400
 	// operationsPerTrial is about how many operations of an LP solution take as long as to
 	// fill a machine on trial.
@@ -118,13 +118,13 @@ func (p *program) inTurns(b *bought, least float64, d duals) *bought {
 // buyWhole buys the patterns of an LP solution as often as whole machines of them are used,
 // and once more where so much of another is. It reports whether it bought any.
 func (b *bought) buyWhole(s colgen.Solution) bool {
-	before := len(b.machines)
+	some := false
 	for _, i := range byPart(s) {
-		if n := int64(s.Times[i] + 1 - nearlyWhole); n > 0 {
-			b.buyPattern(s.Patterns[i], n)
+		if n := int64(s.Times[i] + 1 - nearlyWhole); n > 0 && b.buyPattern(s.Patterns[i], n) {
+			some = true
 		}
 	}
-	return len(b.machines) > before
+	return some
 }
 
 // buyCut buys the machines of an LP solution that there was no time to make good: whole ones
@@ -189,7 +189,8 @@ func byPart(s colgen.Solution) []int {
 // and everything that is on them is still to be bought for.
 func (b *bought) buyPattern(p colgen.Pattern, n int64) bool {
 	if node := p.Kind - len(b.of.candidates); node >= 0 {
-		return b.fillNode(node, b.of.itemsOf(p))
+		lacks := func(part colgen.Part) bool { return part.N > b.left[part.Item] }
+		return !slices.ContainsFunc(p.Parts, lacks) && b.fillNode(node, b.of.itemsOf(p))
 	}
 	n = b.limits.Affords(&b.of.Offerings[b.of.candidates[p.Kind]], n)
 	for _, part := range p.Parts {

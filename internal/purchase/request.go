@@ -35,7 +35,7 @@ type buyer struct {
 	searches int           // the same to search for a cheaper one
 	patterns bool          // use patterns where limits leave items over
 	enlarged bool          // trials are in proportion to the pods already
-	held     []*held       // nodes that the search may exchange pods with
+	held     []*held       // nodes whose pods may be exchanged with others
 	headroom []amount.List // by pool, what all limits leave, those too that do not bind in this pass
 }
 

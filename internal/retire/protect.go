@@ -151,8 +151,8 @@ func closed(c *Case) string {
 	return "none of the windows of provisioner " + c.Node.Provisioner.Name + " is open"
 }
 
-// replacing is how long before nothing voluntary may happen any more nodes in use are left alone. A replacement that
-// comes up after that would be idle until the next time.
+// replacing is for how long nodes in use are left alone before nothing voluntary may happen any more. A replacement
+// that comes up after that would be idle until the next time.
 const replacing = 3 * time.Minute
 
 // closing holds shortly before the last window closes.

@@ -158,15 +158,13 @@ func crewsOf(s *State) []crew {
 		return s.crews
 	}
 	s.crews = []crew{}
-	known, last := map[string]int{}, -1
-	var before []int
+	known, last, before := map[string]int{}, -1, []int(nil)
 	for k := range s.supply.Offerings {
 		if of := s.DaemonsOn(k); last < 0 || !slices.Equal(of, before) {
-			key := fmt.Sprint(of)
-			i, ok := known[key]
+			i, ok := known[fmt.Sprint(of)]
 			if !ok {
 				i = len(s.crews)
-				known[key] = i
+				known[fmt.Sprint(of)] = i
 				s.crews = append(s.crews, crew{s.DaemonCounts(k), model.NewBitset(len(s.supply.Offerings))})
 			}
 			before, last = of, i

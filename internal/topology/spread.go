@@ -239,9 +239,7 @@ func (s *State) leastOnNodes(group int) int64 {
 	counting := s.countingOfferings(g)
 	for _, c := range crewsOf(s) {
 		if count, _ := c.counts.Get(group); count < least && c.on.Meets(counting) {
-			if least = count; least == 0 {
-				return 0 // as nearly always
-			}
+			least = count
 		}
 	}
 	for _, n := range slices.Concat(s.Nodes, s.Closed) {

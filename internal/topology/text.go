@@ -22,12 +22,7 @@ func several(parts []string, most int) string {
 
 // where lists the domains that have pods.
 func where(count map[string]int64) string {
-	var out []string
-	for _, name := range model.SortedKeys(count) {
-		if count[name] > 0 {
-			out = append(out, name)
-		}
-	}
+	out := slices.DeleteFunc(model.SortedKeys(count), func(name string) bool { return count[name] <= 0 })
 	if len(out) == 0 {
 		return "none"
 	}

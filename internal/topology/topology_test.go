@@ -519,18 +519,6 @@ func TestMinDomains(t *testing.T) {
 	}
 }
 
-func TestComponents(t *testing.T) {
-	of := NewComponents(6)
-	of.Join([]int{1, 3})
-	of.Join([]int{5, 3})
-	of.Join(nil)
-	for group, want := range []int{0, 1, 2, 1, 4, 1} {
-		if got := of.Of(group); got != want {
-			t.Errorf("group %d is in component %d, want %d", group, got, want)
-		}
-	}
-}
-
 // TestBulk names what a pod has most of, of all kinds.
 func TestBulk(t *testing.T) {
 	pod := web(spread(api.LabelZone, 1, hard), spread("rack", 1, hard), port("", 80))

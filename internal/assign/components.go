@@ -1,4 +1,4 @@
-package topology
+package assign
 
 // Components tell which groups belong together, by the first of each. Pods that a
 // constraint ties together are one component: their classes have to do with the same
