@@ -95,14 +95,17 @@ const overlap = 3 * time.Minute
 
 // Solve plans.
 func Solve(p *Problem) Plan {
-	s := newSolver(p)
+	return newSolver(p).plan()
+}
+
+func (s *solver) plan() Plan {
 	if len(s.sources) == 0 {
 		return Plan{}
 	}
 	s.empty()
 	s.replace()
 	for i := range s.steps {
-		s.steps[i].settle(p)
+		s.steps[i].settle(s.Problem)
 	}
 	slices.SortStableFunc(s.steps, func(a, b Step) int {
 		return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(b.perNode(), a.perNode()), strings.Compare(a.Nodes[0], b.Nodes[0]))

@@ -22,6 +22,7 @@ const confirmTrials = 200
 // solver is a plan while it is being made.
 type solver struct {
 	*Problem
+	*work
 	rooms    *rooms
 	landings *landings
 	// sources that may still go, the most worth per eviction first.
@@ -35,7 +36,8 @@ type solver struct {
 }
 
 func newSolver(p *Problem) *solver {
-	s := &solver{Problem: p, landings: newLandings(p), gone: map[string]bool{}, taken: map[string]bool{}, refused: map[string]string{}, proposed: map[cluster.PodKey]string{}}
+	w := newWork(p)
+	s := &solver{Problem: p, work: w, landings: newLandings(p, w), gone: map[string]bool{}, taken: map[string]bool{}, refused: map[string]string{}, proposed: map[cluster.PodKey]string{}}
 	for i := range p.Sources {
 		if src := &p.Sources[i]; src.Price > 0 && len(src.Moves) > 0 {
 			s.sources = append(s.sources, src)
@@ -57,14 +59,22 @@ func (s *solver) worth(src *Source) float64 {
 // node is a source before it is a place for others: at first, no pods go to nodes that are
 // better sources than their own. The sources that are left then may go anywhere.
 func (s *solver) empty() {
-	for _, first := range []bool{true, false} {
+	for i, first := range []bool{true, false} {
 		s.makeRooms()
+		s.again()
+		s.sources = s.turns(s.sources, s.emptying())
+		s.until([]int64{2, 5}[i])
 		var found []*Source
 		for _, src := range s.sources {
-			if !s.taken[src.Node.Name] && !s.gone[src.Node.Name] && s.rehouse(src, first) {
+			switch {
+			case s.taken[src.Node.Name] || s.gone[src.Node.Name]:
+			case s.spent():
+				s.postpone(src)
+			case s.rehouse(src, first):
 				found = append(found, src)
 			}
 		}
+		s.until([]int64{4, 6}[i])
 		if len(found) > 0 {
 			s.confirm(found, maxConfirmations)
 		}
@@ -108,6 +118,7 @@ func (s *solver) rehouse(src *Source, first bool) bool {
 	s.gone[name] = true
 	for i := range moves {
 		t := moves[i].Pod.Template
+		s.done += seekSteps * int64(len(s.rooms.list))
 		at := s.rooms.best(t, src.Node.Labels[api.LabelZone], admits)
 		if at < 0 {
 			for k, m := range done {
@@ -129,6 +140,10 @@ func (s *solver) rehouse(src *Source, first bool) bool {
 // confirm packs as if the sources were leaving. Where a pod has no place then, it tries
 // again without the sources of such pods, and those by themselves.
 func (s *solver) confirm(proposed []*Source, tries int) (left int) {
+	if s.spent() {
+		s.postpone(proposed...)
+		return tries
+	}
 	layout, demands := s.without(proposed)
 	if tries--; layout == nil || len(layout.Machines) > 0 || slices.ContainsFunc(layout.Places, func(p pack.Place) bool { return !p.Placed() }) {
 		return s.part(proposed, layout, demands, tries)
@@ -143,7 +158,9 @@ func (s *solver) confirm(proposed []*Source, tries int) (left int) {
 		}
 	}
 	for _, src := range proposed {
-		if st := by[src.Node.Name]; s.saves(st) {
+		if st := by[src.Node.Name]; s.spent() {
+			s.postpone(src)
+		} else if s.saves(st) {
 			s.commit(*st)
 		} else {
 			delete(s.gone, src.Node.Name)
@@ -269,7 +286,7 @@ func (s *solver) without(these []*Source) (*pack.Layout, []pack.Demand) {
 			p.Pods = append(p.Pods, d)
 		}
 	}
-	return pack.Solve(&p), p.Pods
+	return s.solve(&p), p.Pods
 }
 
 // unpaid says why sources are in no step.

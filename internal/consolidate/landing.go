@@ -15,6 +15,7 @@ import (
 // this, steps late on the timeline "fragments" saved a quarter of what they had planned.
 type landings struct {
 	*Problem
+	*work
 	rooms *rooms
 	// nodes is how many of the rooms are on nodes; the others are on machines of steps.
 	nodes int
@@ -29,11 +30,11 @@ type landing struct {
 }
 
 // newLandings begins with the cluster as it is when the pods have landed that are on their way.
-func newLandings(p *Problem) *landings {
+func newLandings(p *Problem, w *work) *landings {
 	stays := func(n *cluster.Node) bool {
 		return !p.Base.Leaving[n.Name] && (n.Ready && n.Initialized || n.Provisioner != "")
 	}
-	l := &landings{Problem: p, rooms: newRooms(p.Base.Snapshot, stays), going: map[string]bool{}, zones: map[string]map[*cluster.Template]int{}}
+	l := &landings{Problem: p, work: w, rooms: newRooms(p.Base.Snapshot, stays), going: map[string]bool{}, zones: map[string]map[*cluster.Template]int{}}
 	l.nodes = len(l.rooms.list)
 	for _, m := range l.rooms.list {
 		for t, n := range m.like {
@@ -139,6 +140,7 @@ func (l *landings) land(t *cluster.Template) *room {
 	if k.never {
 		return nil
 	}
+	l.done += landSteps * int64(len(l.rooms.list))
 	var among []*room
 	for i, m := range l.rooms.list {
 		if _, fits := m.after(k.need); fits && !l.going[m.node.Name] && (i >= l.nodes || l.rooms.admits(k, t, i, m.node.Labels[api.LabelZone])) {
@@ -166,7 +168,7 @@ func (l *landings) price(left []*cluster.Pod) offer.Price {
 		p.Pods = append(p.Pods, pack.Demand{Pod: pod})
 	}
 	var sum offer.Price
-	for _, m := range pack.Solve(&p).Machines {
+	for _, m := range l.solve(&p).Machines {
 		sum += m.Cost
 	}
 	return sum

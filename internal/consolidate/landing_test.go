@@ -69,7 +69,7 @@ func TestLandingsAreThoseOfTheScheduler(t *testing.T) {
 			c.snapshot.Pods = append(c.snapshot.Pods, cluster.Pod{NodeName: at, State: cluster.PodBound, Template: c.kinds[kind]})
 			c.add(kind, at)
 		}
-		l := newLandings(&Problem{Base: pack.Problem{Snapshot: &c.snapshot}})
+		l := newLandings(&Problem{Base: pack.Problem{Snapshot: &c.snapshot}}, &work{})
 		s := scheduler.New(c.nodes, c.pods, c.requests)
 		for i := range 30 {
 			kind := r.IntN(len(c.kinds))

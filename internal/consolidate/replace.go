@@ -38,11 +38,13 @@ const (
 func (s *solver) replace() {
 	r := newReplacer(s)
 	open := r.wasteful()
-	for len(open) > 0 && r.packed < maxGroups {
+	open = s.turns(open, s.replacing(len(open)))
+	s.until(shares)
+	for len(open) > 0 && !r.over() {
 		var best *Step
 		size := 0
 		for _, k := range groupSizes {
-			if k > len(open) || !together(open[:k]) || r.packed >= maxGroups {
+			if k > len(open) || !together(open[:k]) || r.over() {
 				break
 			}
 			if st := r.try(open[:k]); st != nil && (best == nil || r.better(st, best)) {
@@ -57,6 +59,9 @@ func (s *solver) replace() {
 		s.commit(*best)
 		r.spare = slices.DeleteFunc(r.spare, func(m *room) bool { return s.taken[m.node.Name] || s.gone[m.node.Name] })
 		open = slices.DeleteFunc(open[size:], func(src *Source) bool { return s.taken[src.Node.Name] })
+	}
+	if s.spent() {
+		s.postpone(open...)
 	}
 	r.mergeAll()
 }
@@ -87,7 +92,7 @@ func (r *replacer) mergeAll() {
 		return cmp.Or(cmp.Compare(waste[b], waste[a]), strings.Compare(a.Node.Name, b.Node.Name))
 	})
 	for _, src := range wasteful {
-		if r.packed >= maxGroups {
+		if r.over() {
 			return
 		}
 		if !r.gone[src.Node.Name] {
@@ -140,6 +145,9 @@ type replacer struct {
 	spare  []*room                   // those with the most room first
 	packed int
 }
+
+// over reports whether no more groups are looked at.
+func (r *replacer) over() bool { return r.packed >= maxGroups || r.spent() }
 
 func newReplacer(s *solver) *replacer {
 	r := &replacer{solver: s, pods: map[string][]*cluster.Pod{}}
@@ -230,7 +238,7 @@ func (r *replacer) gain(st *Step) float64 {
 func (r *replacer) try(group []*Source) *Step {
 	r.packed++
 	p := r.around(group)
-	layout := pack.Solve(&p)
+	layout := r.solve(&p)
 	st := &Step{}
 	for _, src := range group {
 		st.Nodes = append(st.Nodes, src.Node.Name)

@@ -350,7 +350,8 @@ func decideCounting(in Input) (Plan, int64) {
 }
 
 // TestManyPathologicalPodsShareATurn has a hundred different ones: together they take no
-// more than a turn may take, those that went without are exhausted, and the plain pod
+// more than a turn may take, and as much again to finish what has begun in each of two passes,
+// those that went without are exhausted, and the plain pod
 // has its place.
 func TestManyPathologicalPodsShareATurn(t *testing.T) {
 	w := withPathological(t, 0, nil)
@@ -364,7 +365,7 @@ func TestManyPathologicalPodsShareATurn(t *testing.T) {
 	}
 	w.in.Snapshot.Sort()
 	plan, effort := decideCounting(w.in)
-	if most := int64(2 * 45_000_000); effort > most {
+	if most := int64(3 * 42_000_000); effort > most {
 		t.Errorf("took %d steps, more than %d", effort, most)
 	}
 	exhausted := 0
