@@ -22,7 +22,7 @@ const (
 	// takes to see how much kube-scheduler prefers the room.
 	seekSteps, landSteps = 2, 40
 	// fewPackings is how many packings often confirm which nodes can be done without.
-	fewPackings = 16
+	fewPackings = 8
 	// shares are the parts of the work after which each stage ends; what a stage leaves is
 	// for the next ones.
 	shares = 8
@@ -87,7 +87,9 @@ func (s *solver) turns(sources []*Source, work int64) []*Source {
 func (s *solver) emptying() int64 {
 	pods, rooms := 0, len(s.rooms.list)
 	for _, src := range s.sources {
-		pods += len(src.Moves)
+		if !s.gone[src.Node.Name] && !s.taken[src.Node.Name] {
+			pods += len(src.Moves)
+		}
 	}
 	snapshot := s.Base.Snapshot
 	return (seekSteps+landSteps/2)*int64(pods)*int64(rooms) + fewPackings*s.reading(len(snapshot.Nodes)+len(snapshot.Pods))
