@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/pack"
@@ -21,7 +22,7 @@ func manyNodes(nodes, roomy int) *Problem {
 	for i := range nodes {
 		s.Nodes = append(s.Nodes, cluster.Node{
 			Name: fmt.Sprintf("n%04d", i), Ready: true, Initialized: true, Provisioner: "p",
-			Labels:      map[string]string{zoneLabel: string(rune('a' + i%3))},
+			Labels:      map[string]string{api.LabelZone: string(rune('a' + i%3))},
 			Allocatable: amount.List{amount.CPU: 4000, amount.Memory: 16 << 30, amount.Pods: 50},
 		})
 		t := large
