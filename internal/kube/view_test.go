@@ -128,14 +128,14 @@ func TestTrimLosesNothingThatIsRead(t *testing.T) {
 func fill(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Struct:
-		if q, ok := v.Addr().Interface().(*resource.Quantity); ok {
+		if q, ok := reflect.TypeAssert[*resource.Quantity](v.Addr()); ok {
 			*q = resource.MustParse("1")
 			return
-		} else if _, ok := v.Addr().Interface().(*metav1.Time); ok {
+		} else if _, ok := reflect.TypeAssert[*metav1.Time](v.Addr()); ok {
 			return
 		}
-		for i := range v.NumField() {
-			fill(v.Field(i))
+		for _, field := range v.Fields() {
+			fill(field)
 		}
 	case reflect.Pointer:
 		if v.IsNil() {
