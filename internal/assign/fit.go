@@ -11,11 +11,11 @@ import (
 // Fitting returns the offerings of the options that hold an item. Special types are
 // left out unless they were asked for or nothing else fits.
 func (s *Market) Fitting(need []int64, host []topology.PerNode, devices bool, o *model.Options) model.Bitset {
+	perStep := 64 // offerings are words of bits
 	if s.few {
-		s.Effort.Spend(len(s.Offerings) / 4)
-	} else {
-		s.Effort.Spend(len(s.Offerings) / 64)
+		perStep = 4 // each is looked at, see KeepRoomy
 	}
+	s.Effort.Spend(len(s.Offerings) / perStep)
 	all := o.Offerings.Clone()
 	s.KeepRoomy(all, need)
 	s.KeepAble(all, host, o)

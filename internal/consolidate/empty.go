@@ -59,22 +59,25 @@ func (s *solver) worth(src *Source) float64 {
 // node is a source before it is a place for others: at first, no pods go to nodes that are
 // better sources than their own. The sources that are left then may go anywhere.
 func (s *solver) empty() {
-	for i, first := range []bool{true, false} {
+	for _, pass := range []struct {
+		first            bool
+		rehouse, confirm int64 // shares of the work after which each ends
+	}{{true, 2, 4}, {false, 5, 6}} {
 		s.makeRooms()
 		s.again()
 		s.sources = s.turns(s.sources, s.emptying())
-		s.until([]int64{2, 5}[i])
+		s.until(pass.rehouse)
 		var found []*Source
 		for _, src := range s.sources {
 			switch {
 			case s.taken[src.Node.Name] || s.gone[src.Node.Name]:
 			case s.spent():
 				s.postpone(src)
-			case s.rehouse(src, first):
+			case s.rehouse(src, pass.first):
 				found = append(found, src)
 			}
 		}
-		s.until([]int64{4, 6}[i])
+		s.until(pass.confirm)
 		if len(found) > 0 {
 			s.confirm(found, maxConfirmations)
 		}

@@ -157,14 +157,14 @@ func crewsOf(s *State) []crew {
 	if s.crews != nil {
 		return s.crews
 	}
-	s.crews = []crew{}
 	known, last, before := map[string]int{}, -1, []int(nil)
 	for k := range s.supply.Offerings {
 		if of := s.DaemonsOn(k); last < 0 || !slices.Equal(of, before) {
-			i, ok := known[fmt.Sprint(of)]
+			key := fmt.Sprint(of)
+			i, ok := known[key]
 			if !ok {
 				i = len(s.crews)
-				known[fmt.Sprint(of)] = i
+				known[key] = i
 				s.crews = append(s.crews, crew{s.DaemonCounts(k), model.NewBitset(len(s.supply.Offerings))})
 			}
 			before, last = of, i

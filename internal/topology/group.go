@@ -109,7 +109,7 @@ type Groups struct {
 	byKey      map[string]int
 	namespaces []cluster.Namespace
 	index      index
-	Movers     []Mover
+	Movers     []Mover // all of them, before rules are read
 }
 
 // NewGroups returns no groups, of pods in the namespaces.
