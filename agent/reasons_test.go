@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // parsed are the files of a package, without its tests.
@@ -134,6 +135,12 @@ func TestReasonsAreDocumented(t *testing.T) {
 	conditions := named(constants(slices.Concat(own, parsed(t, "event"), parsed(t, "view"), parsed(t, "../internal/aws"), parsed(t, "../internal/aws/stock"))), "reason")
 	if diff := cmp.Diff(conditions, column(page, "Conditions", 1)); diff != "" {
 		t.Errorf("the reasons of conditions in docs/metrics.md: -code +page\n%s", diff)
+	}
+	types := named(constants(parsed(t, ".")), "condition")
+	types = slices.DeleteFunc(types, func(c string) bool { return c == conditionConsolidation }) // it is only removed
+	listed := slices.DeleteFunc(column(page, "Conditions", 0), func(c string) bool { return c == string(metav1.ConditionFalse) })
+	if diff := cmp.Diff(types, listed); diff != "" {
+		t.Errorf("the conditions in docs/metrics.md: -code +page\n%s", diff)
 	}
 	if spelled := literals(own); len(spelled) > 0 {
 		t.Errorf("reasons that are no constants: %v", spelled)
