@@ -139,7 +139,7 @@ func copied(pods []*corev1.Pod, change func(*corev1.Pod)) []*corev1.Pod {
 }
 
 // onePodMore adds a small pod without constraints: it may cost what a machine of its
-// own would, and takes nobody's place.
+// own would, and takes nobody's place. Where others get places too, prices say nothing.
 func onePodMore(w *workload.Workload, budget time.Duration, before *decide.Plan) []string {
 	changed := clone(w)
 	pod := &corev1.Pod{
@@ -155,7 +155,7 @@ func onePodMore(w *workload.Workload, budget time.Duration, before *decide.Plan)
 	changed.Pods = append(slices.Clone(w.Pods), pod)
 	plan := decide.Decide(ours.Input(changed, budget))
 	var out []string
-	if rise := plan.HourlyPrice - before.HourlyPrice; rise > own.HourlyPrice && len(own.Machines) > 0 && len(plan.Unplaced) <= len(before.Unplaced) {
+	if rise := plan.HourlyPrice - before.HourlyPrice; rise > own.HourlyPrice && len(own.Machines) > 0 && len(plan.Unplaced) == len(before.Unplaced) {
 		out = append(out, fmt.Sprintf("one pod more: %.4f instead of %.4f $/h, and alone it costs %.4f",
 			plan.HourlyPrice.Dollars(), before.HourlyPrice.Dollars(), own.HourlyPrice.Dollars()))
 	}
