@@ -22,9 +22,16 @@ func newGeneration(p *Problem, offerings []int) *generation {
 	g.nodes = len(g.kinds)
 	g.addNodes(also)
 	g.centre, g.order, g.ratio = make([]float64, len(g.demand)), make([]int, len(g.kinds)), make([]float64, len(g.kinds))
+	g.matter = bitset.New(len(g.kinds))
+	for i := g.nodes; i < len(g.kinds); i++ {
+		g.matter.Add(i)
+	}
 	g.findAlone()
 	for _, c := range p.Start {
 		g.planned = append(g.planned, g.plannedOn(&c, also, fixed))
+		if i := slices.Index(offerings, c.Offering); i >= 0 {
+			g.matter.Add(i)
+		}
 	}
 	g.begin()
 	return g
@@ -157,15 +164,17 @@ func (g *generation) findAlone() {
 	if g.limits > 0 {
 		times = beyondLimits
 	}
-	alone := make([]lp.Column, len(g.demand))
+	alone, cheapest := make([]lp.Column, len(g.demand)), make([]int, len(g.demand))
 	dearest := 1.0
-	for _, k := range g.kinds[:g.nodes] {
+	for i, k := range g.kinds[:g.nodes] {
 		dearest = max(dearest, k.price)
 		for _, e := range k.fixed {
 			offer(&alone[e.Row], e, k.price)
 		}
 		for _, it := range k.items {
-			offer(&alone[it.class], lp.Entry{Row: it.class, N: float64(it.most)}, float64(times*k.price))
+			if offer(&alone[it.class], lp.Entry{Row: it.class, N: float64(it.most)}, float64(times*k.price)) {
+				cheapest[it.class] = i
+			}
 			for _, r := range it.also {
 				offer(&alone[r], lp.Entry{Row: r, N: float64(it.most)}, float64(beyondLimits*k.price))
 			}
@@ -174,6 +183,8 @@ func (g *generation) findAlone() {
 	for i := range g.demand[:g.scaled] {
 		if len(alone[i].Entries) == 0 {
 			alone[i] = lp.Column{Entries: []lp.Entry{{Row: i, N: 1}}, Cost: float64(beyondLimits * dearest)}
+		} else if i < len(g.problem.Classes) {
+			g.matter.Add(cheapest[i])
 		}
 	}
 	g.alone = alone
@@ -191,11 +202,13 @@ func (g *generation) begin() {
 // beyondLimits is how many times dearer than its best machine what takes no limit is.
 const beyondLimits = 8
 
-// offer makes a column of one entry, if it is the cheapest yet.
-func offer(c *lp.Column, e lp.Entry, cost float64) {
-	if e.N > 0 && (len(c.Entries) == 0 || cost/e.N < c.Cost/c.Entries[0].N) {
+// offer makes a column of one entry, and reports whether it is the cheapest yet.
+func offer(c *lp.Column, e lp.Entry, cost float64) bool {
+	better := e.N > 0 && (len(c.Entries) == 0 || cost/e.N < c.Cost/c.Entries[0].N)
+	if better {
 		*c = lp.Column{Entries: []lp.Entry{e}, Cost: cost}
 	}
+	return better
 }
 
 // plannedOn states what a plan has on a machine.
