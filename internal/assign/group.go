@@ -12,14 +12,13 @@ import (
 // PodGroup is a number of equal items that machines are to be bought for, under the
 // same requirements. An item is one pod, or several that must share a node.
 type PodGroup struct {
-	Parts  []Part
-	Opt    *model.Options             // with the domain that was chosen, if any
-	At     *topology.DomainAssignment // that domain, or nil
-	N      int64                      // items left to buy for
-	Mask   model.Bitset               // offerings that allow and hold an item
-	Lent   []int                      // groups counted by domain of which a DaemonSet puts a pod on all of them
-	Index  int                        // within the purchase that is being made
-	Choice int                        // how many offerings its requirements allow
+	Parts []Part
+	Opt   *model.Options             // with the domain that was chosen, if any
+	At    *topology.DomainAssignment // that domain, or nil
+	N     int64                      // items left to buy for
+	Mask  model.Bitset               // offerings that allow and hold an item
+	Lent  []int                      // groups counted by domain of which a DaemonSet puts a pod on all of them
+	Index int                        // of the newest request of internal/purchase; an older one is void
 	// Plain is the pod group of the same items on plain types alone, if this one may also be a guest on
 	// special types beside items that need them.
 	Plain *PodGroup

@@ -60,6 +60,7 @@ type request struct {
 	candidates []int                  // one of each group of offerings that no pod group tells apart
 	masks      []model.Bitset         // distinct sets of offerings that pod groups allow
 	maskOf     []int                  // by pod group
+	choice     []int                  // by pod group: how many offerings that hold some pod its requirements allow
 	surcharge  int64                  // what each machine is taken to cost more than it does
 	pricing    *price.Pricing         // of the candidates
 	nodes      []*held                // what is on them is asked for, too, and may stay there
@@ -78,7 +79,7 @@ func newRequest(s *buyer, groups []*assign.PodGroup, pools []*model.Pool, limits
 	for _, l := range r.asked {
 		choice := l.Opt.Offerings.Clone()
 		choice.Keep(fit)
-		l.Choice = choice.Count()
+		r.choice = append(r.choice, choice.Count())
 	}
 	r.limited = slices.ContainsFunc(pools, func(p *model.Pool) bool { return limits[p.Number] != nil }) && !r.lower()
 	r.order = r.inOrder(r.limited)
@@ -112,7 +113,7 @@ func (r *request) inOrder(smallest bool) []int {
 		if smallest {
 			bySize = cmp.Or(assign.CmpBool(y.Parts[0].Class.AllowDevices, x.Parts[0].Class.AllowDevices), -bySize)
 		}
-		return cmp.Or(cmp.Compare(y.Priority(), x.Priority()), cmp.Compare(x.Choice, y.Choice), bySize)
+		return cmp.Or(cmp.Compare(y.Priority(), x.Priority()), cmp.Compare(r.choice[i], r.choice[j]), bySize)
 	})
 	return out
 }
