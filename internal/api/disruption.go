@@ -194,6 +194,13 @@ func (s *ProvisionerSpec) EvictionCost() (float64, bool) {
 	return v, err == nil && v >= 0 // what is no number is Never, or refused
 }
 
+// MovesPods reports whether nodes in use are taken away where that lowers the cost.
+func (s *ProvisionerSpec) MovesPods() bool {
+	_, on := s.ConsolidateAfter()
+	_, moves := s.EvictionCost()
+	return on && moves
+}
+
 // WindowOpen reports whether nodes may be taken away voluntarily at a time. Windows that
 // cannot be read are not open.
 func (s *ProvisionerSpec) WindowOpen(now time.Time) bool {

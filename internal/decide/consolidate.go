@@ -108,11 +108,7 @@ func (t *turn) consolidate(nodes []*retire.Node, now attempt) ([]Removal, *Conso
 	return c.removals(), c.out, c.now
 }
 
-func consolidates(n *retire.Node) bool {
-	_, on := n.Provisioner.Spec.ConsolidateAfter()
-	_, moves := n.Provisioner.Spec.EvictionCost()
-	return on && moves
-}
+func consolidates(n *retire.Node) bool { return n.Provisioner.Spec.MovesPods() }
 
 // sources lists the nodes that may go, and notes why the others stay.
 func (c *consolidator) sources(nodes []*retire.Node) []consolidate.Source {
@@ -130,9 +126,7 @@ func (c *consolidator) sources(nodes []*retire.Node) []consolidate.Source {
 		c.changed[n.Name] = last
 		if after, on := n.Provisioner.Spec.ConsolidateAfter(); on && c.in.Now.Before(last.Add(after)) {
 			c.busy[n.Name] = true
-			if n.Provisioner.Spec.ConsolidationEnabled() {
-				c.next(last.Add(after))
-			}
+			c.next(last.Add(after))
 		}
 		price := c.priceOf(n)
 		if consolidates(n) {

@@ -137,8 +137,7 @@ func (t *turn) grades(nodes []*retire.Node) map[string]int {
 // uses lists the nodes from which pods may be led away, and the value of all pods on them.
 func (t *turn) uses(nodes []*retire.Node) (out []*use, total offer.Price) {
 	for _, n := range t.staying(nodes) {
-		_, on := n.Provisioner.Spec.ConsolidateAfter()
-		if !on || !n.Provisioner.Spec.ConsolidationEnabled() || !n.Initialized {
+		if _, on := n.Provisioner.Spec.ConsolidateAfter(); !on || !n.Initialized {
 			continue
 		}
 		if price := t.priceOf(n); price > 0 {

@@ -149,9 +149,7 @@ func reasons(n *Node, now time.Time, rules []rule) []DueNode {
 // is finished.
 func StillHolds(n *Node, reason string, now time.Time) bool {
 	if reason == api.ReasonConsolidation {
-		_, on := n.Provisioner.Spec.ConsolidateAfter()
-		_, moves := n.Provisioner.Spec.EvictionCost()
-		return on && moves
+		return n.Provisioner.Spec.MovesPods()
 	}
 	return slices.ContainsFunc(reasons(n, now, voluntary), func(due DueNode) bool { return due.Reason.Name() == reason })
 }
