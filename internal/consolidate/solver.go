@@ -1,0 +1,153 @@
+package consolidate
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/pack"
+)
+
+// solver is a plan while it is being made.
+type solver struct {
+	*Problem
+	*work
+	rooms    *rooms
+	landings *landings
+	// sources that may still go, the most worth per eviction first.
+	sources []*Source
+	// gone are the nodes of steps, taken those that get pods from them.
+	gone, taken map[string]bool
+	steps       []Step
+	refused     map[string]string
+	// proposed are the rooms of pods whose nodes may go.
+	proposed map[cluster.PodKey]string
+}
+
+func newSolver(p *Problem) *solver {
+	w := newWork(p)
+	s := &solver{Problem: p, work: w, landings: newLandings(p, w), gone: map[string]bool{}, taken: map[string]bool{}, refused: map[string]string{}, proposed: map[cluster.PodKey]string{}}
+	for i := range p.Sources {
+		if src := &p.Sources[i]; src.Price > 0 && len(src.Moves) > 0 {
+			s.sources = append(s.sources, src)
+		}
+	}
+	slices.SortStableFunc(s.sources, func(a, b *Source) int {
+		return cmp.Or(cmp.Compare(s.worth(b), s.worth(a)), strings.Compare(a.Node.Name, b.Node.Name))
+	})
+	return s
+}
+
+// worth is how many times over the source would have paid for its evictions within its
+// horizon.
+func (s *solver) worth(src *Source) float64 {
+	return float64(src.Price) * s.horizon([]*Source{src}).Hours() / float64(1+src.evictions())
+}
+
+// refuse notes why a node is in no step. The first reason stays.
+func (s *solver) refuse(name, why string) {
+	if s.refused[name] == "" {
+		s.refused[name] = why
+	}
+}
+
+// saves subtracts from a step's saving what the machines cost that kube-scheduler's choice needs,
+// and reports whether something is left.
+func (s *solver) saves(st *Step) bool {
+	st.Saving -= s.landings.lost(st)
+	return st.Saving > 0
+}
+
+// commit takes a step into the plan.
+func (s *solver) commit(st Step) {
+	slices.Sort(st.Nodes)
+	for _, name := range st.Nodes {
+		s.gone[name] = true
+	}
+	for i := range st.Places {
+		if at := st.Places[i].Node; at != "" {
+			s.taken[at] = true
+		}
+	}
+	s.landings.take(&st)
+	s.steps = append(s.steps, st)
+}
+
+// without packs the cluster as if the steps so far had been taken and these sources were
+// leaving too. Busy nodes take nothing, nor do those that take nothing anyway.
+func (s *solver) without(these []*Source) (*pack.Layout, []pack.Demand) {
+	p := s.Base
+	p.Trials = confirmTrials
+	p.Shut = map[string]bool{}
+	maps.Copy(p.Shut, s.Base.Shut)
+	maps.Copy(p.Shut, s.Busy)
+	p.Leaving = map[string]bool{}
+	for name := range s.Base.Leaving {
+		p.Leaving[name] = true
+	}
+	going := map[string]*Source{}
+	for _, src := range these {
+		going[src.Node.Name] = src
+	}
+	planned := map[cluster.PodKey]Place{}
+	for i := range s.steps {
+		for _, at := range s.steps[i].Places {
+			planned[at.Pod] = at
+		}
+		for _, name := range s.steps[i].Nodes {
+			going[name] = s.source(name)
+		}
+	}
+	p.Pods = slices.Clone(s.Base.Pods)
+	for i := range s.Sources {
+		src := &s.Sources[i]
+		if going[src.Node.Name] == nil {
+			continue
+		}
+		p.Leaving[src.Node.Name] = true
+		for _, m := range src.Moves {
+			d := pack.Demand{Pod: m.Pod, From: src.Node.Name}
+			if at := s.proposed[m.Pod.PodKey]; at != "" {
+				d.Nodes = []string{at}
+			}
+			if at, ok := planned[m.Pod.PodKey]; ok {
+				if at.Node == "" {
+					continue // on a machine of its step
+				}
+				d.Nodes = []string{at.Node}
+			}
+			p.Pods = append(p.Pods, d)
+		}
+	}
+	return s.solve(&p), p.Pods
+}
+
+// unpaid says why sources are in no step.
+func (s *solver) unpaid() map[string]string {
+	out := map[string]string{}
+	for _, src := range s.sources {
+		name := src.Node.Name
+		switch {
+		case s.gone[name]:
+		case s.taken[name]:
+			out[name] = "pods of nodes that go have room on it"
+		case s.refused[name] != "":
+			out[name] = s.refused[name]
+		default:
+			out[name] = "no cheaper place was found for its pods"
+		}
+	}
+	return out
+}
+
+// total adds costs up.
+func total(sources []*Source) (cost, evictions offer.Price) {
+	for _, src := range sources {
+		cost += src.Cost
+		evictions += src.evictions()
+	}
+	return cost, evictions
+}
