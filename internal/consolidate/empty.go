@@ -137,9 +137,7 @@ func (s *solver) confirm(proposed []*Source, tries int) (left int) {
 // part divides sources that cannot all be done without.
 func (s *solver) part(proposed []*Source, layout *pack.Layout, demands []pack.Demand, tries int) (left int) {
 	if len(proposed) == 1 || tries <= 0 {
-		for _, src := range proposed {
-			delete(s.gone, src.Node.Name)
-		}
+		s.going(proposed, false)
 		return tries
 	}
 	needy := map[string]bool{}
@@ -148,29 +146,38 @@ func (s *solver) part(proposed []*Source, layout *pack.Layout, demands []pack.De
 			needy[demands[i].From] = true
 		}
 	}
-	var good, bad []*Source
-	for _, src := range proposed {
-		if needy[src.Node.Name] {
-			bad = append(bad, src)
-		} else {
-			good = append(good, src)
-		}
-	}
-	if len(good) == 0 || len(bad) == 0 {
-		good, bad = proposed[:len(proposed)/2], proposed[len(proposed)/2:]
-	}
-	for _, src := range bad {
-		delete(s.gone, src.Node.Name)
-	}
-	tries = s.confirm(good, tries)
-	for _, src := range bad {
-		s.gone[src.Node.Name] = true
-	}
-	if tries <= 0 {
-		for _, src := range bad {
-			delete(s.gone, src.Node.Name)
-		}
+	good, bad := Split(proposed, func(src *Source) bool { return needy[src.Node.Name] })
+	s.going(bad, false)
+	if tries = s.confirm(good, tries); tries <= 0 {
 		return tries
 	}
+	s.going(bad, true)
 	return s.confirm(bad, tries)
+}
+
+// going notes that sources go, or that they do not.
+func (s *solver) going(sources []*Source, gone bool) {
+	for _, src := range sources {
+		if gone {
+			s.gone[src.Node.Name] = true
+		} else {
+			delete(s.gone, src.Node.Name)
+		}
+	}
+}
+
+// Split divides a batch that cannot go together, so that both parts are smaller: into those that can be spared
+// and the needy, or else into halves.
+func Split[T any](batch []T, needy func(T) bool) (spared, others []T) {
+	for _, one := range batch {
+		if needy(one) {
+			others = append(others, one)
+		} else {
+			spared = append(spared, one)
+		}
+	}
+	if len(spared) == 0 || len(others) == 0 {
+		return batch[:len(batch)/2], batch[len(batch)/2:]
+	}
+	return spared, others
 }

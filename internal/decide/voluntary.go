@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/consolidate"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/retire"
 )
 
@@ -129,7 +130,7 @@ func (f *voluntary) spare(batch []retire.DueNode) {
 	case len(batch) == 1:
 		f.giveBack(batch)
 	default:
-		first, second := parts(batch, needed)
+		first, second := consolidate.Split(batch, func(one retire.DueNode) bool { return needed[one.Node.Name] != "" })
 		f.spare(first)
 		f.spare(second)
 	}
@@ -204,19 +205,4 @@ func (f *voluntary) without(batch []retire.DueNode) (next attempt, needed map[st
 		}
 	}
 	return next, needed
-}
-
-// parts divides a batch that cannot go together, so that both parts are smaller.
-func parts(batch []retire.DueNode, needed map[string]string) (first, second []retire.DueNode) {
-	for _, one := range batch {
-		if needed[one.Node.Name] == "" {
-			first = append(first, one)
-		} else {
-			second = append(second, one)
-		}
-	}
-	if len(first) == 0 || len(second) == 0 {
-		return batch[:len(batch)/2], batch[len(batch)/2:]
-	}
-	return first, second
 }
