@@ -1,0 +1,74 @@
+package decide
+
+import (
+	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/consolidate"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/retire"
+)
+
+// MovedRest is for how long a pod that was moved costs more to be moved again.
+const MovedRest = time.Hour
+
+// evictionCosts knows what it costs to move pods.
+type evictionCosts struct {
+	rates    *consolidate.Rates
+	replicas map[string]int // that run, by the owner's UID
+	pods     map[*cluster.Template]offer.Price
+	moved    map[string]time.Time // as Input.Moved
+	now      time.Time
+}
+
+func (c *consolidator) evictionCosts() *evictionCosts {
+	out := &evictionCosts{replicas: map[string]int{}, pods: map[*cluster.Template]offer.Price{}, moved: c.in.Moved, now: c.in.Now}
+	out.rates = c.rates()
+	for _, p := range c.onNodes {
+		if p.State == cluster.PodBound && p.Owner.UID != "" {
+			out.replicas[p.Owner.UID]++
+		}
+	}
+	return out
+}
+
+// rates are what resources cost for all pods on nodes.
+func (t *turn) rates() *consolidate.Rates {
+	if t.priced == nil {
+		rates := consolidate.NewRates(t.packProvisioners(), consolidate.Demand(t.in.Snapshot))
+		t.priced = &rates
+	}
+	return t.priced
+}
+
+// moves lists the pods of a node that would come back elsewhere, with their costs.
+func (e *evictionCosts) moves(n *retire.Node) []consolidate.Move {
+	factor, _ := n.Provisioner.Spec.EvictionCost()
+	factor *= lifetimeLeft(n, e.now)
+	var out []consolidate.Move
+	for _, p := range n.Pods {
+		if !moves(p) {
+			continue
+		}
+		value, ok := e.pods[p.Template]
+		if !ok {
+			value = e.rates.Value(p.Template.Requests)
+			e.pods[p.Template] = value
+		}
+		at, moved := e.moved[p.UID]
+		weight := consolidate.Weight(p, e.replicas[p.Owner.UID], moved && e.now.Before(at.Add(MovedRest)))
+		out = append(out, consolidate.Move{Pod: p, Cost: offer.Price(float64(value) * factor * weight)})
+	}
+	return out
+}
+
+// lifetimeLeft is the part of its lifetime that a node still has: pods of one that
+// expires soon are moved soon anyway.
+func lifetimeLeft(n *retire.Node, now time.Time) float64 {
+	ttl := n.Provisioner.Spec.TTLSecondsUntilExpired
+	if ttl == nil || *ttl <= 0 {
+		return 1
+	}
+	whole := time.Duration(*ttl) * time.Second
+	return min(1, max(0, float64(whole-now.Sub(n.Created))/float64(whole)))
+}

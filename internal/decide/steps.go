@@ -1,0 +1,221 @@
+package decide
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/consolidate"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/retire"
+)
+
+// maxStepPackings bounds the packings by which steps are verified in a turn.
+const maxStepPackings = 8
+
+// take lets the steps go that are due, as far as budgets allow. What those of them that cannot be carried
+// out leave of the budgets is for the next ones.
+func (c *consolidator) take(steps []consolidate.Step) {
+	var waiting []int
+	for i := range steps {
+		st := &steps[i]
+		shown := Step{Nodes: st.Nodes, Moves: len(st.Places), Machines: len(st.Machines), Saving: st.Saving, Cost: st.Cost, Due: st.Due}
+		if st.Due.After(c.in.Now) {
+			shown.Blocker, shown.Why = retire.BlockedUnpaid, "it has not wasted enough yet to pay for the moves"
+			c.next(st.Due)
+		} else {
+			waiting = append(waiting, i)
+		}
+		c.out.Steps = append(c.out.Steps, shown)
+	}
+	for len(waiting) > 0 && !c.spent() {
+		empty, bought, rest := c.permitted(steps, waiting)
+		if len(rest) == len(waiting) {
+			break
+		}
+		c.try(steps, empty)
+		for _, i := range bought {
+			c.try(steps, []int{i})
+		}
+		waiting = rest
+	}
+	for _, i := range waiting {
+		c.out.Steps[i].Blocker, c.out.Steps[i].Why = retire.BlockedBudget, "a disruption budget allows no more now"
+		if c.takeAll(steps[i].Nodes) {
+			c.giveBack(steps[i].Nodes)
+			c.out.Steps[i].Blocker, c.out.Steps[i].Why = retire.BlockedUnpaid, notTried
+		}
+	}
+}
+
+// permitted takes steps from the budgets: those that need no machines, which are tried all together, and the
+// others, which are tried one by one. The rest is what the budgets do not allow beside them.
+func (c *consolidator) permitted(steps []consolidate.Step, waiting []int) (empty, bought, rest []int) {
+	for _, i := range waiting {
+		switch {
+		case !c.takeAll(steps[i].Nodes):
+			rest = append(rest, i)
+		case len(steps[i].Machines) == 0:
+			empty = append(empty, i)
+		default:
+			bought = append(bought, i)
+		}
+	}
+	return empty, bought, rest
+}
+
+// spent reports whether as many steps have been tried as may be in a turn.
+func (c *consolidator) spent() bool { return c.packings >= maxStepPackings || c.effort > maxEffort }
+
+// notTried is why a step that budgets allow does not go once as many as may be have been tried.
+const notTried = "other steps are taken first"
+
+// takeAll takes all of the nodes from the budgets, or none.
+func (c *consolidator) takeAll(nodes []string) bool {
+	for i, name := range nodes {
+		if !c.budgets.Take(c.due(name)) {
+			c.giveBack(nodes[:i])
+			return false
+		}
+	}
+	return true
+}
+
+func (c *consolidator) giveBack(nodes []string) {
+	for _, name := range nodes {
+		c.budgets.Return(c.due(name))
+	}
+}
+
+func (c *consolidator) due(name string) retire.DueNode {
+	return retire.DueNode{Node: c.nodes[name], Reason: retire.Consolidated}
+}
+
+// try verifies steps against everything that there is, and takes them if they hold. If
+// not, it tries their halves.
+func (c *consolidator) try(steps []consolidate.Step, these []int) {
+	if len(these) == 0 {
+		return
+	}
+	why := notTried
+	if !c.spent() {
+		c.packings++
+		if why = c.verified(steps, these); why == "" {
+			for _, i := range these {
+				c.out.Steps[i].Going = true
+			}
+			return
+		}
+		if len(these) > 1 {
+			c.try(steps, these[:len(these)/2])
+			c.try(steps, these[len(these)/2:])
+			return
+		}
+	}
+	for _, i := range these {
+		c.giveBack(steps[i].Nodes)
+		c.out.Steps[i].Blocker, c.out.Steps[i].Why = retire.BlockedUnpaid, why
+	}
+}
+
+// verified packs as if the nodes of the steps were leaving, with all pods and
+// constraints of the cluster. It returns why that does not do, and takes the packing over
+// where it does.
+func (c *consolidator) verified(steps []consolidate.Step, these []int) string {
+	var nodes []string
+	saving, cost, spot := c.saving, c.cost, c.spot
+	for _, i := range these {
+		st := &steps[i]
+		nodes = append(nodes, st.Nodes...)
+		saving += st.Saving
+		for _, name := range st.Nodes {
+			cost += c.priceOf(c.nodes[name]) + c.in.Settings.nodeCost()
+			spot = spot || c.nodes[name].Labels[api.LabelCapacityType] == api.CapacitySpot
+		}
+		for _, at := range st.Places {
+			if at.Node != "" {
+				c.hints[at.Pod] = at.Node
+			}
+		}
+	}
+	for _, name := range nodes {
+		c.leaving[name] = true
+	}
+	next := c.pack()
+	bound := consolidate.Bind(next.layout.Machines, cost, spot)
+	why := c.fault(next, steps, these)
+	if kept, ok := bound.Saving(); why == "" && (!ok || kept < saving/2) {
+		why = "what would have to be bought costs too much"
+	}
+	if why != "" {
+		for _, name := range nodes {
+			delete(c.leaving, name)
+		}
+		return why
+	}
+	next.layout.Machines = bound.Machines
+	c.now, c.saving, c.cost, c.spot = next, saving, cost, spot
+	c.going = append(c.going, nodes...)
+	return ""
+}
+
+// fault says which pod has no place as it should; empty where all have.
+func (c *consolidator) fault(next attempt, steps []consolidate.Step, these []int) string {
+	deleted := map[string]bool{} // without a machine in their place
+	going := slices.Clone(c.going)
+	for _, i := range these {
+		going = append(going, steps[i].Nodes...)
+		if len(steps[i].Machines) == 0 {
+			for _, name := range steps[i].Nodes {
+				deleted[name] = true
+			}
+		}
+	}
+	for i, place := range next.layout.Places {
+		d := &next.problem.Pods[i]
+		switch {
+		case d.From == "" || !slices.Contains(going, d.From): // a pod of a node that leaves for another reason may wait
+		case !place.Placed():
+			return "pod " + d.Pod.String() + " would have no other place: " + place.Reason
+		case deleted[d.From] && (place.Machine >= 0 && place.Node == "" || c.busy[place.Node]):
+			return "pod " + d.Pod.String() + " would have no place on the nodes that stay"
+		}
+	}
+	if unplaced(next) > unplaced(c.now) {
+		return "pods that wait for a place need it"
+	}
+	return ""
+}
+
+func (c *consolidator) removals() []Removal {
+	var out []Removal
+	for i := range c.out.Steps {
+		st := &c.out.Steps[i]
+		if !st.Going {
+			continue
+		}
+		for _, name := range st.Nodes {
+			out = append(out, Removal{Node: name, Reason: Consolidated, Message: st.words(), Saving: st.Saving / offer.Price(len(st.Nodes))})
+		}
+	}
+	return out
+}
+
+// words say why the nodes of a step go.
+func (s *Step) words() string {
+	whose, on := fmt.Sprintf("its %d pods fit", s.Moves), "on other nodes"
+	switch {
+	case len(s.Nodes) > 1:
+		whose = fmt.Sprintf("the %d pods of %s fit", s.Moves, strings.Join(s.Nodes, ", "))
+	case s.Moves == 1:
+		whose = "its pod fits"
+	}
+	switch {
+	case s.Machines == 1:
+		on = "on a cheaper machine"
+	case s.Machines > 1:
+		on = fmt.Sprintf("on %d cheaper machines", s.Machines)
+	}
+	return fmt.Sprintf("%s %s, which saves $%.4f per hour", whose, on, s.Saving.Dollars())
+}
