@@ -118,13 +118,13 @@ func (c *consolidator) sources(nodes []*retire.Node) []consolidate.Source {
 		c.changed[n.Name] = last
 		if after, on := n.Provisioner.Spec.ConsolidateAfter(); on && c.in.Now.Before(last.Add(after)) {
 			c.busy[n.Name] = true
-			c.next(last.Add(after))
+			c.wakeAt(last.Add(after))
 		}
 		price := c.priceOf(n)
 		if consolidates(n) {
 			c.out.HourlyPrice += price
 		}
-		due := c.due(n.Name)
+		due := c.dueNode(n.Name)
 		hold := c.caseOf(due).Source(last)
 		if hold.Why == "" && price == 0 {
 			hold = retire.Hold{Blocker: retire.BlockedProtection, Why: "its price is not known"}
@@ -144,7 +144,8 @@ func (c *consolidator) stay(node string, hold retire.Hold) {
 	c.out.Stays = append(c.out.Stays, StayingNode{Node: node, Blocker: hold.Blocker, Why: hold.Why})
 }
 
-func (c *consolidator) next(at time.Time) {
+// wakeAt notes when something is due.
+func (c *consolidator) wakeAt(at time.Time) {
 	if at.After(c.in.Now) && (c.out.Next.IsZero() || at.Before(c.out.Next)) {
 		c.out.Next = at
 	}

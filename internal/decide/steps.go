@@ -23,7 +23,7 @@ func (c *consolidator) take(steps []consolidate.Step) {
 		shown := Step{Nodes: st.Nodes, Moves: len(st.Places), Machines: len(st.Machines), Saving: st.Saving, Cost: st.Cost, Due: st.Due}
 		if st.Due.After(c.in.Now) {
 			shown.Blocker, shown.Why = retire.BlockedUnpaid, "it has not wasted enough yet to pay for the moves"
-			c.next(st.Due)
+			c.wakeAt(st.Due)
 		} else {
 			waiting = append(waiting, i)
 		}
@@ -74,7 +74,7 @@ const notTried = "other steps are taken first"
 // takeAll takes all of the nodes from the budgets, or none.
 func (c *consolidator) takeAll(nodes []string) bool {
 	for i, name := range nodes {
-		if !c.budgets.Take(c.due(name)) {
+		if !c.budgets.Take(c.dueNode(name)) {
 			c.giveBack(nodes[:i])
 			return false
 		}
@@ -84,11 +84,11 @@ func (c *consolidator) takeAll(nodes []string) bool {
 
 func (c *consolidator) giveBack(nodes []string) {
 	for _, name := range nodes {
-		c.budgets.Return(c.due(name))
+		c.budgets.Return(c.dueNode(name))
 	}
 }
 
-func (c *consolidator) due(name string) retire.DueNode {
+func (c *consolidator) dueNode(name string) retire.DueNode {
 	return retire.DueNode{Node: c.nodes[name], Reason: retire.Consolidated}
 }
 
@@ -101,7 +101,7 @@ func (c *consolidator) try(steps []consolidate.Step, these []int) {
 	why := notTried
 	if !c.spent() {
 		c.packings++
-		if why = c.verified(steps, these); why == "" {
+		if why = c.takeOver(steps, these); why == "" {
 			for _, i := range these {
 				c.out.Steps[i].Going = true
 			}
@@ -119,10 +119,10 @@ func (c *consolidator) try(steps []consolidate.Step, these []int) {
 	}
 }
 
-// verified packs as if the nodes of the steps were leaving, with all pods and
-// constraints of the cluster. It returns why that does not do, and takes the packing over
-// where it does.
-func (c *consolidator) verified(steps []consolidate.Step, these []int) string {
+// takeOver packs as if the nodes of the steps were leaving, with all pods and
+// constraints of the cluster. It takes the packing over, or returns why that does not do. The hints stay
+// in that case: nothing asks for those of nodes that do not leave.
+func (c *consolidator) takeOver(steps []consolidate.Step, these []int) (why string) {
 	var nodes []string
 	saving, cost, spot := c.saving, c.cost, c.spot
 	for _, i := range these {
@@ -144,7 +144,7 @@ func (c *consolidator) verified(steps []consolidate.Step, these []int) string {
 	}
 	next := c.pack()
 	bound := consolidate.Bind(next.layout.Machines, cost, spot)
-	why := c.fault(next, steps, these)
+	why = c.fault(next, steps, these)
 	if kept, ok := bound.Saving(); why == "" && (!ok || kept < saving/2) {
 		why = "what would have to be bought costs too much"
 	}
