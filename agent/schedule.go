@@ -4,8 +4,6 @@ import (
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 )
 
@@ -50,31 +48,12 @@ func (a *Agent) nextTurn(began time.Time, v *view.View) time.Time {
 			at(n.UnreadySince.Add(a.options.UnhealthyAfter))
 		}
 		if p := v.ByName[n.Provisioner]; p != nil {
-			at(expiry(n, p))
-			at(emptyLongEnough(n, p))
+			at(decide.ExpiresAt(n, p.Spec))
+			at(decide.EmptyUntil(n, p.Spec))
 		}
 	}
 	if a.inventory.Waits() || a.retry.Load() {
 		at(now.Add(retryPause))
 	}
 	return next
-}
-
-// expiry returns when the node is too old; zero means never.
-func expiry(n *cluster.Node, p *view.Provisioner) time.Time {
-	if ttl := p.Spec.Spec.TTLSecondsUntilExpired; ttl != nil {
-		return n.Created.Add(time.Duration(*ttl) * time.Second)
-	}
-	return time.Time{}
-}
-
-// emptyLongEnough returns when a node that is marked as empty may go; zero means
-// never.
-func emptyLongEnough(n *cluster.Node, p *view.Provisioner) time.Time {
-	after, goes := p.Spec.Spec.EmptyAfter()
-	since, err := time.Parse(time.RFC3339, n.Annotations[api.AnnotationEmptiness])
-	if !goes || err != nil {
-		return time.Time{}
-	}
-	return since.Add(after)
 }

@@ -97,7 +97,7 @@ func (g *statusSnapshot) due(n *cluster.Node) (status.Leaving, bool) {
 		return status.Leaving{}, false
 	}
 	late := n.Created.Add(g.options.StartupTimeout)
-	switch empty, expires := emptyLongEnough(n, p), expiry(n, p); {
+	switch empty, expires := decide.EmptyUntil(n, p.Spec), decide.ExpiresAt(n, p.Spec); {
 	case !n.Initialized && g.at.Sub(n.Created) > g.options.StartupTimeout/3:
 		return status.Leaving{What: "takes long to start; replaced unless it is up by then", At: late}, true
 	case !n.Initialized:

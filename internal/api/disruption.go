@@ -172,6 +172,14 @@ func (s *ProvisionerSpec) EmptyAfter() (time.Duration, bool) {
 	return after, err == nil // what is no duration is Never, or refused
 }
 
+// ExpireAfter returns the age at which a node is replaced. False means that it may become as old as it likes.
+func (s *ProvisionerSpec) ExpireAfter() (time.Duration, bool) {
+	if s.TTLSecondsUntilExpired == nil {
+		return 0, false
+	}
+	return time.Duration(*s.TTLSecondsUntilExpired) * time.Second, true
+}
+
 // DefaultBudget bounds voluntary disruption where a Provisioner says nothing.
 const DefaultBudget = "10%"
 

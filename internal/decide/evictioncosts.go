@@ -65,10 +65,9 @@ func (e *evictionCosts) moves(n *retire.Node) []consolidate.Move {
 // lifetimeLeft is the part of its lifetime that a node still has: pods of one that
 // expires soon are moved soon anyway.
 func lifetimeLeft(n *retire.Node, now time.Time) float64 {
-	ttl := n.Provisioner.Spec.TTLSecondsUntilExpired
-	if ttl == nil || *ttl <= 0 {
+	whole, expires := n.Provisioner.Spec.ExpireAfter()
+	if !expires || whole <= 0 {
 		return 1
 	}
-	whole := time.Duration(*ttl) * time.Second
 	return min(1, max(0, float64(whole-now.Sub(n.Created))/float64(whole)))
 }

@@ -74,15 +74,21 @@ func tooManyUnready(nodes []*Node) bool {
 	return unready > (up*maxUnready+99)/100
 }
 
-// expired: older than its Provisioner allows. A node that is not up yet is left
-// to come up, so that short lifetimes cannot outrun it.
+// expired: older than its Provisioner allows.
 func expired(n *Node, now time.Time) (DueNode, bool) {
-	ttl := n.Provisioner.Spec.TTLSecondsUntilExpired
-	if ttl == nil || !n.Initialized {
-		return DueNode{}, false
+	limit, _ := n.Provisioner.Spec.ExpireAfter()
+	at := ExpiresAt(n.Node, n.Provisioner)
+	return DueNode{n, Expired, fmt.Sprintf("older than %s", amount.ShortDuration(limit))}, !at.IsZero() && !now.Before(at)
+}
+
+// ExpiresAt is when a node is older than its Provisioner allows; zero means never. A node that is not up yet is
+// left to come up, so that short lifetimes cannot outrun it.
+func ExpiresAt(n *cluster.Node, p *api.Provisioner) time.Time {
+	limit, expires := p.Spec.ExpireAfter()
+	if !expires || !n.Initialized || n.Created.IsZero() {
+		return time.Time{}
 	}
-	limit := time.Duration(*ttl) * time.Second
-	return DueNode{n, Expired, fmt.Sprintf("older than %s", amount.ShortDuration(limit))}, !n.Created.IsZero() && now.Sub(n.Created) >= limit
+	return n.Created.Add(limit)
 }
 
 // empty: nobody has used it for as long as its Provisioner says.
@@ -91,15 +97,26 @@ func empty(n *Node, now time.Time) (DueNode, bool) {
 	if !goes || n.InUse() || !n.Initialized {
 		return DueNode{}, false
 	}
-	since, marked := emptySince(n)
-	if !marked {
-		since = now
+	at := EmptyUntil(n.Node, n.Provisioner)
+	if at.IsZero() { // it has no mark yet
+		at = now.Add(limit)
 	}
-	return DueNode{n, Empty, fmt.Sprintf("no workload pods for %s", amount.ShortDuration(limit))}, now.Sub(since) >= limit
+	return DueNode{n, Empty, fmt.Sprintf("no workload pods for %s", amount.ShortDuration(limit))}, !now.Before(at)
+}
+
+// EmptyUntil is until when a node that is marked as empty stays; zero where it is not marked, is not up, or stays
+// for ever.
+func EmptyUntil(n *cluster.Node, p *api.Provisioner) time.Time {
+	limit, goes := p.Spec.EmptyAfter()
+	since, marked := emptySince(n)
+	if !goes || !marked || !n.Initialized {
+		return time.Time{}
+	}
+	return since.Add(limit)
 }
 
 // emptySince reads the emptiness timestamp. One that is no time counts as none.
-func emptySince(n *Node) (time.Time, bool) {
+func emptySince(n *cluster.Node) (time.Time, bool) {
 	since, err := time.Parse(time.RFC3339, n.Annotations[api.AnnotationEmptiness])
 	return since, err == nil
 }
@@ -108,7 +125,7 @@ func emptySince(n *Node) (time.Time, bool) {
 // to remove the one it has, or false to leave it as it is.
 func Mark(n *Node, now time.Time) (time.Time, bool) {
 	_, annotated := n.Annotations[api.AnnotationEmptiness]
-	_, valid := emptySince(n)
+	_, valid := emptySince(n.Node)
 	if _, goes := n.Provisioner.Spec.EmptyAfter(); goes && n.Initialized && !n.InUse() {
 		return now, !valid
 	}
