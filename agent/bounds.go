@@ -2,10 +2,7 @@ package agent
 
 import "time"
 
-// What is done at the same time has a bound.
 const (
-	nodesAtOnce = 16 // nodes that are labelled as initialized
-
 	// planRounds bounds how often a turn plans again because a cloud refused.
 	planRounds = 8
 

@@ -24,10 +24,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
-const (
-	nodesAtOnce = 16
-	podsAtOnce  = 64 // of all nodes together
-)
+// podsAtOnce bounds how many pods are bound at the same time, of all nodes together.
+const podsAtOnce = 64
 
 // Pods binds pods.
 type Pods interface {
@@ -72,7 +70,7 @@ func (b *Binder) BindAll(ctx context.Context, v *view.View, fresh *view.Verifier
 		}
 	}
 	var total atomic.Int64
-	parallel.Each(nodesAtOnce, names, func(node string) {
+	parallel.Each(podsAtOnce, names, func(node string) {
 		of := v.ByName[v.Snapshot.Node(node).Provisioner]
 		total.Add(int64(b.Bind(ctx, fresh, fresh.Snapshot.Node(node), of, byNode[node])))
 	})

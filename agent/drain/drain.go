@@ -31,8 +31,7 @@ const (
 	// ExcludeFromBalancers keeps load balancers from sending new connections.
 	ExcludeFromBalancers = "node.kubernetes.io/exclude-from-external-load-balancers"
 
-	nodesAtOnce = 32
-	podsAtOnce  = 16 // of one node
+	podsAtOnce = 16 // of one node
 )
 
 // Taint keeps new pods off a node that is being drained.
@@ -182,7 +181,7 @@ func (d *Drainer) takeSteps(leaving []*cluster.Node, take func(*cluster.Node) (s
 	done := make(chan struct{})
 	d.background.Go(func() {
 		defer close(done)
-		parallel.Each(nodesAtOnce, leaving, func(n *cluster.Node) {
+		parallel.Each(parallel.NodeWrites, leaving, func(n *cluster.Node) {
 			if _, runs := d.steps.LoadOrStore(n.Name, true); runs {
 				return
 			}

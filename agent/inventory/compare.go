@@ -68,7 +68,7 @@ func (c *Inventory) Compare(ctx context.Context, v *view.View) {
 	without := &nodeless{}
 	vacant, occupied := c.vacant(ctx, old, without)
 	surplus, kept = append(surplus, vacant...), append(kept, occupied...)
-	parallel.Each(nodesAtOnce, kept, func(i instanceNodes) {
+	parallel.Each(parallel.NodeWrites, kept, func(i instanceNodes) {
 		c.unreserve(ctx, v, i.own, i.Instance)
 		without.note(i.Instance, c.adoptAll(ctx, v, i))
 	})
@@ -80,10 +80,6 @@ func (c *Inventory) Compare(ctx context.Context, v *view.View) {
 	c.settled(c.letGo(ctx, v, listed, ending), without)
 	c.Redrain()
 }
-
-// nodesAtOnce bounds how many Node objects are created, changed or deleted at the same time. One after
-// another, each could wait for an admission webhook that hangs.
-const nodesAtOnce = 64
 
 // instanceNodes are an instance, its node, if there is one, and those that its kubelet has registered
 // under other names.
@@ -181,7 +177,7 @@ func (c *Inventory) drainable(v *view.View, i offer.Instance, others []*cluster.
 // caches of nodes may be too old to show the object. Those of which it cannot tell are noted.
 func (c *Inventory) vacant(ctx context.Context, old []instanceNodes, without *nodeless) (vacant, occupied []instanceNodes) {
 	var mu sync.Mutex
-	parallel.Each(nodesAtOnce, old, func(i instanceNodes) {
+	parallel.Each(parallel.NodeWrites, old, func(i instanceNodes) {
 		pods, err := c.podsOn(ctx, i.NodeName)
 		mu.Lock()
 		defer mu.Unlock()
@@ -309,7 +305,7 @@ func end(ending []endingNode, i offer.Instance, own, others []*cluster.Node) []e
 // close deletes nodes of instances that are being terminated or gone: nodes that registered again after
 // they were deleted, and nodes of instances that somebody else has terminated.
 func (c *Inventory) close(ctx context.Context, ending []endingNode) {
-	parallel.Each(nodesAtOnce, ending, func(e endingNode) {
+	parallel.Each(parallel.NodeWrites, ending, func(e endingNode) {
 		n, i := e.Node, e.instance
 		if n.Deleting || !c.Nodes.Delete(ctx, n) {
 			return

@@ -58,9 +58,6 @@ const (
 	// noticeTime bounds one wait for notices, and acknowledgeTime an acknowledgement.
 	noticeTime      = time.Minute
 	acknowledgeTime = 2 * time.Minute
-	// instancesAtOnce bounds how many nodes are changed at the same time. One after another, each could wait
-	// for an admission webhook that hangs.
-	instancesAtOnce = 64
 )
 
 // retryPause is how long the first pause after a failure is.
@@ -109,7 +106,7 @@ func (w *Watcher) heed(ctx context.Context) error {
 	}
 	var mu sync.Mutex
 	open := map[*offer.Notice]bool{}
-	parallel.Each(instancesAtOnce, slices.Sorted(maps.Keys(about)), func(id string) {
+	parallel.Each(parallel.NodeWrites, slices.Sorted(maps.Keys(about)), func(id string) {
 		for _, n := range about[id] {
 			if !w.actOn(ctx, id, n) {
 				mu.Lock()

@@ -25,8 +25,7 @@ import (
 )
 
 const (
-	launchesAtOnce = 8  // orders of one Provisioner
-	nodesAtOnce    = 16 // Node objects of one order
+	launchesAtOnce = 8 // orders of one Provisioner
 
 	// launchAttempts bounds how often an order is repeated under its launch id
 	// after an error that leaves open whether machines were bought.
@@ -346,7 +345,7 @@ func (b *Buyer) fill(ctx context.Context, v *view.View, p *purchase, out *Outcom
 		all = append(all, Delivered{order: o, machine: o.machines[i], expected: p.nodes[i].Name, instance: instance, why: why})
 	}
 	fresh := b.Verify(v) // buying takes seconds
-	parallel.Each(nodesAtOnce, all, func(d Delivered) { b.makeNode(ctx, fresh, d, out) })
+	parallel.Each(parallel.NodeWrites, all, func(d Delivered) { b.makeNode(ctx, fresh, d, out) })
 }
 
 // makeNode creates the Node object of an instance and binds its pods.
