@@ -52,7 +52,7 @@ func sortClasses(classes []*Class) {
 
 // byUrgency brings the urgent classes of a priority before the others.
 func byUrgency(a, b *Class) int {
-	return cmp.Or(cmp.Compare(b.Template.Priority, a.Template.Priority), CmpBool(b.Urgent, a.Urgent))
+	return cmp.Or(cmp.Compare(b.Template.Priority, a.Template.Priority), model.CmpBool(b.Urgent, a.Urgent))
 }
 
 // First returns the first of the class's pods, an index of Problem.Pods, which tells it apart.

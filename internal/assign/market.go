@@ -72,7 +72,7 @@ type Rank struct {
 
 // Compare puts the higher weight first, then the zone that is preferred, then the lower price.
 func (a Rank) Compare(b Rank) int {
-	return cmp.Or(cmp.Compare(b.Weight, a.Weight), CmpBool(a.Elsewhere, b.Elsewhere), cmp.Compare(a.Price, b.Price))
+	return cmp.Or(cmp.Compare(b.Weight, a.Weight), model.CmpBool(a.Elsewhere, b.Elsewhere), cmp.Compare(a.Price, b.Price))
 }
 
 // SamePriced lists the offerings of the same type, price and label choice. They are near each

@@ -7,14 +7,3 @@ type Node struct {
 	*topology.NodeView
 	Free []int64
 }
-
-// CmpBool puts false before true.
-func CmpBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	}
-	return 1
-}

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"encoding/binary"
 	"slices"
 	"strconv"
@@ -169,6 +170,9 @@ func boolByte(b bool) byte {
 	}
 	return 0
 }
+
+// CmpBool puts false before true.
+func CmpBool(a, b bool) int { return cmp.Compare(boolByte(a), boolByte(b)) }
 
 // with returns k and those of its mates that are offered with it: first such as have all
 // the room that it has, the cheapest first, then such as take the least of it away. Mates

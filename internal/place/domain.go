@@ -44,7 +44,7 @@ func (s *Placer) plainLast(open []*assign.Class) []*assign.Class {
 	}
 	out := slices.Clone(open)
 	slices.SortStableFunc(out, func(a, b *assign.Class) int {
-		return cmp.Or(cmp.Compare(b.Template.Priority, a.Template.Priority), assign.CmpBool(plain(a), plain(b)))
+		return cmp.Or(cmp.Compare(b.Template.Priority, a.Template.Priority), model.CmpBool(plain(a), plain(b)))
 	})
 	return out
 }
@@ -131,7 +131,7 @@ func (at *domainChoice) compare(o *domainChoice) int {
 		return cmp.Compare(at.total, o.total)
 	}
 	full := func(at *domainChoice) bool { return at.next == len(at.nodes) }
-	if c := assign.CmpBool(full(at), full(o)); c != 0 || !full(at) {
+	if c := model.CmpBool(full(at), full(o)); c != 0 || !full(at) {
 		return c
 	}
 	return at.rank.Compare(o.rank)

@@ -111,7 +111,7 @@ func (r *request) inOrder(smallest bool) []int {
 		x, y := r.asked[i], r.asked[j]
 		bySize := cmp.Compare(y.Size, x.Size)
 		if smallest {
-			bySize = cmp.Or(assign.CmpBool(y.Parts[0].Class.AllowDevices, x.Parts[0].Class.AllowDevices), -bySize)
+			bySize = cmp.Or(model.CmpBool(y.Parts[0].Class.AllowDevices, x.Parts[0].Class.AllowDevices), -bySize)
 		}
 		return cmp.Or(cmp.Compare(y.Priority(), x.Priority()), cmp.Compare(r.choice[i], r.choice[j]), bySize)
 	})
