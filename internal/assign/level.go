@@ -8,6 +8,13 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
 )
 
+// Level says how far a class of pods has relaxed what it asks for: which of its
+// alternative places it tries, and which preferences it has given up.
+type Level struct {
+	Place   int
+	Relaxed topology.Relaxed
+}
+
 // Exhausted ends a class that has spent what it may: it gets no place in this packing.
 func (s *Market) Exhausted(c *Class) bool {
 	if c.Missing.Kind == match.Exhausted {
@@ -38,13 +45,6 @@ func (s *Market) OptionsAt(c *Class, l Level) (*model.Options, bool) {
 		return nil, false
 	}
 	return s.OptionsFor(requires, c.Template.Tolerations, c.Tolerates, honour), true
-}
-
-// Level says how far a class of pods has relaxed what it asks for: which of its
-// alternative places it tries, and which preferences it has given up.
-type Level struct {
-	Place   int
-	Relaxed topology.Relaxed
 }
 
 // maxProbes bounds how often a class asks whether a set of preferences can be met.

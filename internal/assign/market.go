@@ -10,19 +10,6 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
 )
 
-// Tiers returns the pools of each weight, the highest first.
-func (s *Market) Tiers() [][]*model.Pool {
-	sorted := slices.SortedStableFunc(slices.Values(s.Selling), func(a, b *model.Pool) int { return cmp.Compare(b.Weight, a.Weight) })
-	var out [][]*model.Pool
-	for i, p := range sorted {
-		if i == 0 || sorted[i-1].Weight != p.Weight {
-			out = append(out, nil)
-		}
-		out[len(out)-1] = append(out[len(out)-1], p)
-	}
-	return out
-}
-
 // Market is what may be bought for the pods of a problem, and the rules by which items come
 // onto machines.
 type Market struct {
@@ -39,6 +26,19 @@ type Market struct {
 
 func newMarket(s *model.Supply, p *Problem) *Market {
 	return &Market{Supply: s, without: p.Without, held: map[string]model.Bitset{}}
+}
+
+// Tiers returns the pools of each weight, the highest first.
+func (s *Market) Tiers() [][]*model.Pool {
+	sorted := slices.SortedStableFunc(slices.Values(s.Selling), func(a, b *model.Pool) int { return cmp.Compare(b.Weight, a.Weight) })
+	var out [][]*model.Pool
+	for i, p := range sorted {
+		if i == 0 || sorted[i-1].Weight != p.Weight {
+			out = append(out, nil)
+		}
+		out[len(out)-1] = append(out[len(out)-1], p)
+	}
+	return out
 }
 
 // Uses reports whether a heuristic has not been left out.

@@ -8,6 +8,10 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
+// RemainingLimits is what limits still allow, by pool and resource; nil for a pool whose limits do
+// not bind.
+type RemainingLimits [][]int64
+
 // Remaining returns what is left of the limits of each pool once its nodes and
 // the machines planned so far are counted; nil for a pool whose limits do not bind.
 func (s *Assignment) Remaining() RemainingLimits {
@@ -53,10 +57,6 @@ func (s *Assignment) Headroom(p *model.Pool) amount.List {
 	}
 	return left
 }
-
-// RemainingLimits is what limits still allow, by pool and resource; nil for a pool whose limits do
-// not bind.
-type RemainingLimits [][]int64
 
 // Affords returns how many machines of the offering may be bought, at most limit.
 // A limit on a resource that the type does not have does not bind.
