@@ -13,7 +13,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/manifest"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/manifest/manifesttest"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/simulate"
 )
@@ -89,7 +89,7 @@ func (s *scenario) input() (decide.Input, error) {
 	if err != nil {
 		return decide.Input{}, fmt.Errorf("write the scenario: %w", err)
 	}
-	set, err := manifest.Parse("scenario.yaml", data)
+	set, err := manifesttest.Parse("scenario.yaml", data)
 	if err != nil {
 		return decide.Input{}, fmt.Errorf("read the scenario: %w", err)
 	}

@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/manifest"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/manifest/manifesttest"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
@@ -39,7 +39,7 @@ func FuzzFile(f *testing.F) {
 		f.Add([]byte(provisioner + pod))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		set, err := manifest.Parse("in.yaml", data)
+		set, err := manifesttest.Parse("in.yaml", data)
 		if err != nil || len(set.Snapshot.Pods) > 100 {
 			return
 		}

@@ -19,7 +19,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/manifest"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/manifest/manifesttest"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/simulate"
 )
@@ -127,7 +127,7 @@ type settings struct {
 // input reads a scenario the way that simulate reads files.
 func (s *scenario) input(t *testing.T) decide.Input {
 	t.Helper()
-	set, err := manifest.Parse(sectionCluster, []byte(s.section(sectionCluster)))
+	set, err := manifesttest.Parse(sectionCluster, []byte(s.section(sectionCluster)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,7 @@ func TestNothingIsLeftUnread(t *testing.T) {
 		"JSON that is cut off":      {"{\n\"kind\": \"List\",\n\"items\": [\n" + aPod + ",\n{\"kind\":\n", "in.yaml:5: document 1: ends in the middle of a JSON object; the file may be cut off: save it again"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := Parse("in.yaml", []byte(c.text)); err == nil || err.Error() != c.want {
+			if _, err := read(c.text); err == nil || err.Error() != c.want {
 				t.Errorf("error is\n%v\nand not\n%s", err, c.want)
 			}
 		})
@@ -84,7 +84,7 @@ items:
 		"an indent that is too deep": {"- kind: Pod\n   apiVersion: v1\n", "in.yaml:11: document 1: is not valid YAML from this line on"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := Parse("in.yaml", []byte(text+c.more)); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := read(text + c.more); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error is\n%v\nand not\n%s", err, c.want)
 			}
 		})
@@ -128,7 +128,7 @@ func TestLargeFiles(t *testing.T) {
 		t.Errorf("%d warnings, want %d, the last\n%s", len(warnings), count, want)
 	}
 
-	_, err := Parse("in.yaml", []byte(strings.Replace(list.String(), item(broken), "- a: [\n", 1)))
+	_, err := read(strings.Replace(list.String(), item(broken), "- a: [\n", 1))
 	if want := fmt.Sprintf("in.yaml:%d: document 1: is not valid YAML near this line", 3+100*broken+1); err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("error is %v, want %s", err, want)
 	}

@@ -20,7 +20,7 @@ func FuzzParse(f *testing.F) {
 				lines++
 			}
 		}
-		set, err := Parse("in.yaml", data)
+		set, err := read(string(data))
 		if set == nil || set.Snapshot == nil {
 			t.Fatal("no set")
 		}

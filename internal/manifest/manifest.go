@@ -63,13 +63,6 @@ func (e *Error) Error() string {
 // Unwrap returns the problem itself.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Parse reads one file's content.
-func Parse(name string, data []byte) (*Set, error) {
-	b := NewBuilder()
-	b.Add(name, data)
-	return b.Build()
-}
-
 // Read reads files; "-" is the standard input.
 func Read(files ...string) (*Set, error) {
 	b := NewBuilder()

@@ -14,9 +14,16 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 )
 
+// read reads one file's content.
+func read(text string) (*Set, error) {
+	b := NewBuilder()
+	b.Add("in.yaml", []byte(text))
+	return b.Build()
+}
+
 func parse(t *testing.T, text string) *Set {
 	t.Helper()
-	set, err := Parse("in.yaml", []byte(text))
+	set, err := read(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -462,7 +469,7 @@ func TestProblemsHaveTheirPlace(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Parse("in.yaml", []byte(c.text))
+			_, err := read(c.text)
 			var got []string
 			for _, p := range Problems(err) {
 				got = append(got, p.Error())
@@ -475,7 +482,7 @@ func TestProblemsHaveTheirPlace(t *testing.T) {
 }
 
 func TestOneBrokenDocumentLeavesTheOthers(t *testing.T) {
-	set, err := Parse("in.yaml", []byte("kind: [\n---\napiVersion: v1\nkind: Pod\nmetadata: {name: a}\n"))
+	set, err := read("kind: [\n---\napiVersion: v1\nkind: Pod\nmetadata: {name: a}\n")
 	var problem *Error
 	if !errors.As(err, &problem) || problem.Document != 1 {
 		t.Errorf("got %v, want an *Error of document 1", err)

@@ -41,7 +41,7 @@ func TestRefusedQuantities(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := Parse("in.yaml", []byte(c.text))
+			_, err := read(c.text)
 			if err == nil || !strings.HasPrefix(err.Error(), c.want) {
 				t.Errorf("error is\n%v\nand not\n%s", err, c.want)
 			}

@@ -150,7 +150,7 @@ func TestRulesOfTheAPIServer(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Parse("in.yaml", []byte(c.text))
+			_, err := read(c.text)
 			if err == nil || !strings.HasPrefix(err.Error(), "in.yaml:5: document 1: ") || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error is\n%v\nand not\n%s", err, c.want)
 			}

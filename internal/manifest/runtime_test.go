@@ -61,13 +61,13 @@ spec: {template: {spec: {runtimeClassName: sandboxed}}}
 
 // TestConflictsWithRuntimeClasses: the API server refuses a pod that selects other nodes.
 func TestConflictsWithRuntimeClasses(t *testing.T) {
-	_, err := Parse("in.yaml", []byte(sandboxed+`apiVersion: v1
+	_, err := read(sandboxed + `apiVersion: v1
 kind: Pod
 metadata: {name: a}
 spec:
   runtimeClassName: sandboxed
   nodeSelector: {disk: fast, runtime: runc}
-`))
+`)
 	const want = "in.yaml:13: document 2: Pod default/a: spec.nodeSelector[runtime]: conflicts with the node selector of the RuntimeClass sandboxed; remove it here"
 	if err == nil || err.Error() != want {
 		t.Errorf("error is\n%v\nand not\n%s", err, want)

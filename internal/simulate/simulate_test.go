@@ -13,7 +13,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/manifest"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/manifest/manifesttest"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/retire"
 )
@@ -24,7 +24,7 @@ func input(t *testing.T, region string, files ...string) (decide.Input, []string
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := manifest.Parse("cluster.yaml", []byte(strings.Join(files, "\n---\n")))
+	set, err := manifesttest.Parse("cluster.yaml", []byte(strings.Join(files, "\n---\n")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +235,7 @@ metadata: {name: web-5d-a, uid: exported, labels: {app: web, pod-template-hash: 
 spec: {nodeName: node, containers: [{name: c, image: c}]}
 status: {phase: Running}
 `
-	set, err := manifest.Parse("cluster.yaml", []byte(files))
+	set, err := manifesttest.Parse("cluster.yaml", []byte(files))
 	if err != nil {
 		t.Fatal(err)
 	}
