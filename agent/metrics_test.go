@@ -146,7 +146,7 @@ func TestCountersBegin(t *testing.T) {
 	m := metrics.New()
 	v := &view.View{Snapshot: &cluster.Snapshot{}, Provisioners: []*view.Provisioner{{Raw: &api.Provisioner{ObjectMeta: metav1.ObjectMeta{Name: "default"}}}}}
 	export(m, v, &decide.Plan{})
-	m.Disruptions.WithLabelValues("default", decide.Drifted.Name()).Inc()
+	m.Disruptions.WithLabelValues("default", string(decide.Drifted)).Inc()
 	export(m, v, &decide.Plan{})
 	recorder := httptest.NewRecorder()
 	m.Handler().ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/metrics", nil))

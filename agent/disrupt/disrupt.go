@@ -159,7 +159,7 @@ func (d *Disrupter) removeNow(ctx context.Context, n *cluster.Node, r *decide.Re
 	if !d.confirmed(ctx, n, r, fresh) || !d.Nodes.Drain(ctx, n) {
 		return
 	}
-	d.Metrics.Disruptions.WithLabelValues(n.Provisioner, r.Reason.Name()).Inc()
+	d.Metrics.Disruptions.WithLabelValues(n.Provisioner, string(r.Reason)).Inc()
 	d.Log.Info("removed a node", "node", n.Name, "provisioner", n.Provisioner, "reason", string(r.Reason), "message", r.Message)
 	if r.Reason == decide.NeverUp {
 		d.Events.Warning(event.Node(n.Name), event.NeverRegistered, r.Message)
@@ -205,7 +205,7 @@ func (d *Disrupter) disrupt(ctx context.Context, n *cluster.Node, r *decide.Remo
 	}
 	change := cluster.NodeChange{
 		SetAnnotations: map[string]string{
-			api.AnnotationDisruption:  r.Reason.Name(),
+			api.AnnotationDisruption:  string(r.Reason),
 			api.AnnotationReplacedBy:  strings.Join(replacements, ","),
 			api.AnnotationDisruptedAt: r.Planned.UTC().Format(time.RFC3339),
 		},
@@ -214,7 +214,7 @@ func (d *Disrupter) disrupt(ctx context.Context, n *cluster.Node, r *decide.Remo
 	if !d.Nodes.Patch(ctx, n, change) {
 		return
 	}
-	d.Metrics.Disruptions.WithLabelValues(n.Provisioner, r.Reason.Name()).Inc()
+	d.Metrics.Disruptions.WithLabelValues(n.Provisioner, string(r.Reason)).Inc()
 	if r.Reason == decide.Consolidated {
 		d.Metrics.Consolidation.Nodes.WithLabelValues(n.Provisioner, metrics.NodeChosen).Inc()
 		d.Metrics.Consolidation.Saved.Add(r.Saving.Dollars())

@@ -313,7 +313,7 @@ func (c *Inventory) close(ctx context.Context, ending []endingNode) {
 		if n.HeldBy(api.Finalizer) { // one that a kubelet has registered by itself says nothing of new machines
 			c.Ended(n)
 			if !n.Initialized {
-				c.Metrics.Disruptions.WithLabelValues(n.Provisioner, decide.NeverUp.Name()).Inc()
+				c.Metrics.Disruptions.WithLabelValues(n.Provisioner, string(decide.NeverUp)).Inc()
 			}
 		}
 		c.Log.Info("removed a node whose instance is shutting down", "node", n.Name, "instance", i.ID, "state", string(i.State), "reason", i.StateReason)

@@ -173,7 +173,7 @@ const (
 // increase of a series that begins at its first event. Launches have too many labels for it.
 func (m *Metrics) Begin(provisioner string) {
 	for _, reason := range decide.RemovalReasons {
-		m.Disruptions.WithLabelValues(provisioner, reason.Name())
+		m.Disruptions.WithLabelValues(provisioner, string(reason))
 	}
 	m.Disruptions.WithLabelValues(provisioner, Interruption)
 	for _, reason := range []offer.RefusalReason{

@@ -165,7 +165,7 @@ func (w *Watcher) interrupt(ctx context.Context, n *cluster.Node, notice *offer.
 	}
 	reason := metrics.Interruption
 	if notice.Kind == offer.NoticeStateChange && !n.Initialized {
-		reason = decide.NeverUp.Name()
+		reason = string(decide.NeverUp)
 	}
 	w.Metrics.Disruptions.WithLabelValues(n.Provisioner, reason).Inc()
 	w.Log.Info("removed a node", "node", n.Name, "provisioner", n.Provisioner, "reason", reason, "message", why)

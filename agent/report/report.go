@@ -13,6 +13,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
 )
 
 // Reporter remembers what it has reported. Only the planning loop uses it. Losing it at
@@ -100,7 +101,7 @@ func (r *Reporter) Keep(waiting map[string]bool) {
 func (r *Reporter) Kept(plan *decide.Plan) {
 	kept := make(map[string]string, len(plan.Kept))
 	for _, k := range plan.Kept {
-		text := fmt.Sprintf("%s, but stays: %s", k.Reason, k.Why)
+		text := (&explain.Kept{Reason: string(k.Reason), Why: k.Why}).Words()
 		if r.kept[k.Node] != text {
 			r.Events.Normal(event.Node(k.Node), event.Kept, text)
 		}

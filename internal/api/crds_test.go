@@ -1,6 +1,7 @@
 package api
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -25,6 +26,26 @@ func TestCRDs(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff([]string{"awsnodetemplates.karpenter.k8s.aws", "provisioners.karpenter.sh"}, names); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// The API server accepts in budgets the reasons that there are.
+func TestReasonsOfBudgets(t *testing.T) {
+	var crd apiextensionsv1.CustomResourceDefinition
+	for _, definition := range CRDs() {
+		if strings.HasPrefix(definition.Name, "provisioners.") {
+			if err := yaml.UnmarshalStrict(definition.YAML, &crd); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	spec := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
+	var got []string
+	for _, value := range spec.Properties["disruption"].Properties["budgets"].Items.Schema.Properties["reasons"].Items.Schema.Enum {
+		got = append(got, strings.Trim(string(value.Raw), `"`))
+	}
+	if diff := cmp.Diff(DisruptionReasons, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }

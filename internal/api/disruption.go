@@ -145,6 +145,9 @@ const (
 	ReasonConsolidation = "consolidation"
 )
 
+// DisruptionReasons are all of them.
+var DisruptionReasons = []string{ReasonEmptiness, ReasonExpiry, ReasonDrift, ReasonConsolidation}
+
 // Never is the ConsolidateAfter of nodes that are not consolidated.
 const Never = "Never"
 

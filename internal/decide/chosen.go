@@ -36,7 +36,7 @@ func (t *turn) cancelDisruptions(nodes []*retire.Node, now attempt) attempt {
 	to := t.destinations(&plan)
 	budgets := retire.NewBudgets(nodes, t.in.Now, func(n *retire.Node) bool { return t.leaving[n.Name] })
 	due := func(n *retire.Node) retire.DueNode {
-		return retire.DueNode{Node: n, Reason: retire.Named(n.Annotations[api.AnnotationDisruption])}
+		return retire.DueNode{Node: n, Reason: retire.Reason(n.Annotations[api.AnnotationDisruption])}
 	}
 	returned := map[string]bool{}
 	cancel := func(n *retire.Node, why string) {

@@ -158,10 +158,10 @@ func TestRoundsOfSpreads(t *testing.T) { // TOPO-035
 
 func TestMoreDriftFacts(t *testing.T) {
 	for _, c := range []removal{
-		{"DEPROV-039", "{disruption: {drift: true}, " + wants("$zone In b") + "}", func(w *world) { w.node("n", "small", "a", nil) }, "drifted n 0; "},
+		{"DEPROV-039", "{disruption: {drift: true}, " + wants("$zone In b") + "}", func(w *world) { w.node("n", "small", "a", nil) }, "drift n 0; "},
 		{"DEPROV-040", "{disruption: {drift: true}, " + wants("$zone In b") + "}", func(w *world) {
 			w.node("n1", "small", "a", nil).node("n2", "small", "a", nil).node("n3", "small", "a", nil)
-		}, "drifted n1 0; drifted n2 0; drifted n3 0; "},
+		}, "drift n1 0; drift n2 0; drift n3 0; "},
 		{"DEPROV-056", "{disruption: {drift: true}, taints: [{key: a, effect: NoSchedule}, {key: b, effect: NoSchedule}]}", func(w *world) {
 			p := w.in.Provisioners[0].Spec
 			hash := p.Hash()
@@ -170,7 +170,7 @@ func TestMoreDriftFacts(t *testing.T) {
 		}, ""},
 		{"DEPROV-072", "{disruption: {drift: true}, ttlSecondsAfterEmpty: 30, ttlSecondsUntilExpired: 30, " + wants("$zone In b") + "}", func(w *world) {
 			w.node("n", "small", "a", marked(31e9))
-		}, "expired n 0; "},
+		}, "expiry n 0; "},
 	} {
 		t.Run(c.id, func(t *testing.T) {
 			w := newWorld(t, catalogueA()).provisioner("default", c.provisioner)

@@ -258,22 +258,22 @@ func TestRemovalFacts(t *testing.T) {
 	seconds := int64(77)
 	weight := int32(5)
 	for _, c := range []removal{
-		{"DEPROV-001", "ttlSecondsAfterEmpty: 30", func(w *world) { w.node("n", "small", "a", marked(31*time.Second)) }, "empty n 0; "},
+		{"DEPROV-001", "ttlSecondsAfterEmpty: 30", func(w *world) { w.node("n", "small", "a", marked(31*time.Second)) }, "emptiness n 0; "},
 		{"DEPROV-001 begins", "ttlSecondsAfterEmpty: 30", func(w *world) { w.node("n", "small", "a", nil) }, "mark n; "},
 		{"DEPROV-005", "{}", func(w *world) { w.node("n", "small", "a", nil) }, ""},
 		{"DEPROV-006", "{}", func(w *world) { w.node("n", "small", "a", marked(time.Hour)) }, "unmark n; "},
 		{"DEPROV-011", "ttlSecondsAfterEmpty: 30", func(w *world) { w.node("n", "small", "a", nil).pods(1, "p", "{}") }, ""},
 		{"DEPROV-012", "ttlSecondsAfterEmpty: 30", func(w *world) {
 			w.node("n", "small", "a", marked(time.Minute)).running("d", "n", "owner: DaemonSet/d").running("s", "n", "owner: Node/n")
-		}, "empty n 0; "},
+		}, "emptiness n 0; "},
 		{"DEPROV-013", "ttlSecondsAfterEmpty: 30", func(w *world) {
 			p := w.pod("going", "owner: ReplicaSet/web")
 			p.Spec.NodeName = "n"
 			at := deletedAt()
 			p.DeletionTimestamp = &at
 			w.node("n", "small", "a", marked(time.Minute)).add(p)
-		}, "empty n 0; "},
-		{"DEPROV-015", "ttlSecondsAfterEmpty: 0", func(w *world) { w.node("n", "small", "a", nil) }, "empty n 0; "},
+		}, "emptiness n 0; "},
+		{"DEPROV-015", "ttlSecondsAfterEmpty: 0", func(w *world) { w.node("n", "small", "a", nil) }, "emptiness n 0; "},
 		{"DEPROV-017", "ttlSecondsAfterEmpty: 30", func(w *world) {
 			w.node("n", "small", "a", func(n *cluster.Node) {
 				marked(time.Minute)(n)
@@ -281,43 +281,43 @@ func TestRemovalFacts(t *testing.T) {
 			})
 		}, "keep n; "},
 		{"DEPROV-020", "{}", func(w *world) { w.node("n", "small", "a", aged(9999*time.Hour)).running("r", "n", "{}") }, ""},
-		{"DEPROV-022", "ttlSecondsUntilExpired: 30", func(w *world) { w.node("n", "small", "a", aged(time.Minute)).running("r", "n", "{}") }, "expired n 1; "},
+		{"DEPROV-022", "ttlSecondsUntilExpired: 30", func(w *world) { w.node("n", "small", "a", aged(time.Minute)).running("r", "n", "{}") }, "expiry n 1; "},
 		{"DEPROV-023", "ttlSecondsUntilExpired: 200", func(w *world) { w.node("n", "small", "a", aged(time.Minute)).running("r", "n", "{}") }, ""},
 		{"DEPROV-027", "ttlSecondsUntilExpired: 30", func(w *world) {
 			for i := range 5 {
 				w.node(fmt.Sprintf("n%d", i), "small", "a", nil)
 			}
-		}, "expired n0 0; expired n1 0; expired n2 0; expired n3 0; expired n4 0; "},
+		}, "expiry n0 0; expiry n1 0; expiry n2 0; expiry n3 0; expiry n4 0; "},
 		{"DEPROV-031", "{ttlSecondsUntilExpired: 30, limits: {resources: {cpu: 100}}}", func(w *world) {
 			w.node("n1", "std", "a", func(n *cluster.Node) {
 				n.Allocatable = amount.List{amount.CPU: 150_000, amount.Memory: 1 << 40, amount.Pods: 10}
 			}).
 				running("huge", "n1", "requests: {cpu: 150}").node("n2", "small", "a", nil).running("little", "n2", "requests: {cpu: 1}")
-		}, "expired n2 1; keep n1; "},
-		{"DEPROV-035", "{ttlSecondsUntilExpired: 30, consolidation: {enabled: true}}", func(w *world) { w.node("n", "small", "a", nil) }, "expired n 0; "},
+		}, "expiry n2 1; keep n1; "},
+		{"DEPROV-035", "{ttlSecondsUntilExpired: 30, consolidation: {enabled: true}}", func(w *world) { w.node("n", "small", "a", nil) }, "expiry n 0; "},
 		{"DEPROV-036", "ttlSecondsUntilExpired: 30", func(w *world) {
 			w.node("n", "small", "a", func(n *cluster.Node) { starting(n); aged(time.Minute)(n) })
 		}, ""},
 		{"DEPROV-037", "{}", built(func(p *api.Provisioner) { p.Spec.Labels = map[string]string{"a": "b"} }), ""},
-		{"DEPROV-047", drifts, built(func(p *api.Provisioner) { p.Spec.Labels = map[string]string{"a": "b"} }), "drifted n 1; "},
+		{"DEPROV-047", drifts, built(func(p *api.Provisioner) { p.Spec.Labels = map[string]string{"a": "b"} }), "drift n 1; "},
 		{"DEPROV-048", drifts, built(func(p *api.Provisioner) {
 			p.Spec.Taints = []corev1.Taint{{Key: "soft", Effect: corev1.TaintEffectPreferNoSchedule}}
-		}), "drifted n 1; "},
+		}), "drift n 1; "},
 		{"DEPROV-049", drifts, built(func(p *api.Provisioner) {
 			p.Spec.StartupTaints = []corev1.Taint{{Key: "k", Effect: corev1.TaintEffectNoSchedule}}
-		}), "drifted n 1; "},
+		}), "drift n 1; "},
 		{"DEPROV-050", drifts, built(func(p *api.Provisioner) {
 			p.Spec.KubeletConfiguration = &api.KubeletConfiguration{MaxPods: &weight}
-		}), "drifted n 1; "},
+		}), "drift n 1; "},
 		{"DEPROV-051", drifts, built(func(p *api.Provisioner) { p.Spec.TTLSecondsAfterEmpty = &seconds }), ""},
 		{"DEPROV-052", drifts, built(func(p *api.Provisioner) { long := seconds * 1e6; p.Spec.TTLSecondsUntilExpired = &long }), ""},
 		{"DEPROV-054", drifts, built(func(p *api.Provisioner) { p.Spec.Limits = &api.Limits{} }), ""},
 		{"DEPROV-055", drifts, built(func(p *api.Provisioner) { p.Spec.Weight = &weight }), ""},
 		{"DEPROV-057", "{" + drifts + ", " + wants("$capacity In on-demand", "$os In linux") + "}", func(w *world) { w.node("n", "small", "a", nil) }, ""},
-		{"DEPROV-059", "{" + drifts + ", " + wants("$os In windows") + "}", func(w *world) { w.node("n", "small", "a", nil) }, "drifted n 0; "},
+		{"DEPROV-059", "{" + drifts + ", " + wants("$os In windows") + "}", func(w *world) { w.node("n", "small", "a", nil) }, "drift n 0; "},
 		{"DEPROV-060", "{" + drifts + ", " + wants("$os In linux windows") + "}", func(w *world) { w.node("n", "small", "a", nil) }, ""},
 		{"DEPROV-061", "{" + drifts + ", " + wants("$os Exists") + "}", func(w *world) { w.node("n", "small", "a", nil) }, ""},
-		{"DEPROV-041", "{" + drifts + ", " + wants("$zone In b") + "}", func(w *world) { w.node("n", "small", "a", nil).running("r", "n", "{}") }, "drifted n 1; "},
+		{"DEPROV-041", "{" + drifts + ", " + wants("$zone In b") + "}", func(w *world) { w.node("n", "small", "a", nil).running("r", "n", "{}") }, "drift n 1; "},
 		{"never up", "{}", func(w *world) {
 			w.in.Settings.StartupTimeout = 15 * time.Minute
 			w.node("n", "small", "a", func(n *cluster.Node) { starting(n); aged(16 * time.Minute)(n) })
@@ -353,13 +353,13 @@ func TestRemovalFacts(t *testing.T) {
 				name := fmt.Sprintf("n%d", i)
 				w.node(name, "small", "a", nil).running("r"+name, name, "requests: {cpu: 1.5}")
 			}
-		}, "expired n0 1; expired n1 1; keep n2; keep n3; "},
+		}, "expiry n0 1; expiry n1 1; keep n2; keep n3; "},
 		{"default budget", "ttlSecondsUntilExpired: 30", func(w *world) {
 			for i := range 11 {
 				name := fmt.Sprintf("n%02d", i)
 				w.node(name, "small", "a", nil).running("r"+name, name, "requests: {cpu: 1.5}")
 			}
-		}, "expired n00 1; expired n01 1; keep n02; keep n03; keep n04; keep n05; keep n06; keep n07; keep n08; keep n09; keep n10; "},
+		}, "expiry n00 1; expiry n01 1; keep n02; keep n03; keep n04; keep n05; keep n06; keep n07; keep n08; keep n09; keep n10; "},
 	} {
 		t.Run(c.id, func(t *testing.T) {
 			w := newWorld(t, catalogueA()).provisioner("default", c.provisioner)

@@ -10,7 +10,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
-// Reason is why a node should go.
+// Reason is why a node should go, as annotations, metrics and reports spell it.
 type Reason string
 
 // The reasons, in the order in which they are looked for.
@@ -18,11 +18,11 @@ const (
 	Orphaned  Reason = "provisioner-deleted"
 	NeverUp   Reason = "never-up"  // did not come up in time
 	Unhealthy Reason = "unhealthy" // was up, and has not been ready for long
-	Expired   Reason = "expired"
-	Drifted   Reason = "drifted"
-	Empty     Reason = "empty"
+	Expired   Reason = api.ReasonExpiry
+	Drifted   Reason = api.ReasonDrift
+	Empty     Reason = api.ReasonEmptiness
 	// Consolidated nodes are found by a plan for the whole cluster.
-	Consolidated Reason = "consolidated"
+	Consolidated Reason = api.ReasonConsolidation
 )
 
 // Reasons are all of them.
@@ -32,29 +32,7 @@ var Reasons = []Reason{Orphaned, NeverUp, Unhealthy, Expired, Drifted, Empty, Co
 func (r Reason) Voluntary() bool { return r != Orphaned && r != NeverUp && r != Unhealthy }
 
 // Name is how disruption budgets and annotations spell the reason.
-func (r Reason) Name() string {
-	switch r {
-	case Empty:
-		return api.ReasonEmptiness
-	case Expired:
-		return api.ReasonExpiry
-	case Drifted:
-		return api.ReasonDrift
-	case Consolidated:
-		return api.ReasonConsolidation
-	}
-	return string(r)
-}
-
-// Named returns the reason that is spelt so in annotations.
-func Named(name string) Reason {
-	for _, r := range Reasons {
-		if r.Name() == name {
-			return r
-		}
-	}
-	return Reason(name)
-}
+func (r Reason) Name() string { return string(r) }
 
 // Policy holds the times and liberties of an installation. The zero value of each
 // means that it does not apply.
@@ -151,7 +129,7 @@ func StillHolds(n *Node, reason string, now time.Time) bool {
 	if reason == api.ReasonConsolidation {
 		return n.Provisioner.Spec.MovesPods()
 	}
-	return slices.ContainsFunc(reasons(n, now, voluntary), func(due DueNode) bool { return due.Reason.Name() == reason })
+	return slices.ContainsFunc(reasons(n, now, voluntary), func(due DueNode) bool { return due.Reason == Reason(reason) })
 }
 
 // InUse reports whether workload pods run on the node or are on their way to it, or

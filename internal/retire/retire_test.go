@@ -2,6 +2,7 @@ package retire
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -140,6 +141,15 @@ func TestDriftWithinTheLimit(t *testing.T) {
 	}
 }
 
+// Budgets may name each reason under which nodes go voluntarily.
+func TestVoluntaryReasons(t *testing.T) {
+	for _, r := range Reasons {
+		if slices.Contains(api.DisruptionReasons, string(r)) != r.Voluntary() {
+			t.Errorf("%s: voluntary is %t", r, r.Voluntary())
+		}
+	}
+}
+
 // Nodes that nobody uses come first, with all of their reasons.
 func TestReasonsAndOrder(t *testing.T) {
 	p := provisioner(func(s *api.ProvisionerSpec) {
@@ -151,7 +161,7 @@ func TestReasonsAndOrder(t *testing.T) {
 	for _, f := range Voluntary([]*Node{up("used", p, web()), up("unused", p), older}, noon) {
 		got += fmt.Sprintf("%s: %s, %s; ", f.Node.Name, f.Reason, f.Message)
 	}
-	if want := "unused: expired, older than 1m; unused: empty, no workload pods for 0s; z: expired, older than 1m; used: expired, older than 1m; "; got != want {
+	if want := "unused: expiry, older than 1m; unused: emptiness, no workload pods for 0s; z: expiry, older than 1m; used: expiry, older than 1m; "; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

@@ -15,9 +15,6 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
-// disruptionReasons lists the reasons that budgets may name.
-var disruptionReasons = []string{api.ReasonEmptiness, api.ReasonExpiry, api.ReasonDrift, api.ReasonConsolidation}
-
 func validateDisruption(d *api.Disruption, path *field.Path) finding.List {
 	if d == nil {
 		return nil
@@ -106,7 +103,7 @@ func validateBudget(b *api.Budget, path *field.Path) finding.List {
 		errs = append(errs, finding.Invalid(path.Child("duration"), b.Duration.Duration.String(), finding.Say("must be above zero"), finding.Say("set how long the budget holds, such as 8h")))
 	}
 	for i, reason := range b.Reasons {
-		errs = append(errs, choice(&reason, disruptionReasons, path.Child("reasons").Index(i))...)
+		errs = append(errs, choice(&reason, api.DisruptionReasons, path.Child("reasons").Index(i))...)
 	}
 	return errs
 }
