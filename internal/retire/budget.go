@@ -119,7 +119,7 @@ func (b *Budgets) Exceeded(due DueNode) bool {
 func (b *Budgets) concerned(due DueNode, at time.Time) []api.Budget {
 	var out []api.Budget
 	for _, budget := range budgetsOf(due.Node.Provisioner) {
-		applies := len(budget.Reasons) == 0 || slices.Contains(budget.Reasons, due.Reason.Name())
+		applies := len(budget.Reasons) == 0 || slices.Contains(budget.Reasons, string(due.Reason))
 		if applies && budget.Active(at) && (!isDefault(budget) || due.Node.InUse()) {
 			out = append(out, budget)
 		}

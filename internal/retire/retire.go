@@ -31,9 +31,6 @@ var Reasons = []Reason{Orphaned, NeverUp, Unhealthy, Expired, Drifted, Empty, Co
 // Voluntary reports whether budgets and protections hold the removal back.
 func (r Reason) Voluntary() bool { return r != Orphaned && r != NeverUp && r != Unhealthy }
 
-// Name is how disruption budgets and annotations spell the reason.
-func (r Reason) Name() string { return string(r) }
-
 // Policy holds the times and liberties of an installation. The zero value of each
 // means that it does not apply.
 type Policy struct {
