@@ -18,7 +18,7 @@ const delayPatience = 30 * time.Minute
 func (t *turn) chosenEarlier(nodes []*retire.Node) []*retire.Node {
 	var out []*retire.Node
 	for _, n := range nodes {
-		if ownMark(n.Node) && !n.Deleting && !t.forced[n.Name] {
+		if n.Mark().Own && !n.Deleting && !t.forced[n.Name] {
 			out = append(out, n)
 		}
 	}
@@ -36,7 +36,7 @@ func (t *turn) cancelDisruptions(nodes []*retire.Node, now attempt) attempt {
 	to := t.destinations(&plan)
 	budgets := retire.NewBudgets(nodes, t.in.Now, func(n *retire.Node) bool { return t.leaving[n.Name] })
 	due := func(n *retire.Node) retire.DueNode {
-		return retire.DueNode{Node: n, Reason: retire.Reason(n.Annotations[api.AnnotationDisruption])}
+		return retire.DueNode{Node: n, Reason: retire.Reason(n.Mark().Reason)}
 	}
 	returned := map[string]bool{}
 	cancel := func(n *retire.Node, why string) {
@@ -75,10 +75,11 @@ func (t *turn) cancelSteps(marked []*retire.Node) {
 	for again := true; again; {
 		again = false
 		for _, n := range marked {
-			if n.Annotations[api.AnnotationDisruption] != api.ReasonConsolidation {
+			mark := n.Mark()
+			if mark.Reason != api.ReasonConsolidation {
 				continue
 			}
-			for _, name := range retire.Replacements(n.Node) {
+			for _, name := range mark.Replacements {
 				switch other := of[name]; {
 				case t.cancelled[n.Name] == "" && other != "":
 					t.cancelled[n.Name] = "node " + other + ", which was to go in the same step, stays"
@@ -110,7 +111,8 @@ func (t *turn) chosen(nodes []*retire.Node, to map[string]*destinations) []Chose
 
 // stays returns what makes a marked node stay after all.
 func (t *turn) stays(n *retire.Node, to *destinations) string {
-	reason := n.Annotations[api.AnnotationDisruption]
+	mark := n.Mark()
+	reason := mark.Reason
 	if reason == api.ReasonEmptiness && n.InUse() {
 		return "it has workload pods again"
 	}
@@ -124,8 +126,7 @@ func (t *turn) stays(n *retire.Node, to *destinations) string {
 	if why := c.Closed(); why != "" {
 		return why
 	}
-	chosen, err := time.Parse(time.RFC3339, n.Annotations[api.AnnotationDisruptedAt])
-	if why := c.Delayed(); why != "" && err == nil && t.in.Now.Sub(chosen) >= delayPatience {
+	if why := c.Delayed(); why != "" && !mark.At.IsZero() && t.in.Now.Sub(mark.At) >= delayPatience {
 		return fmt.Sprintf("%s, and %s have passed since the node was chosen", why, amount.ShortDuration(delayPatience))
 	}
 	if reason == api.ReasonConsolidation {
@@ -133,7 +134,7 @@ func (t *turn) stays(n *retire.Node, to *destinations) string {
 			return why
 		}
 	}
-	for _, name := range retire.Replacements(n.Node) {
+	for _, name := range mark.Replacements {
 		if r := t.in.Snapshot.Node(name); r == nil || r.Deleting {
 			return fmt.Sprintf("its replacement %s is gone", name)
 		}
@@ -144,9 +145,9 @@ func (t *turn) stays(n *retire.Node, to *destinations) string {
 // calledOff returns why a step of consolidation is given up that has not begun to evict: it
 // was planned for other pods, or it does not pay any more.
 func (t *turn) calledOff(n *retire.Node, to *destinations) string {
-	chosen, err := time.Parse(time.RFC3339, n.Annotations[api.AnnotationDisruptedAt])
+	chosen := n.Mark().At
 	for _, p := range n.Pods {
-		if err == nil && p.NeedsNode() && p.Since.After(chosen) {
+		if !chosen.IsZero() && p.NeedsNode() && p.Since.After(chosen) {
 			return "pod " + p.String() + " has come since it was chosen"
 		}
 	}
@@ -158,7 +159,7 @@ func (t *turn) calledOff(n *retire.Node, to *destinations) string {
 
 // waits returns what a marked node waits for.
 func (t *turn) waits(n *retire.Node, to *destinations) string {
-	for _, name := range retire.Replacements(n.Node) {
+	for _, name := range n.Mark().Replacements {
 		if r := t.in.Snapshot.Node(name); !r.Initialized {
 			return fmt.Sprintf("its replacement %s is not up yet", name)
 		}

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/consolidate"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/pack"
@@ -74,17 +73,7 @@ func newTurn(in *Input) *turn {
 
 // leaving reports whether a node is on its way out, so that it is no room and its
 // pods need another place.
-func leaving(n *cluster.Node) bool { return n.Deleting || ownMark(n) }
-
-// anyMark reports whether a node has the mark of one that was chosen to go.
-func anyMark(n *cluster.Node) bool { return n.Annotations[api.AnnotationDisruption] != "" }
-
-// ownMark reports whether a node has a mark with the note of what replaces it. Marks without that are other
-// programs', such as those of a Karpenter that was uninstalled. Their nodes may stay for ever.
-func ownMark(n *cluster.Node) bool {
-	_, noted := n.Annotations[api.AnnotationReplacedBy]
-	return noted && anyMark(n)
-}
+func leaving(n *cluster.Node) bool { return n.Deleting || n.Mark().Own }
 
 func (t *turn) plan() Plan {
 	nodes := t.owned()
@@ -151,7 +140,7 @@ func (t *turn) shut() map[string]bool {
 	out := map[string]bool{}
 	for i := range t.in.Snapshot.Nodes {
 		n := &t.in.Snapshot.Nodes[i]
-		if anyMark(n) && !ownMark(n) {
+		if m := n.Mark(); m.Reason != "" && !m.Own {
 			out[n.Name] = true
 		} else if up := n.Initialized || t.ran[n.Name]; up && !n.Ready && !n.UnreadySince.IsZero() && t.in.Now.Sub(n.UnreadySince) >= ContactPatience {
 			out[n.Name] = true
@@ -197,7 +186,7 @@ func (t *turn) keptPlaces() map[cluster.PodKey][]string {
 // launchedFor names the nodes that were launched for the pods of a leaving node.
 func (t *turn) launchedFor(name string) []string {
 	if n := t.in.Snapshot.Node(name); n != nil {
-		return retire.Replacements(n)
+		return n.Mark().Replacements
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ func (t *turn) owned() []*retire.Node {
 // staying leaves out the nodes that are on their way out, and those that have the mark of it,
 // because they stay after all or because it is another program's.
 func (t *turn) staying(nodes []*retire.Node) []*retire.Node {
-	return slices.DeleteFunc(slices.Clone(nodes), func(n *retire.Node) bool { return t.leaving[n.Name] || anyMark(n.Node) })
+	return slices.DeleteFunc(slices.Clone(nodes), func(n *retire.Node) bool { return t.leaving[n.Name] || n.Mark().Reason != "" })
 }
 
 // force lets the nodes go that must go, whatever runs there and whether or not they

@@ -3,7 +3,6 @@ package retire
 import (
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -28,7 +27,7 @@ func NewBudgets(nodes []*Node, now time.Time, leaving func(*Node) bool) *Budgets
 	replaces := map[string]bool{}
 	for _, n := range nodes {
 		if leaving(n) && !n.ended() {
-			for _, name := range Replacements(n.Node) {
+			for _, name := range n.Mark().Replacements {
 				replaces[name] = true
 			}
 		}
@@ -52,17 +51,6 @@ func NewBudgets(nodes []*Node, now time.Time, leaving func(*Node) bool) *Budgets
 // confirmed that its machine is terminating: if the cloud refuses that, the node is paid for beside its replacement.
 func (n *Node) ended() bool {
 	return n.Deleting && !n.HeldBy(api.Finalizer) && !slices.ContainsFunc(n.Pods, func(p *cluster.Pod) bool { return !p.Template.BelongsToNode() })
-}
-
-// Replacements names the nodes that must be up before a marked node is drained.
-func Replacements(n *cluster.Node) []string {
-	var out []string
-	for name := range strings.SplitSeq(n.Annotations[api.AnnotationReplacedBy], ",") {
-		if name = strings.TrimSpace(name); name != "" {
-			out = append(out, name)
-		}
-	}
-	return out
 }
 
 // Take lets a node go, or reports false where a budget forbids it. The default

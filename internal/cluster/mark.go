@@ -1,0 +1,37 @@
+package cluster
+
+import (
+	"strings"
+	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+)
+
+// NodeMark is what the annotations of a node say that was chosen to go voluntarily.
+type NodeMark struct {
+	// Reason is one of api.DisruptionReasons; empty where the node was not chosen. Other programs have other reasons.
+	Reason string
+	// At is when the node was chosen; zero where nobody knows.
+	At time.Time
+	// Own: the mark has the note of what replaces the node. Marks without that are other programs', such as
+	// those of a Karpenter that was uninstalled. Their nodes may stay for ever.
+	Own bool
+	// Replacements names the nodes that must be up before the node is drained.
+	Replacements []string
+}
+
+// Mark reads the mark of a node; it is zero where there is none.
+func (n *Node) Mark() NodeMark {
+	by, noted := n.Annotations[api.AnnotationReplacedBy]
+	m := NodeMark{Reason: n.Annotations[api.AnnotationDisruption]}
+	m.Own = noted && m.Reason != ""
+	if at := n.Annotations[api.AnnotationDisruptedAt]; at != "" {
+		m.At, _ = time.Parse(time.RFC3339, at) // zero if it is no time
+	}
+	for name := range strings.SplitSeq(by, ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			m.Replacements = append(m.Replacements, name)
+		}
+	}
+	return m
+}
