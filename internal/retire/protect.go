@@ -58,7 +58,7 @@ func (c *Case) first(all []protection) string {
 func inTime(p protection) protection {
 	return func(c *Case) string {
 		d := c.Node.Provisioner.Spec.Disruption
-		drifted := c.Reason == Drifted || c.Node.Annotations[api.AnnotationDisruption] == api.ReasonDrift
+		drifted := c.Reason == Drifted || c.Node.Mark().Reason == api.ReasonDrift
 		if drifted && c.Node.Labels[api.LabelNodePool] != "" && d != nil && d.TerminationGracePeriod != nil {
 			return ""
 		}
@@ -69,7 +69,7 @@ func inTime(p protection) protection {
 // consolidated returns the protection without its effect on nodes that were not chosen for consolidation.
 func consolidated(p protection) protection {
 	return func(c *Case) string {
-		if c.Node.Annotations[api.AnnotationDisruption] != api.ReasonConsolidation {
+		if c.Node.Mark().Reason != api.ReasonConsolidation {
 			return ""
 		}
 		return p(c)
@@ -101,7 +101,7 @@ func annotated(c *Case) string {
 	if c.Node.Annotations[api.AnnotationDoNotDisrupt] == "true" {
 		return "it has the annotation " + api.AnnotationDoNotDisrupt
 	}
-	chosen := c.Node.Annotations[api.AnnotationDisruption]
+	chosen := c.Node.Mark().Reason
 	consolidated := c.Reason == Empty || c.Reason == Consolidated || chosen == api.ReasonEmptiness || chosen == api.ReasonConsolidation
 	if consolidated && c.Node.Provisioner.Spec.ConsolidationEnabled() && c.Node.Annotations[api.AnnotationDoNotConsolidate] == "true" {
 		return "it has the annotation " + api.AnnotationDoNotConsolidate
