@@ -9,7 +9,6 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/drain"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
@@ -60,9 +59,10 @@ func (g *statusSnapshot) words() map[string]status.Leaving {
 		if n == nil || decide.Verdict(c.Verdict) == decide.Stay {
 			continue
 		}
-		what := fmt.Sprintf("was chosen for removal (%s) and %s", n.Annotations[api.AnnotationDisruption], c.Words())
-		if by := n.Annotations[api.AnnotationReplacedBy]; by != "" {
-			what += "; its pods have room on " + strings.ReplaceAll(by, ",", " and ")
+		mark := n.Mark()
+		what := fmt.Sprintf("was chosen for removal (%s) and %s", mark.Reason, c.Words())
+		if len(mark.Replacements) > 0 {
+			what += "; its pods have room on " + strings.Join(mark.Replacements, " and ")
 		}
 		out[c.Node] = status.Leaving{What: what}
 	}

@@ -88,7 +88,7 @@ func (m *Memory) follow(s *cluster.Snapshot, places map[string]place, now time.T
 	going := map[string]bool{}
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
-		going[n.Name] = n.Deleting && n.Annotations[api.AnnotationDisruption] == api.ReasonConsolidation
+		going[n.Name] = n.Deleting && n.Mark().Reason == api.ReasonConsolidation
 	}
 	for i := range s.Pods {
 		p := &s.Pods[i]

@@ -146,7 +146,7 @@ func (d *Disrupter) Remove(ctx context.Context, fresh *view.Verifier, removals [
 		case n == nil || n.Deleting || n.Provisioner == "":
 		case !r.Reason.Voluntary():
 			d.removeNow(ctx, n, &r, fresh)
-		case n.Annotations[api.AnnotationDisruption] != "" || !fresh.Node(r.Node):
+		case n.Mark().Reason != "" || !fresh.Node(r.Node):
 		case r.Reason == decide.Empty && decide.InUse(pods[r.Node], time.Now()):
 			d.Replan()
 		default:
@@ -232,7 +232,7 @@ func (d *Disrupter) Release(ctx context.Context, fresh *view.Verifier, chosen []
 	seen := d.Cluster.Snapshot()
 	parallel.Each(parallel.NodeWrites, chosen, func(c decide.Chosen) {
 		n := seen.Node(c.Node)
-		if n == nil || n.Deleting || n.Annotations[api.AnnotationDisruption] == "" {
+		if n == nil || n.Deleting || n.Mark().Reason == "" {
 			return
 		}
 		held := d.Surges.Obstacle(fresh.Snapshot, pods[n.Name])
@@ -249,10 +249,10 @@ func (d *Disrupter) Release(ctx context.Context, fresh *view.Verifier, chosen []
 		case !d.undisturbed(ctx, n, fresh):
 		case !d.Surges.Clear(ctx, fresh.Snapshot, fresh.Snapshot.Node(n.Name), pods[n.Name]):
 		case d.Nodes.Drain(ctx, n):
-			if n.Annotations[api.AnnotationDisruption] == api.ReasonConsolidation {
+			if n.Mark().Reason == api.ReasonConsolidation {
 				d.Metrics.Consolidation.Nodes.WithLabelValues(n.Provisioner, metrics.NodeGone).Inc()
 			}
-			d.Log.Info("removed a node", "node", n.Name, "provisioner", n.Provisioner, "reason", n.Annotations[api.AnnotationDisruption])
+			d.Log.Info("removed a node", "node", n.Name, "provisioner", n.Provisioner, "reason", n.Mark().Reason)
 		}
 	})
 }
@@ -266,7 +266,7 @@ func (d *Disrupter) keep(ctx context.Context, n *cluster.Node, why string) {
 	if !d.Nodes.Patch(ctx, n, change) {
 		return
 	}
-	if n.Annotations[api.AnnotationDisruption] == api.ReasonConsolidation {
+	if n.Mark().Reason == api.ReasonConsolidation {
 		d.Metrics.Consolidation.Nodes.WithLabelValues(n.Provisioner, metrics.NodeCalledOff).Inc()
 	}
 	d.Log.Info("kept a node", "node", n.Name, "provisioner", n.Provisioner, "reason", why)

@@ -27,7 +27,7 @@ func (d *Disrupter) undisturbed(ctx context.Context, n *cluster.Node, fresh *vie
 		if why == "" {
 			continue
 		}
-		switch n.Annotations[api.AnnotationDisruption] {
+		switch n.Mark().Reason {
 		case api.ReasonConsolidation, api.ReasonEmptiness:
 			d.keep(ctx, n, why)
 		}

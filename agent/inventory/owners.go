@@ -176,7 +176,7 @@ func (o *owners) missing(n *cluster.Node) (change cluster.NodeChange, lost bool)
 // closed reports whether a node has the taint of a removal without the annotation that comes and goes
 // with it. Without that, nobody would take the taint off.
 func (o *owners) closed(n *cluster.Node) bool {
-	if n.Deleting || n.Annotations[api.AnnotationDisruption] != "" ||
+	if n.Deleting || n.Mark().Reason != "" ||
 		!slices.ContainsFunc(n.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&drain.Taint) }) {
 		return false
 	}
