@@ -36,7 +36,7 @@ func (d *Drainer) stop(ctx context.Context, s *step, pods []*cluster.Pod) {
 // go now does not hold up the others.
 func (d *Drainer) evictAll(ctx context.Context, n *cluster.Node, pods []*cluster.Pod) {
 	pods = slices.DeleteFunc(slices.Clone(pods), func(p *cluster.Pod) bool { return p.State != cluster.PodBound || !d.memory.due(p.UID) })
-	if n.Annotations[api.AnnotationDisruption] == api.ReasonConsolidation {
+	if n.Mark().Reason == api.ReasonConsolidation {
 		pods = largest(n, pods)
 	}
 	parallel.Each(podsAtOnce, pods, func(p *cluster.Pod) { d.evict(ctx, n, p) })
@@ -67,7 +67,7 @@ func (d *Drainer) evict(ctx context.Context, n *cluster.Node, p *cluster.Pod) {
 	switch {
 	case err == nil:
 		d.memory.accepted(p.UID)
-		if n.Annotations[api.AnnotationDisruption] == api.ReasonConsolidation {
+		if n.Mark().Reason == api.ReasonConsolidation {
 			d.Metrics.Consolidation.Evictions.WithLabelValues(n.Provisioner).Inc()
 		}
 		d.Log.Debug("evicted a pod", "pod", p.PodKey.String(), "node", n.Name)

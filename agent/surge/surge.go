@@ -197,7 +197,7 @@ func (s *Surger) write(ctx context.Context, n *cluster.Node, all []Record) bool 
 
 // tend takes one record of a node with these pods a step further, and reports whether it is done with.
 func (s *Surger) tend(ctx context.Context, in *cluster.Snapshot, n *cluster.Node, pods []*cluster.Pod, r *Record) (done bool) {
-	now := &state{record: r, now: time.Now(), going: n.Annotations[api.AnnotationDisruption] != "" && !n.Deleting}
+	now := &state{record: r, now: time.Now(), going: n.Mark().Reason != "" && !n.Deleting}
 	if d := in.Deployment(r.Namespace, r.Deployment); d != nil && r.of(d) {
 		now.deployment, now.grown = d, s.hasGrown(d)
 	}
