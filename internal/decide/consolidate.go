@@ -49,7 +49,7 @@ type StayingNode struct {
 
 // consolidator lets nodes in use go where that makes the cluster cheaper.
 type consolidator struct {
-	*turn
+	*decision
 	nodes    map[string]*retire.Node
 	budgets  *retire.Budgets
 	now      attempt
@@ -63,18 +63,18 @@ type consolidator struct {
 	going        []string
 }
 
-// consolidate plans for the nodes in use, and lets those go whose steps are due and
+// consolidateNodes plans for the nodes in use, and lets those go whose steps are due and
 // allowed now. While machines are being bought for pods that wait, nothing is moved.
-func (t *turn) consolidate(nodes []*retire.Node, now attempt) ([]Removal, *Consolidation, attempt) {
-	if t.in.NotConsolidated || !slices.ContainsFunc(nodes, consolidates) {
+func (d *decision) consolidateNodes(nodes []*retire.Node, now attempt) ([]Removal, *Consolidation, attempt) {
+	if d.in.NotConsolidated || !slices.ContainsFunc(nodes, consolidates) {
 		return nil, nil, now
 	}
-	c := &consolidator{turn: t, nodes: map[string]*retire.Node{}, now: now, out: &Consolidation{}, busy: map[string]bool{}, changed: map[string]time.Time{}}
+	c := &consolidator{decision: d, nodes: map[string]*retire.Node{}, now: now, out: &Consolidation{}, busy: map[string]bool{}, changed: map[string]time.Time{}}
 	for _, n := range nodes {
 		c.nodes[n.Name] = n
 	}
-	c.budgets = retire.NewBudgets(nodes, t.in.Now, func(n *retire.Node) bool { return t.leaving[n.Name] })
-	sources := c.sources(t.staying(nodes))
+	c.budgets = retire.NewBudgets(nodes, d.in.Now, func(n *retire.Node) bool { return d.leaving[n.Name] })
+	sources := c.sources(d.staying(nodes))
 	if len(now.layout.Machines) > 0 {
 		for i := range sources {
 			c.stay(sources[i].Node.Name, retire.Hold{Blocker: retire.BlockedQuiet, Why: "machines are being bought for pods that wait"})
@@ -83,7 +83,7 @@ func (t *turn) consolidate(nodes []*retire.Node, now attempt) ([]Removal, *Conso
 		return nil, c.out, now
 	}
 	problem := &consolidate.Problem{Base: *now.problem, Sources: sources, Busy: c.busy, Changed: c.changed}
-	problem.Base.Leaving, problem.Base.Pods = t.leaving, nil
+	problem.Base.Leaving, problem.Base.Pods = d.leaving, nil
 	for i, place := range now.layout.Places {
 		if place.Node != "" {
 			problem.Base.Pods = append(problem.Base.Pods, now.problem.Pods[i])
@@ -157,8 +157,8 @@ func (c *consolidator) sort() {
 
 // priceOf is what a node costs now, as its Provisioner would pay for it; 0 where nobody
 // knows.
-func (t *turn) priceOf(n *retire.Node) offer.Price {
-	its := typeOf(n.Node, t.in.Provisioners)
+func (d *decision) priceOf(n *retire.Node) offer.Price {
+	its := typeOf(n.Node, d.in.Provisioners)
 	if its == nil {
 		return 0
 	}

@@ -15,11 +15,11 @@ import (
 // which nodes should go, and why the rest cannot be helped.
 func Decide(in Input) Plan {
 	in.Snapshot = Promised(in.Snapshot, in.Provisioners, in.Now, in.Settings.StartupTimeout)
-	return newTurn(&in).plan()
+	return newDecision(&in).plan()
 }
 
-// turn is one decision while it is being made.
-type turn struct {
+// decision is what one decision knows while it is being made.
+type decision struct {
 	in      *Input
 	leaving map[string]bool
 	pending int             // pods
@@ -29,9 +29,9 @@ type turn struct {
 	labelled []map[string]string
 	// cancelled are nodes that were chosen to go and stay, with the reason.
 	cancelled map[string]string
-	// exhausted are pods that took more work than they may, with the reason.
+	// exhausted are the places, with the reason for none, of pods that took more work than they may.
 	exhausted map[cluster.PodKey]*pack.Place
-	// effort is the work that the packings of this turn have taken.
+	// effort is the work that the packings of this decision have taken.
 	effort int64
 	// guards are the PodDisruptionBudgets.
 	guards *retire.Guards
@@ -45,53 +45,53 @@ type turn struct {
 	priced *consolidate.Rates
 }
 
-func newTurn(in *Input) *turn {
-	t := &turn{in: in, leaving: map[string]bool{}, cancelled: map[string]string{}, forced: map[string]bool{}, ran: map[string]bool{}, hints: map[cluster.PodKey]string{}, exhausted: map[cluster.PodKey]*pack.Place{}, guards: retire.NewGuards(in.Snapshot.DisruptionBudgets)}
+func newDecision(in *Input) *decision {
+	d := &decision{in: in, leaving: map[string]bool{}, cancelled: map[string]string{}, forced: map[string]bool{}, ran: map[string]bool{}, hints: map[cluster.PodKey]string{}, exhausted: map[cluster.PodKey]*pack.Place{}, guards: retire.NewGuards(in.Snapshot.DisruptionBudgets)}
 	for i := range in.Snapshot.Nodes {
 		if n := &in.Snapshot.Nodes[i]; leaving(n) {
-			t.leaving[n.Name] = true
+			d.leaving[n.Name] = true
 		}
 	}
 	oldest := map[string]time.Time{} // of the pending pods of each owner
 	for i := range in.Snapshot.Pods {
 		p := &in.Snapshot.Pods[i]
 		if p.NodeName != "" {
-			t.onNodes = append(t.onNodes, p)
-			t.ran[p.NodeName] = t.ran[p.NodeName] || retire.ShowsNodeUp(p)
+			d.onNodes = append(d.onNodes, p)
+			d.ran[p.NodeName] = d.ran[p.NodeName] || retire.ShowsNodeUp(p)
 		}
 		if p.State != cluster.PodPending {
 			continue
 		}
-		t.pending++
+		d.pending++
 		if first, known := oldest[p.Owner.UID]; p.Owner.UID != "" && (!known || p.Created.Before(first)) {
 			oldest[p.Owner.UID] = p.Created
 		}
 	}
-	t.growing = t.growers(oldest)
-	return t
+	d.growing = d.growers(oldest)
+	return d
 }
 
 // leaving reports whether a node is on its way out, so that it is no room and its
 // pods need another place.
 func leaving(n *cluster.Node) bool { return n.Deleting || n.Mark().Own }
 
-func (t *turn) plan() Plan {
-	nodes := t.owned()
-	forced := t.force(nodes)
-	removals, kept, final := t.retire(nodes, t.cancelDisruptions(nodes, t.pack()))
-	consolidated, consolidation, final := t.consolidate(nodes, final)
-	plan := t.render(final.problem, final.layout)
-	plan.Marks = t.marks(nodes)
+func (d *decision) plan() Plan {
+	nodes := d.owned()
+	forced := d.force(nodes)
+	removals, kept, final := d.retireVoluntarily(nodes, d.cancelDisruptions(nodes, d.packed()))
+	consolidated, consolidation, final := d.consolidateNodes(nodes, final)
+	plan := d.render(final.problem, final.layout)
+	plan.Marks = d.marks(nodes)
 	plan.Kept = kept
-	t.estimate(consolidation, nodes)
+	d.estimate(consolidation, nodes)
 	plan.Consolidation = consolidation
-	plan.Guides, plan.Steers = t.steer(nodes)
-	to := t.destinations(&plan)
-	plan.Chosen = t.chosen(nodes, to)
+	plan.Guides, plan.Steers = d.steer(nodes)
+	to := d.destinations(&plan)
+	plan.Chosen = d.chosen(nodes, to)
 	plan.Removals = slices.Concat(forced, removals, consolidated)
 	for i := range plan.Removals {
 		r := &plan.Removals[i]
-		r.Planned = t.in.Now
+		r.Planned = d.in.Now
 		r.Replacements, r.Starting = to[r.Node].machines, to[r.Node].starting
 	}
 	slices.SortStableFunc(plan.Removals, func(a, b Removal) int { return strings.Compare(a.Node, b.Node) })
@@ -100,27 +100,27 @@ func (t *turn) plan() Plan {
 
 // problem states what is to be packed when the given nodes go: the pending pods,
 // and the pods of those nodes that will come back elsewhere.
-func (t *turn) problem(leaving map[string]bool) *pack.Problem {
-	p := &pack.Problem{Now: t.in.Now, Snapshot: t.in.Snapshot, Leaving: leaving, Shut: t.shut(), NodeCost: t.in.Settings.nodeCost(), Trials: t.in.Settings.trials(), Without: t.in.Settings.Without}
-	p.Provisioners = t.packProvisioners()
-	kept := t.keptPlaces()
-	p.Pods = make([]pack.Demand, 0, t.pending)
-	for i := range t.in.Snapshot.Pods {
-		pod := &t.in.Snapshot.Pods[i]
-		refused := t.in.Deferred[pod.PodKey]
-		if before := t.exhausted[pod.PodKey]; before != nil {
+func (d *decision) problem(leaving map[string]bool) *pack.Problem {
+	p := &pack.Problem{Now: d.in.Now, Snapshot: d.in.Snapshot, Leaving: leaving, Shut: d.shut(), NodeCost: d.in.Settings.nodeCost(), Trials: d.in.Settings.trials(), Without: d.in.Settings.Without}
+	p.Provisioners = d.packProvisioners()
+	kept := d.keptPlaces()
+	p.Pods = make([]pack.Demand, 0, d.pending)
+	for i := range d.in.Snapshot.Pods {
+		pod := &d.in.Snapshot.Pods[i]
+		refused := d.in.Deferred[pod.PodKey]
+		if before := d.exhausted[pod.PodKey]; before != nil {
 			refused = before.Reason
 		}
 		switch {
 		case pod.State == cluster.PodPending:
-			p.Pods = append(p.Pods, pack.Demand{Pod: pod, Nodes: kept[pod.PodKey], Growing: t.growing[pod.Owner.UID], Refused: refused})
-		case leaving[pod.NodeName] && moves(pod) && !t.in.Snapshot.Node(pod.NodeName).Spares(pod, t.in.Now):
+			p.Pods = append(p.Pods, pack.Demand{Pod: pod, Nodes: kept[pod.PodKey], Growing: d.growing[pod.Owner.UID], Refused: refused})
+		case leaving[pod.NodeName] && moves(pod) && !d.in.Snapshot.Node(pod.NodeName).Spares(pod, d.in.Now):
 			nodes := kept[pod.PodKey]
-			if to := t.hints[pod.PodKey]; to != "" && len(nodes) == 0 {
+			if to := d.hints[pod.PodKey]; to != "" && len(nodes) == 0 {
 				nodes = []string{to}
 			}
 			if len(nodes) == 0 {
-				nodes = t.launchedFor(pod.NodeName)
+				nodes = d.launchedFor(pod.NodeName)
 			}
 			p.Pods = append(p.Pods, pack.Demand{Pod: pod, From: pod.NodeName, Nodes: nodes, Refused: refused})
 		}
@@ -136,16 +136,16 @@ const ContactPatience = time.Minute
 // they are replaced is another question: their room may be needed long before. It also lists nodes that still
 // have their startup taints after the startup timeout, and stay because pods run there: other pods would wait.
 // And it lists nodes that another program has marked, because that program may take them away.
-func (t *turn) shut() map[string]bool {
+func (d *decision) shut() map[string]bool {
 	out := map[string]bool{}
-	for i := range t.in.Snapshot.Nodes {
-		n := &t.in.Snapshot.Nodes[i]
+	for i := range d.in.Snapshot.Nodes {
+		n := &d.in.Snapshot.Nodes[i]
 		if m := n.Mark(); m.Reason != "" && !m.Own {
 			out[n.Name] = true
-		} else if up := n.Initialized || t.ran[n.Name]; up && !n.Ready && !n.UnreadySince.IsZero() && t.in.Now.Sub(n.UnreadySince) >= ContactPatience {
+		} else if up := n.Initialized || d.ran[n.Name]; up && !n.Ready && !n.UnreadySince.IsZero() && d.in.Now.Sub(n.UnreadySince) >= ContactPatience {
 			out[n.Name] = true
-		} else if late := t.in.Settings.StartupTimeout > 0 && t.in.Now.Sub(n.Created) >= t.in.Settings.StartupTimeout; late && n.Ready && !n.Initialized && n.Provisioner != "" {
-			p := t.provisioner(n.Provisioner)
+		} else if late := d.in.Settings.StartupTimeout > 0 && d.in.Now.Sub(n.Created) >= d.in.Settings.StartupTimeout; late && n.Ready && !n.Initialized && n.Provisioner != "" {
+			p := d.provisioner(n.Provisioner)
 			out[n.Name] = p != nil && len(n.PassingTaints(p.Spec)) > 0
 		}
 	}
@@ -153,18 +153,18 @@ func (t *turn) shut() map[string]bool {
 }
 
 // provisioner returns a Provisioner of the input, or nil.
-func (t *turn) provisioner(name string) *Provisioner {
-	if k, known := slices.BinarySearchFunc(t.in.Provisioners, name, func(p Provisioner, name string) int { return strings.Compare(p.Spec.Name, name) }); known {
-		return &t.in.Provisioners[k]
+func (d *decision) provisioner(name string) *Provisioner {
+	if k, known := slices.BinarySearchFunc(d.in.Provisioners, name, func(p Provisioner, name string) int { return strings.Compare(p.Spec.Name, name) }); known {
+		return &d.in.Provisioners[k]
 	}
 	return nil
 }
 
-func (t *turn) packProvisioners() []pack.Provisioner {
+func (d *decision) packProvisioners() []pack.Provisioner {
 	var out []pack.Provisioner
-	for i := range t.in.Provisioners {
-		d := &t.in.Provisioners[i]
-		out = append(out, pack.Provisioner{Spec: d.Spec, Types: d.Types, Index: d.Index, Closed: d.Blocked})
+	for i := range d.in.Provisioners {
+		p := &d.in.Provisioners[i]
+		out = append(out, pack.Provisioner{Spec: p.Spec, Types: p.Types, Index: p.Index, Closed: p.Blocked})
 	}
 	return out
 }
@@ -175,17 +175,17 @@ func moves(p *cluster.Pod) bool {
 }
 
 // keptPlaces indexes the placements of earlier plans that have not happened yet.
-func (t *turn) keptPlaces() map[cluster.PodKey][]string {
+func (d *decision) keptPlaces() map[cluster.PodKey][]string {
 	out := map[cluster.PodKey][]string{}
-	for _, b := range t.in.Planned {
+	for _, b := range d.in.Planned {
 		out[b.Pod] = append(out[b.Pod], b.Node)
 	}
 	return out
 }
 
 // launchedFor names the nodes that were launched for the pods of a leaving node.
-func (t *turn) launchedFor(name string) []string {
-	if n := t.in.Snapshot.Node(name); n != nil {
+func (d *decision) launchedFor(name string) []string {
+	if n := d.in.Snapshot.Node(name); n != nil {
 		return n.Mark().Replacements
 	}
 	return nil

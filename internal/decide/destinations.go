@@ -11,9 +11,9 @@ type destinations struct {
 }
 
 // destinations returns them by leaving node.
-func (t *turn) destinations(p *Plan) map[string]*destinations {
+func (d *decision) destinations(p *Plan) map[string]*destinations {
 	out := map[string]*destinations{}
-	for name := range t.leaving {
+	for name := range d.leaving {
 		out[name] = &destinations{}
 	}
 	for i := range p.Machines {
@@ -28,7 +28,7 @@ func (t *turn) destinations(p *Plan) map[string]*destinations {
 		if b.From == "" || slices.Contains(out[b.From].starting, b.Node) {
 			continue
 		}
-		if n := t.in.Snapshot.Node(b.Node); n != nil && n.Provisioner != "" && !n.Initialized {
+		if n := d.in.Snapshot.Node(b.Node); n != nil && n.Provisioner != "" && !n.Initialized {
 			out[b.From].starting = append(out[b.From].starting, b.Node)
 		}
 	}

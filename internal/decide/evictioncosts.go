@@ -33,12 +33,12 @@ func (c *consolidator) evictionCosts() *evictionCosts {
 }
 
 // rates are what resources cost for all pods on nodes.
-func (t *turn) rates() *consolidate.Rates {
-	if t.priced == nil {
-		rates := consolidate.NewRates(t.packProvisioners(), consolidate.Demand(t.in.Snapshot))
-		t.priced = &rates
+func (d *decision) rates() *consolidate.Rates {
+	if d.priced == nil {
+		rates := consolidate.NewRates(d.packProvisioners(), consolidate.Demand(d.in.Snapshot))
+		d.priced = &rates
 	}
-	return t.priced
+	return d.priced
 }
 
 // moves lists the pods of a node that would come back elsewhere, with their costs.

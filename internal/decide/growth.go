@@ -21,12 +21,12 @@ const (
 // their other pods in several steps lately, and take another one now. All that is
 // known of it are the times at which the pods were made; given are those of the oldest
 // pending ones.
-func (t *turn) growers(oldest map[string]time.Time) map[string]bool {
+func (d *decision) growers(oldest map[string]time.Time) map[string]bool {
 	if len(oldest) == 0 {
 		return nil
 	}
 	made := map[string][]time.Time{}
-	for _, p := range t.onNodes {
+	for _, p := range d.onNodes {
 		if first, waits := oldest[p.Owner.UID]; waits && p.State == cluster.PodBound && p.Created.Before(first) {
 			made[p.Owner.UID] = append(made[p.Owner.UID], p.Created)
 		}

@@ -57,29 +57,29 @@ func (u *use) rank() float64 {
 // steer says from which nodes new pods are led away, and which pods should be ended first
 // where their owners shrink: those on the same nodes. Only changes are listed, and of very many
 // those that matter most.
-func (t *turn) steer(nodes []*retire.Node) (guides []Guide, steers []Steer) {
-	if t.in.NotConsolidated {
+func (d *decision) steer(nodes []*retire.Node) (guides []Guide, steers []Steer) {
+	if d.in.NotConsolidated {
 		return nil, nil
 	}
 	var grades map[string]int
-	if !t.in.Settings.NotGuided || !t.in.Settings.NotSteered {
-		grades = t.grades(nodes)
+	if !d.in.Settings.NotGuided || !d.in.Settings.NotSteered {
+		grades = d.grades(nodes)
 	}
 	for _, n := range nodes {
 		grade := grades[n.Name]
-		if t.in.Settings.NotGuided {
+		if d.in.Settings.NotGuided {
 			grade = 0
 		}
 		if grade != n.Guide {
 			guides = append(guides, Guide{Node: n.Name, Grade: grade})
 		}
 	}
-	for _, p := range t.onNodes {
-		if t.leaving[p.NodeName] || t.surging(p.NodeName) {
+	for _, p := range d.onNodes {
+		if d.leaving[p.NodeName] || d.surging(p.NodeName) {
 			continue // they end in any case, and surge may mark them at the same time
 		}
 		grade := grades[p.NodeName]
-		if t.in.Settings.NotSteered || p.CostSet || p.Owner.Kind != "ReplicaSet" {
+		if d.in.Settings.NotSteered || p.CostSet || p.Owner.Kind != "ReplicaSet" {
 			grade = 0
 		}
 		if p.State == cluster.PodBound && grade != p.Steered {
@@ -99,16 +99,16 @@ func firstSteers(all []Steer, most int) []Steer {
 }
 
 // surging reports whether pods of a node are being moved by surge, whose marks they have.
-func (t *turn) surging(node string) bool {
-	n := t.in.Snapshot.Node(node)
+func (d *decision) surging(node string) bool {
+	n := d.in.Snapshot.Node(node)
 	return n != nil && n.Annotations[api.AnnotationSurging] != ""
 }
 
 // grades are the nodes that should become empty sooner than others, the emptiest with the
 // highest grade. Kept for the last are nodes that cannot go.
-func (t *turn) grades(nodes []*retire.Node) map[string]int {
+func (d *decision) grades(nodes []*retire.Node) map[string]int {
 	grades := map[string]int{}
-	uses, total := t.uses(nodes)
+	uses, total := d.uses(nodes)
 	slices.SortStableFunc(uses, func(a, b *use) int {
 		if a.keeps != b.keeps {
 			if a.keeps {
@@ -135,19 +135,19 @@ func (t *turn) grades(nodes []*retire.Node) map[string]int {
 }
 
 // uses lists the nodes from which pods may be led away, and the value of all pods on them.
-func (t *turn) uses(nodes []*retire.Node) (out []*use, total offer.Price) {
-	for _, n := range t.staying(nodes) {
+func (d *decision) uses(nodes []*retire.Node) (out []*use, total offer.Price) {
+	for _, n := range d.staying(nodes) {
 		if _, on := n.Provisioner.Spec.ConsolidateAfter(); !on || !n.Initialized {
 			continue
 		}
-		if price := t.priceOf(n); price > 0 {
+		if price := d.priceOf(n); price > 0 {
 			out = append(out, &use{node: n, price: price})
 		}
 	}
 	if len(out) == 0 {
 		return nil, 0 // what resources cost has to be worked out from the whole catalogue
 	}
-	measure := t.measure(nodes)
+	measure := d.measure(nodes)
 	for _, u := range out {
 		asks := amount.List{}
 		for _, p := range u.node.Pods {
@@ -156,7 +156,7 @@ func (t *turn) uses(nodes []*retire.Node) (out []*use, total offer.Price) {
 			}
 		}
 		u.value = measure.used(u.node, u.price, asks)
-		u.keeps = t.caseOf(retire.DueNode{Node: u.node, Reason: retire.Consolidated}).Vetoed() != ""
+		u.keeps = d.caseOf(retire.DueNode{Node: u.node, Reason: retire.Consolidated}).Vetoed() != ""
 		total += u.value
 	}
 	return out, total

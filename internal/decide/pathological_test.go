@@ -344,9 +344,9 @@ func TestPathologicalPodsCostOthersNothing(t *testing.T) {
 const effortOfOne = 4_000_000
 
 func decideCounting(in Input) (Plan, int64) {
-	t := newTurn(&in)
-	plan := t.plan()
-	return plan, t.effort
+	d := newDecision(&in)
+	plan := d.plan()
+	return plan, d.effort
 }
 
 // TestManyPathologicalPodsShareATurn has a hundred different ones: together they take no

@@ -9,39 +9,39 @@ import (
 )
 
 // owned lists the nodes of ours whose Provisioner is known.
-func (t *turn) owned() []*retire.Node {
+func (d *decision) owned() []*retire.Node {
 	pods := map[string][]*cluster.Pod{}
-	for _, p := range t.onNodes {
+	for _, p := range d.onNodes {
 		pods[p.NodeName] = append(pods[p.NodeName], p)
 	}
 	var out []*retire.Node
-	for i := range t.in.Snapshot.Nodes {
-		n := &t.in.Snapshot.Nodes[i]
-		p := t.provisioner(n.Provisioner)
+	for i := range d.in.Snapshot.Nodes {
+		n := &d.in.Snapshot.Nodes[i]
+		p := d.provisioner(n.Provisioner)
 		if p == nil {
 			continue
 		}
-		out = append(out, &retire.Node{Node: n, Provisioner: p.Spec, ProfileHash: p.ProfileHash, Profile: p.Profile, Blocked: p.Blocked, Pods: pods[n.Name], At: t.in.Now})
+		out = append(out, &retire.Node{Node: n, Provisioner: p.Spec, ProfileHash: p.ProfileHash, Profile: p.Profile, Blocked: p.Blocked, Pods: pods[n.Name], At: d.in.Now})
 	}
 	return out
 }
 
 // staying leaves out the nodes that are on their way out, and those that have the mark of it,
 // because they stay after all or because it is another program's.
-func (t *turn) staying(nodes []*retire.Node) []*retire.Node {
-	return slices.DeleteFunc(slices.Clone(nodes), func(n *retire.Node) bool { return t.leaving[n.Name] || n.Mark().Reason != "" })
+func (d *decision) staying(nodes []*retire.Node) []*retire.Node {
+	return slices.DeleteFunc(slices.Clone(nodes), func(n *retire.Node) bool { return d.leaving[n.Name] || n.Mark().Reason != "" })
 }
 
 // force lets the nodes go that must go, whatever runs there and whether or not they
 // were chosen to go before.
-func (t *turn) force(nodes []*retire.Node) []Removal {
+func (d *decision) force(nodes []*retire.Node) []Removal {
 	var out []Removal
 	there := slices.DeleteFunc(slices.Clone(nodes), func(n *retire.Node) bool { return n.Deleting })
-	for _, f := range retire.Forced(there, t.in.Now, t.in.Settings.Policy) {
+	for _, f := range retire.Forced(there, d.in.Now, d.in.Settings.Policy) {
 		out = append(out, Removal{Node: f.Node.Name, Reason: f.Reason, Message: f.Message})
 	}
 	for _, r := range out {
-		t.leaving[r.Node], t.forced[r.Node] = true, true
+		d.leaving[r.Node], d.forced[r.Node] = true, true
 	}
 	return out
 }
@@ -52,20 +52,20 @@ type attempt struct {
 	layout  *pack.Layout
 }
 
-func (t *turn) pack() attempt {
-	problem := t.problem(t.leaving)
+func (d *decision) packed() attempt {
+	problem := d.problem(d.leaving)
 	layout := pack.Solve(problem)
-	t.effort += layout.Effort
+	d.effort += layout.Effort
 	for i := range layout.Places {
 		if place := &layout.Places[i]; place.Exhausted {
-			t.exhausted[problem.Pods[i].Pod.PodKey] = place
+			d.exhausted[problem.Pods[i].Pod.PodKey] = place
 		}
 	}
 	return attempt{problem, layout}
 }
 
 // nominate notes which nodes get pods.
-func (t *turn) nominate(nodes []*retire.Node, a attempt) {
+func (d *decision) nominate(nodes []*retire.Node, a attempt) {
 	if len(nodes) == 0 {
 		return
 	}
@@ -73,16 +73,16 @@ func (t *turn) nominate(nodes []*retire.Node, a attempt) {
 	for i := range a.layout.Places {
 		to[a.layout.Places[i].Node] = true
 	}
-	for i := range t.in.Snapshot.Pods {
-		to[t.in.Snapshot.Pods[i].NominatedNode] = true
+	for i := range d.in.Snapshot.Pods {
+		to[d.in.Snapshot.Pods[i].NominatedNode] = true
 	}
 	for _, n := range nodes {
 		n.Nominated = to[n.Name]
 	}
 }
 
-func (t *turn) caseOf(f retire.DueNode) *retire.Case {
-	return &retire.Case{DueNode: f, Now: t.in.Now, Guards: t.guards, Policy: t.in.Settings.Policy, Begun: t.in.Postponed[f.Node.Name]}
+func (d *decision) caseOf(f retire.DueNode) *retire.Case {
+	return &retire.Case{DueNode: f, Now: d.in.Now, Guards: d.guards, Policy: d.in.Settings.Policy, Begun: d.in.Postponed[f.Node.Name]}
 }
 
 func unplaced(a attempt) int {
@@ -96,10 +96,10 @@ func unplaced(a attempt) int {
 }
 
 // marks returns the emptiness timestamps to set or remove.
-func (t *turn) marks(nodes []*retire.Node) []Mark {
+func (d *decision) marks(nodes []*retire.Node) []Mark {
 	var out []Mark
-	for _, n := range t.staying(nodes) {
-		if since, change := retire.Mark(n, t.in.Now); change {
+	for _, n := range d.staying(nodes) {
+		if since, change := retire.Mark(n, d.in.Now); change {
 			out = append(out, Mark{Node: n.Name, Since: since})
 		}
 	}

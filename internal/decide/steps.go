@@ -11,7 +11,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/retire"
 )
 
-// maxStepPackings bounds the packings by which steps are verified in a turn.
+// maxStepPackings bounds the packings by which steps are verified in a decision.
 const maxStepPackings = 8
 
 // take lets the steps go that are due, as far as budgets allow. What those of them that cannot be carried
@@ -65,7 +65,7 @@ func (c *consolidator) permitted(steps []consolidate.Step, waiting []int) (empty
 	return empty, bought, rest
 }
 
-// spent reports whether as many steps have been tried as may be in a turn.
+// spent reports whether as many steps have been tried as may be in a decision.
 func (c *consolidator) spent() bool { return c.packings >= maxStepPackings || c.effort > maxEffort }
 
 // notTried is why a step that budgets allow does not go once as many as may be have been tried.
@@ -142,7 +142,7 @@ func (c *consolidator) takeOver(steps []consolidate.Step, these []int) (why stri
 	for _, name := range nodes {
 		c.leaving[name] = true
 	}
-	next := c.pack()
+	next := c.packed()
 	bound := consolidate.Bind(next.layout.Machines, cost, spot)
 	why = c.fault(next, steps, these)
 	if kept, ok := bound.Saving(); why == "" && (!ok || kept < saving/2) {

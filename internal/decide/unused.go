@@ -16,10 +16,10 @@ type measure struct {
 	most map[string]float64
 }
 
-func (t *turn) measure(nodes []*retire.Node) measure {
-	m := measure{t.rates(), map[string]float64{}}
+func (d *decision) measure(nodes []*retire.Node) measure {
+	m := measure{d.rates(), map[string]float64{}}
 	for _, n := range nodes {
-		if price := t.priceOf(n); price > 0 {
+		if price := d.priceOf(n); price > 0 {
 			name := n.Provisioner.Name
 			m.most[name] = max(m.most[name], float64(m.rates.Value(n.Allocatable))/float64(price))
 		}
@@ -39,7 +39,7 @@ func (m *measure) used(n *retire.Node, price offer.Price, asks amount.List) offe
 // estimate says of the nodes that something keeps, before anybody looks for a cheaper place
 // for their pods, what their unused room costs. Nothing is known to be open where that look
 // has found no cheaper place.
-func (t *turn) estimate(c *Consolidation, nodes []*retire.Node) {
+func (d *decision) estimate(c *Consolidation, nodes []*retire.Node) {
 	if c == nil || len(c.Stays) == 0 {
 		return
 	}
@@ -47,21 +47,21 @@ func (t *turn) estimate(c *Consolidation, nodes []*retire.Node) {
 	for _, n := range nodes {
 		byName[n.Name] = n
 	}
-	measure := t.measure(nodes)
+	measure := d.measure(nodes)
 	for i := range c.Stays {
 		if s := &c.Stays[i]; s.Blocker != retire.BlockedUnpaid {
-			s.Unused = t.unused(byName[s.Node], &measure)
+			s.Unused = d.unused(byName[s.Node], &measure)
 		}
 	}
 }
 
 // unused is the price of the room on a node that none of its pods requests, those of
 // DaemonSets included; 0 where the node's price is not known.
-func (t *turn) unused(n *retire.Node, m *measure) offer.Price {
+func (d *decision) unused(n *retire.Node, m *measure) offer.Price {
 	asks := amount.List{}
 	for _, p := range n.Pods {
 		asks = asks.Plus(p.Template.Requests)
 	}
-	price := t.priceOf(n)
+	price := d.priceOf(n)
 	return price - m.used(n, price, asks)
 }

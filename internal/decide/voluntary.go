@@ -8,11 +8,11 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/retire"
 )
 
-// maxPackings bounds how often it is tried in one turn to do without nodes in use:
+// maxPackings bounds how often it is tried in one decision to do without nodes in use:
 // each time means to pack once more.
 const maxPackings = 16
 
-// maxEffort is how much work a turn's packings may have taken before another one, in
+// maxEffort is how much work a decision's packings may have taken before another one, in
 // the steps of pack: about a second.
 const maxEffort = 100_000_000
 
@@ -22,7 +22,7 @@ const oldestShare = 75
 
 // voluntary finds the nodes that go voluntarily.
 type voluntary struct {
-	*turn
+	*decision
 	nodes    []*retire.Node
 	budgets  *retire.Budgets
 	now      attempt // the packing without those that go
@@ -33,19 +33,19 @@ type voluntary struct {
 	kept     map[string]string // by node: why it stays
 }
 
-// retire lets nodes go voluntarily, as far as budgets and protections allow and
+// retireVoluntarily lets nodes go voluntarily, as far as budgets and protections allow and
 // all their pods have another place.
-func (t *turn) retire(nodes []*retire.Node, now attempt) ([]Removal, []Kept, attempt) {
-	t.nominate(nodes, now)
-	f := &voluntary{turn: t, nodes: nodes, now: now, kept: map[string]string{}}
-	f.budgets = retire.NewBudgets(nodes, t.in.Now, func(n *retire.Node) bool { return t.leaving[n.Name] || t.in.Postponed[n.Name] })
-	found := retire.Voluntary(t.staying(nodes), t.in.Now)
+func (d *decision) retireVoluntarily(nodes []*retire.Node, now attempt) ([]Removal, []Kept, attempt) {
+	d.nominate(nodes, now)
+	f := &voluntary{decision: d, nodes: nodes, now: now, kept: map[string]string{}}
+	f.budgets = retire.NewBudgets(nodes, d.in.Now, func(n *retire.Node) bool { return d.leaving[n.Name] || d.in.Postponed[n.Name] })
+	found := retire.Voluntary(d.staying(nodes), d.in.Now)
 	used := f.retireUnused(found)
 	f.share = oldestShare
 	f.retireUsed(used)
 	if f.spent && f.share == oldestShare {
 		f.share = 100
-		begin := int(uint64(t.in.Now.Unix()) / 7 % uint64(len(used))) // another one in most turns
+		begin := int(uint64(d.in.Now.Unix()) / 7 % uint64(len(used))) // another one in most turns
 		f.retireUsed(slices.Concat(used[begin:], used[:begin]))
 	}
 	var removals []Removal
@@ -189,7 +189,7 @@ func (f *voluntary) without(batch []retire.DueNode) (next attempt, needed map[st
 	for _, one := range batch {
 		f.leaving[one.Node.Name] = true
 	}
-	next = f.pack()
+	next = f.packed()
 	for _, one := range batch {
 		delete(f.leaving, one.Node.Name)
 	}
