@@ -21,6 +21,7 @@ type Memo[T any] struct {
 type answer[T any] struct {
 	value   T
 	asked   time.Time     // of the last lookup that succeeded; zero: none has
+	due     bool          // it is looked up again, whatever its age
 	tried   time.Time     // when the last lookup ended
 	err     error         // of the last lookup
 	pause   time.Duration // after the last lookup, if it failed
@@ -100,10 +101,10 @@ func (m *Memo[T]) begin(ctx context.Context, key string, lookUp func(context.Con
 		pause = RetryInterval
 	}
 	switch {
-	case !a.asked.IsZero() && now.Sub(a.asked) < m.due:
+	case !a.due && !a.asked.IsZero() && now.Sub(a.asked) < m.due:
 		return a, nil, first
 	case a.running != nil:
-	case !first && now.Sub(a.tried) < pause:
+	case a.err != nil && now.Sub(a.tried) < pause:
 		return a, nil, first
 	default:
 		a.running = &lookup{began: time.Now(), done: make(chan struct{})}
@@ -122,7 +123,7 @@ func (m *Memo[T]) run(ctx context.Context, a *answer[T], lookUp func(context.Con
 	defer close(a.running.done)
 	a.tried, a.err, a.pause = m.now(), err, NextPause(a.pause)
 	if err == nil {
-		a.value, a.asked, a.pause = value, a.tried, 0
+		a.value, a.asked, a.due, a.pause = value, a.tried, false, 0
 	}
 	a.running = nil
 }
@@ -132,11 +133,14 @@ func (m *Memo[T]) usable(a *answer[T]) bool {
 	return !a.asked.IsZero() && m.now().Sub(a.asked) < m.outdated
 }
 
-// Forget empties the cache.
+// Forget makes all answers be looked up again. Where that fails, the old answer is used as if it
+// had only become due. A lookup that is under way does not count, because it may have begun too early.
 func (m *Memo[T]) Forget() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	clear(m.answers)
+	for key, a := range m.answers {
+		m.answers[key] = &answer[T]{value: a.value, asked: a.asked, due: true, tried: a.tried, err: a.err, pause: a.pause}
+	}
 }
 
 // answer returns the entry of a key. The lock is held.

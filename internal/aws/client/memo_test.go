@@ -121,6 +121,56 @@ func TestMemoOfAServiceThatHangs(t *testing.T) {
 	}
 }
 
+// What is forgotten is looked up at once. Until that succeeds, everybody goes on with the old answer:
+// it was forgotten because of one caller's failure.
+func TestMemoThatForgets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := NewMemo[int](time.Now, time.Minute, time.Hour)
+		gives := func(value int, err error) func(context.Context) (int, error) {
+			return func(context.Context) (int, error) { return value, err }
+		}
+		hang := func(ctx context.Context) (int, error) { <-ctx.Done(); return 0, ctx.Err() }
+		began := time.Now()
+		for _, s := range []struct {
+			what   string
+			forget bool
+			lookUp func(context.Context) (int, error)
+			want   int
+		}{
+			{"first", false, gives(1, nil), 1},
+			{"another look", true, gives(2, nil), 2},
+			{"no other look", false, gives(3, nil), 2},
+			{"a look that fails", true, gives(0, errors.New("broken")), 2},
+			{"no look at once", true, gives(4, nil), 2},
+		} {
+			if s.forget {
+				m.Forget()
+			}
+			if got, err := m.Get(t.Context(), "key", s.lookUp); got != s.want || err != nil {
+				t.Errorf("%s: got %d, %v, want %d", s.what, got, err, s.want)
+			}
+		}
+		time.Sleep(RetryInterval)
+		for range 2 {
+			if got, err := m.Get(t.Context(), "key", hang); got != 2 || err != nil {
+				t.Errorf("from a service that hangs: %d, %v", got, err)
+			}
+			m.Forget() // also that look
+		}
+		if took := time.Since(began); took != RetryInterval+2*patience {
+			t.Errorf("it took %s", took)
+		}
+		if got, err := m.Get(t.Context(), "key", gives(5, nil)); got != 5 || err != nil {
+			t.Errorf("once it answers: %d, %v", got, err)
+		}
+		time.Sleep(time.Hour)
+		if _, err := m.Get(t.Context(), "key", hang); err == nil {
+			t.Error("an outdated answer is used")
+		}
+		time.Sleep(lookupTimeout) // for the look that hangs
+	})
+}
+
 // The first caller that gives up does not end the lookup for the others.
 func TestMemoOutlivesItsCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
