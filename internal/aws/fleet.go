@@ -26,7 +26,7 @@ type fleetResult struct {
 	instances []offer.Instance
 	failures  []fleetFailure
 	again     bool   // the same request may succeed now
-	throttled string // message about launches that EC2 has throttled
+	passing   string // message about a failure that passes and says nothing about the offerings
 }
 
 // fleetFailure is an error that EC2 reported for one override.
@@ -81,7 +81,7 @@ func (l *launch) requestFleet(ctx context.Context, request *fleetRequest, round 
 	token := clientToken(l.order.LaunchID, round)
 	out, err := client.Invoke(ctx, l.cloud.writes.CreateFleet, l.fleetInput(request, token))
 	if err == nil {
-		return l.withoutLostTemplates(l.readFleet(out, request), request)
+		return l.withoutLostTemplates(l.readFleet(out, request), request), nil
 	}
 	code := call.Code(err)
 	reason := refusalReason(code)
@@ -90,7 +90,7 @@ func (l *launch) requestFleet(ctx context.Context, request *fleetRequest, round 
 	case code == "IdempotentParameterMismatch":
 		return l.alreadyLaunched(ctx)
 	case isTemplateGone(code), reason != offer.RefusedOther && !denied:
-		return l.withoutLostTemplates(request.refusedAll(code, reason, "create fleet: "+refusalMessage(code, err.Error())), request)
+		return l.withoutLostTemplates(request.refusedAll(code, reason, "create fleet: "+refusalMessage(code, err.Error())), request), nil
 	case denied: // EC2 would refuse a request for other offerings too
 		err = offer.Permanent(errors.New(refusalMessage(code, err.Error())))
 	case isMisconfigured(code, err.Error()):
@@ -100,22 +100,18 @@ func (l *launch) requestFleet(ctx context.Context, request *fleetRequest, round 
 	return nil, fmt.Errorf("create fleet of %d machines: %w", l.missing(), err)
 }
 
-// withoutLostTemplates handles the agent's launch templates that somebody else has deleted: it drops
-// their failures, so that the next request creates the templates again. If that happens a
-// second time for the same order, it is an error.
-func (l *launch) withoutLostTemplates(result *fleetResult, request *fleetRequest) (*fleetResult, error) {
+// withoutLostTemplates handles the agent's launch templates that somebody else has deleted, or that
+// EC2 does not know yet: it drops their failures, so that the next request creates the templates again.
+func (l *launch) withoutLostTemplates(result *fleetResult, request *fleetRequest) *fleetResult {
 	lost := func(f fleetFailure) bool { return isTemplateGone(f.code) }
 	at := slices.IndexFunc(result.failures, lost)
 	if at < 0 || l.resolved.profile.LaunchTemplate != nil {
-		return result, nil
+		return result
 	}
 	l.cloud.templates.forget(request.templates...)
-	if l.recreated {
-		return nil, fmt.Errorf("create fleet of %d machines: %s", l.missing(), result.failures[at].message)
-	}
-	l.recreated, result.again = true, true
+	result.again, result.passing = true, result.failures[at].message
 	result.failures = slices.DeleteFunc(result.failures, lost)
-	return result, nil
+	return result
 }
 
 func (l *launch) missing() int { return l.order.Count - len(l.found) }
@@ -205,7 +201,7 @@ func (l *launch) readFleet(out *ec2.CreateFleetOutput, request *fleetRequest) *f
 		}
 		code := strings.TrimSuffix(awssdk.ToString(e.ErrorCode), "Exception") // as call.Code
 		if code == codeThrottled {
-			result.again, result.throttled = true, refusalMessage(code, awssdk.ToString(e.ErrorMessage))
+			result.again, result.passing = true, refusalMessage(code, awssdk.ToString(e.ErrorMessage))
 			continue
 		}
 		result.failures = append(result.failures, fleetFailure{

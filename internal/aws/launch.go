@@ -27,7 +27,6 @@ type launch struct {
 	candidates []offer.Candidate // those that may still be bought
 	found      []offer.Instance
 	refusals   []offer.Refusal
-	recreated  bool // lost launch templates were created again
 	searched   bool // for machines that were bought under the order's id before
 }
 
@@ -157,15 +156,15 @@ func (l *launch) askFleet(ctx context.Context, round int) error {
 	l.candidates = slices.DeleteFunc(l.candidates, func(c offer.Candidate) bool {
 		return refused[c] || (failed && request.has(c))
 	})
-	if result.throttled == "" || l.missing() == 0 {
+	if result.passing == "" || l.missing() == 0 {
 		return nil
 	}
-	return l.slowDown(ctx, result.throttled, round)
+	return l.slowDown(ctx, result.passing, round)
 }
 
-// slowDown waits before the next round, because EC2 has throttled launches of this one. After the
-// last one it is an error. The order is not repeated then: EC2 would answer each round as before,
-// because of its token.
+// slowDown waits before the next round, because EC2 has throttled launches of this one or does not
+// know a launch template. After the last one it is an error. The order is not repeated then: EC2
+// would answer each round as before, because of its token.
 func (l *launch) slowDown(ctx context.Context, message string, round int) error {
 	if round == maxRounds-1 {
 		return offer.Permanent(fmt.Errorf("create fleet of %d machines: %s", l.missing(), message))

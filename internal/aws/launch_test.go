@@ -384,6 +384,42 @@ func TestTemplateDeletedBehindOurBack(t *testing.T) {
 	}
 }
 
+// EC2 may not know a new launch template at first, and says so for each offering. What it buys with another one counts.
+func TestTemplateThatIsNotKnownYet(t *testing.T) {
+	const code = "InvalidLaunchTemplateName.NotFoundException"
+	f := start(t)
+	create, known := f.writes.CreateFleet, false
+	var tokens []string
+	f.writes.CreateFleet = func(ctx context.Context, in *ec2.CreateFleetInput, o ...func(*ec2.Options)) (*ec2.CreateFleetOutput, error) {
+		tokens = append(tokens, *in.ClientToken)
+		if known = known || len(tokens) > 2; known {
+			return create(ctx, in, o...)
+		}
+		out := &ec2.CreateFleetOutput{Errors: []types.CreateFleetError{{ErrorCode: awssdk.String(code)}}}
+		if len(tokens) == 2 {
+			part := *in
+			part.TargetCapacitySpecification = &types.TargetCapacitySpecificationRequest{TotalTargetCapacity: awssdk.Int32(1)}
+			bought, err := create(ctx, &part, o...)
+			must(t, err)
+			out.Instances = bought.Instances
+		}
+		return out, nil
+	}
+	d := f.launch(t, order("launch-1", 2, onDemand("m5.large", "a")))
+	if len(d.Instances) != 2 || len(d.Refusals) != 0 || len(f.live()) != 2 {
+		t.Errorf("delivery = %+v, want both machines", d)
+	}
+	if len(tokens) != 3 || tokens[1] == tokens[2] {
+		t.Errorf("tokens = %v, want three, because EC2 answers each as before", tokens)
+	}
+	known, tokens = false, nil
+	l, err := f.Cloud.newLaunch(t.Context(), new(order("launch-2", 1, onDemand("m5.large", "b"))))
+	must(t, err)
+	if err := l.askFleet(t.Context(), maxRounds-1); !offer.IsPermanent(err) || !strings.Contains(err.Error(), "InvalidLaunchTemplateName.NotFound") {
+		t.Errorf("after the last round: %v, want a permanent error that says why", err)
+	}
+}
+
 func TestOneTemplatePerImageAndDensity(t *testing.T) {
 	f := start(t)
 	f.account.SetCapacity("m5.large", "*", "*", 1)
