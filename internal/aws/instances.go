@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/client"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
@@ -263,27 +262,14 @@ func (c *Cloud) terminate(ctx context.Context, ids []string) ([]string, error) {
 	return sets.List(gone), errors.Join(append(errs, err)...)
 }
 
-// end terminates instances in one request. If EC2 refuses that because of one of them, it makes
-// a request for each. It returns the ids of those that are shutting down or terminated.
+// end terminates instances. It returns the ids of those that are shutting down or terminated.
 func (c *Cloud) end(ctx context.Context, ids []string) ([]string, error) {
-	if len(ids) == 0 {
-		return nil, nil
-	}
-	_, err := client.Invoke(ctx, c.writes.TerminateInstances, &ec2.TerminateInstancesInput{InstanceIds: ids})
-	switch {
-	case err == nil:
-		return ids, nil
-	case len(ids) == 1 || call.Code(err) == "" || client.Passes(err):
-		return nil, fmt.Errorf("terminate %v: %w", ids, err)
-	}
-	var ended []string
-	var errs []error
-	for _, id := range ids {
-		one, err := c.end(ctx, []string{id})
-		ended = append(ended, one...)
-		errs = append(errs, err)
-	}
-	return ended, errors.Join(errs...)
+	return client.EachChunk(ids, idsPerCall, func(chunk []string) error {
+		if _, err := client.Invoke(ctx, c.writes.TerminateInstances, &ec2.TerminateInstancesInput{InstanceIds: chunk}); err != nil {
+			return fmt.Errorf("terminate %v: %w", chunk, err)
+		}
+		return nil
+	})
 }
 
 // absences are what EC2 did not know when it was last asked about it.

@@ -3,6 +3,7 @@ package aws
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -18,20 +19,21 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-// While EC2 throttles, a termination of many instances does not become a request for each of them.
-// It does if one of the instances cannot be terminated.
+// While EC2 throttles or denies it, a termination of many instances does not become a request for each of them.
+// It does if some of the instances cannot be terminated.
 func TestTerminationOfManyIsDividedOnlyForTheSakeOfOne(t *testing.T) {
 	for code, want := range map[string]struct{ requests, gone int }{
 		"RequestLimitExceeded":  {requests: 1},
-		"OperationNotPermitted": {requests: 4, gone: 2}, // one of them is protected
+		"UnauthorizedOperation": {requests: 4},
+		"OperationNotPermitted": {requests: 7, gone: 2}, // the others are protected
 	} {
 		t.Run(code, func(t *testing.T) {
 			f := start(t)
-			all := ids(f.launch(t, order("launch-1", 3, onDemand("m5.large", "a"))).Instances)
+			all := ids(f.launch(t, order("launch-1", 6, onDemand("m5.large", "a"))).Instances)
 			terminate, requests := f.writes.TerminateInstances, 0
 			f.writes.TerminateInstances = func(ctx context.Context, in *ec2.TerminateInstancesInput, o ...func(*ec2.Options)) (*ec2.TerminateInstancesOutput, error) {
 				requests++
-				if code == "OperationNotPermitted" && len(in.InstanceIds) == 1 && in.InstanceIds[0] != all[0] {
+				if code == "OperationNotPermitted" && len(in.InstanceIds) == 1 && slices.Contains(all[4:], in.InstanceIds[0]) {
 					return terminate(ctx, in, o...)
 				}
 				return nil, &smithy.GenericAPIError{Code: code}

@@ -2,6 +2,7 @@ package client
 
 import (
 	"errors"
+	"math/rand/v2"
 	"slices"
 	"strings"
 
@@ -26,14 +27,17 @@ func EachChunk(ids []string, size int, request func(chunk []string) error) ([]st
 			done = append(done, eachAlone(chunk, &errs, request)...)
 		}
 	}
+	slices.Sort(done)
 	return done, errors.Join(errs.list...)
 }
 
 // maxRefused is after how many refusals with one code, and no success, no further instance is asked for.
 const maxRefused = 3
 
-// eachAlone makes a request for each instance. It stops where EC2 seems to refuse all of them, as without a permission.
+// eachAlone makes a request for each instance, in any order. It stops where EC2 seems to refuse all of them, as without a
+// permission. If it stops too early, the next try begins with others.
 func eachAlone(ids []string, errs *errorsByCode, request func(chunk []string) error) []string {
+	rand.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
 	var done []string
 	refused := map[string]int{}
 	for _, id := range ids {
@@ -52,10 +56,10 @@ func eachAlone(ids []string, errs *errorsByCode, request func(chunk []string) er
 	return done
 }
 
-// aboutOne reports whether a code is about an instance itself, so that it says nothing about others: it is gone, or has no
-// room for another tag.
+// aboutOne reports whether a code is about an instance itself, so that it says nothing about others: it is gone, has no
+// room for another tag, or is protected from termination.
 func aboutOne(code string) bool {
-	return strings.HasPrefix(code, "InvalidInstanceID") || code == "TagLimitExceeded"
+	return strings.HasPrefix(code, "InvalidInstanceID") || code == "TagLimitExceeded" || code == "OperationNotPermitted"
 }
 
 // errorsByCode keeps the first error of each code.
