@@ -4,6 +4,7 @@ package stock
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -236,7 +237,7 @@ func refresh[T any](ctx context.Context, s *Stock, part *snapshot[T], read func(
 // assemble makes a catalogue of the parts. An instance type without a known on-demand price
 // gets that of the embedded table, marked as an estimate.
 func (s *Stock) assemble() *offer.Catalogue {
-	fallback := embeddedPrices(s.region)
+	fallback := estimates(embeddedPrices(s.region), s.spot.value)
 	region := &offer.Region{ZoneIDs: s.hardware.value.zoneIDs, Sales: map[string]offer.Sale{}}
 	for _, h := range s.hardware.value.hardware {
 		zones := s.hardware.value.zones[h.Name]
@@ -273,6 +274,24 @@ func embeddedPrices(region string) map[string]offer.Price {
 }
 
 const fallbackRegion = "us-east-1"
+
+// estimates raises prices of the embedded table that are too low for the region: another region may
+// be dearer, or have another currency. As no machine costs more as spot capacity than on demand, the
+// region's prices are at least as many times those of the table as the highest spot price, measured so.
+func estimates(table map[string]offer.Price, spot spotPrices) map[string]offer.Price {
+	times := 1.0
+	for name, zones := range spot {
+		for _, price := range zones {
+			if known := table[name]; known > 0 {
+				times = max(times, float64(price)/float64(known))
+			}
+		}
+	}
+	for name, price := range table {
+		table[name] = offer.Price(math.Ceil(float64(price) * times))
+	}
+	return table
+}
 
 func (s *Stock) readHardware(ctx context.Context) (inventory, error) {
 	out := inventory{zones: map[string][]string{}, zoneIDs: map[string]string{}}
