@@ -119,7 +119,7 @@ func (g *statusSnapshot) unavailable() []status.Offering {
 		for i := range p.Market.Types {
 			t := &p.Market.Types[i]
 			for _, o := range t.Offerings {
-				if o.Unavailable != "" {
+				if o.Unavailable != "" && o.Price > 0 {
 					record(known, t, o, p.Raw.Name)
 				}
 			}

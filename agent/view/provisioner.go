@@ -224,12 +224,12 @@ func (r *Reader) readMarket(ctx context.Context, p *Provisioner) {
 	}
 }
 
-// Unavailable counts the offerings that are not bought for now.
+// Unavailable counts the offerings that are not bought for now. Those without a known price never are.
 func (p *Provisioner) Unavailable() int {
 	n := 0
 	for i := range p.Market.Types {
 		for j := range p.Market.Types[i].Offerings {
-			if p.Market.Types[i].Offerings[j].Unavailable != "" {
+			if o := &p.Market.Types[i].Offerings[j]; o.Unavailable != "" && o.Price > 0 {
 				n++
 			}
 		}

@@ -2,6 +2,7 @@ package aws
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -105,6 +106,34 @@ func TestReservationsAreFound(t *testing.T) {
 				t.Errorf("%v, want %v", got, c.want)
 			}
 		})
+	}
+}
+
+// A type whose price is not known, because the release does not know the type and the Pricing API is switched off, is
+// not bought on demand, and that is said. A reservation of it, which is paid for, is used.
+func TestReservationOfATypeWithoutAPrice(t *testing.T) {
+	var table []string
+	for line := range strings.Lines(string(catalogueOf("m5"))) {
+		line = strings.Replace(line, "m5.large,m5,", "m99.large,m99,", 1)
+		if strings.HasPrefix(line, "m99.large,") {
+			line = strings.Replace(line, ",on-demand/spot,", ",on-demand,", 1)
+		}
+		table = append(table, line)
+	}
+	f := startWith(t, []byte(strings.Join(table, "")))
+	id := f.reserve(t, "m99.large", "a", 1)
+	m := f.market(t, classWith(byID(id)))
+	if o := reserved(m)[id]; o.Unavailable != "" || o.Left != 1 || o.Price <= 0 {
+		t.Errorf("the reservation: %+v", o)
+	}
+	it := find(t, m, "m99.large")
+	if o := it.OfferingIn(testRegion+"a", api.CapacityOnDemand); o == nil || o.Unavailable != "its price is not known" {
+		t.Errorf("on demand: %+v", o)
+	}
+	order := order("one", 1, inReservation(id, "m99.large", "a"))
+	order.Node.Profile = classWith(byID(id))
+	if d := f.launch(t, order); len(d.Instances) != 1 || d.Instances[0].Reservation != id {
+		t.Errorf("%+v", d)
 	}
 }
 

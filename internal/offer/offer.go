@@ -61,7 +61,7 @@ type Offering struct {
 	Zone         string
 	ZoneID       string // the zone's id, the same in every account; may be empty
 	CapacityType string // api.CapacitySpot, api.CapacityOnDemand or api.CapacityReserved
-	Price        Price
+	Price        Price  // 0: it is not known, and the offering is unavailable
 	// Reservation is the id of the capacity reservation that an offering of
 	// api.CapacityReserved buys from, and Left how many machines may still be launched
 	// into it. Both are zero for other offerings.

@@ -39,7 +39,8 @@ type Settings struct {
 	EFA    bool
 
 	// Unavailable returns why an offering cannot be bought now, or an empty
-	// string; nil means that all can.
+	// string; nil means that all can whose price is known. Otherwise, on-demand offerings
+	// without a known price are listed too, as unavailable and with the price 0.
 	Unavailable func(h *Hardware, zone, capacityType string) string
 }
 
@@ -129,11 +130,16 @@ func (s *Settings) offerings(h *Hardware, region *Region, sale Sale, licence Pri
 	}
 	out := make([]Offering, 0, 2*len(zones))
 	add := func(zone, capacityType string, price Price) {
-		if price <= 0 || !h.Sold(capacityType) {
+		if !h.Sold(capacityType) {
 			return
 		}
 		o := Offering{Zone: zone, ZoneID: region.ZoneIDs[zone], CapacityType: capacityType, Price: price + licence}
-		if s.Unavailable != nil {
+		switch unknown := price <= 0; {
+		case unknown && (s.Unavailable == nil || capacityType != api.CapacityOnDemand):
+			return
+		case unknown:
+			o.Price, o.Unavailable = 0, "its price is not known"
+		case s.Unavailable != nil:
 			o.Unavailable = s.Unavailable(h, zone, capacityType)
 		}
 		out = append(out, o)

@@ -51,6 +51,10 @@ func Look(s Subject) (Preview, finding.List) {
 	if len(out.Types) == 0 {
 		return out, s.nothing(out.Selection, strangers)
 	}
+	if unpriced(out.Types) {
+		return out, append(strangers, broken("", finding.Say("nothing can be bought: the on-demand price of %s is not known", names(out.Types)),
+			finding.Say("allow other instance types, or spot capacity")))
+	}
 	out.FewestPods, out.MostPods = podsPerNode(out.Types)
 	out.Architectures = distinct(out.Types, api.LabelArch)
 	findings := slices.Concat(strangers, s.withoutSubnet(), s.withoutImage(out), few(out), s.Choice(out.Types), s.limits(out), pods(out))
@@ -88,6 +92,13 @@ func (s Subject) nothing(sel Selection, strangers finding.List) finding.List {
 		}
 	}
 	return append(finding.List{broken(sel.Last.Path, text, advice)}, others...)
+}
+
+// unpriced reports whether no price of any offering is known.
+func unpriced(types []offer.InstanceType) bool {
+	return !slices.ContainsFunc(types, func(t offer.InstanceType) bool {
+		return slices.ContainsFunc(t.Offerings, func(o offer.Offering) bool { return o.Price > 0 })
+	})
 }
 
 // hint says what was probably meant by a zone or another value that is offered
