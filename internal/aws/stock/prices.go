@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
@@ -20,20 +21,29 @@ type priceList struct {
 	region string
 }
 
-// newPriceList sends requests to the nearest of the few regions that have a Pricing API.
+// pricingRegions are the few regions that have a Pricing API, by how the names of regions begin for
+// which it is the nearest. No partition has the prices of another, and GovCloud has no Pricing API.
+var pricingRegions = []struct{ prefix, region string }{
+	{"us-gov-", ""},
+	{"cn-", "cn-northwest-1"},
+	{"eusc-", "eusc-de-east-1"},
+	{"eu-isoe-", "eu-isoe-west-1"},
+	{"us-iso-", "us-iso-east-1"},
+	{"us-isob-", "us-isob-east-1"},
+	{"us-isof-", "us-isof-south-1"},
+	{"ap-", "ap-south-1"},
+	{"eu-", "eu-central-1"},
+	{"", "us-east-1"},
+}
+
+// newPriceList returns the price list of the configuration's region, or nil if there is none.
 func newPriceList(cfg awssdk.Config) *priceList {
-	client := pricing.NewFromConfig(cfg, func(o *pricing.Options) {
-		switch {
-		case strings.HasPrefix(cfg.Region, "cn-"):
-			o.Region = "cn-northwest-1"
-		case strings.HasPrefix(cfg.Region, "ap-"):
-			o.Region = "ap-south-1"
-		case strings.HasPrefix(cfg.Region, "eu-"):
-			o.Region = "eu-central-1"
-		default:
-			o.Region = "us-east-1"
-		}
-	})
+	at := slices.IndexFunc(pricingRegions, func(p struct{ prefix, region string }) bool { return strings.HasPrefix(cfg.Region, p.prefix) })
+	nearest := pricingRegions[at].region
+	if nearest == "" {
+		return nil
+	}
+	client := pricing.NewFromConfig(cfg, func(o *pricing.Options) { o.Region = nearest })
 	return &priceList{client: client, region: cfg.Region}
 }
 
@@ -109,7 +119,7 @@ func readPrice(text string) (instanceType string, price offer.Price, ok bool) {
 			if dimension.Unit != "" && !strings.EqualFold(dimension.Unit, "Hrs") {
 				continue
 			}
-			for _, currency := range []string{"USD", "CNY"} {
+			for _, currency := range []string{"USD", "CNY", "EUR"} {
 				if p, err := offer.ParsePrice(dimension.PricePerUnit[currency]); err == nil && p > 0 {
 					price = max(price, p)
 				}

@@ -1,8 +1,14 @@
 package stock
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
@@ -15,6 +21,7 @@ func TestReadPrice(t *testing.T) {
 	}{
 		"dollars":  {fmt.Sprintf(entry, "Hrs", "USD", "0.1070000000"), 107_000},
 		"yuan":     {fmt.Sprintf(entry, "Hrs", "CNY", "0.5"), 500_000},
+		"euros":    {fmt.Sprintf(entry, "Hrs", "EUR", "0.5"), 500_000},
 		"per GB":   {fmt.Sprintf(entry, "GB", "USD", "0.1"), 0},
 		"free":     {fmt.Sprintf(entry, "Hrs", "USD", "0"), 0},
 		"no terms": {`{"product":{"attributes":{"instanceType":"m5.large"}}}`, 0},
@@ -33,6 +40,27 @@ func TestReadPrice(t *testing.T) {
 func TestEmbeddedPricesOfAnUnknownRegion(t *testing.T) {
 	if got := embeddedPrices("mars-north-1")["m5.large"]; got != 96_000 {
 		t.Errorf("price in a region without a table = %d, want that of us-east-1", got)
+	}
+}
+
+// Prices come from the Pricing API of the region's partition. GovCloud has none, so that nothing is asked.
+func TestPricingRegions(t *testing.T) {
+	for region, want := range map[string]string{
+		"us-west-2": "us-east-1", "sa-east-1": "us-east-1", "eu-west-1": "eu-central-1", "ap-east-1": "ap-south-1", "cn-north-1": "cn-northwest-1",
+		"eusc-de-east-1": "eusc-de-east-1", "us-iso-west-1": "us-iso-east-1", "us-isob-east-1": "us-isob-east-1", "us-gov-west-1": "",
+	} {
+		got, list := "", newPriceList(awssdk.Config{Region: region})
+		if list != nil {
+			got = list.client.Options().Region
+		}
+		if got != want {
+			t.Errorf("%s: the prices are those of the Pricing API in %q, want %q", region, got, want)
+		}
+	}
+	s := New(nil, awssdk.Config{Region: "us-gov-west-1"}, true, time.Now)
+	s.ReadPrices(t.Context())
+	if got := s.Estimate(); got != "the AWS partition of us-gov-west-1 has no Pricing API" {
+		t.Errorf("estimate: %s", got)
 	}
 }
 
@@ -62,4 +90,35 @@ func TestEstimatesFollowSpotPrices(t *testing.T) {
 	if got := price("m5.large"); got != 70_000 {
 		t.Errorf("with a published price: %d", got)
 	}
+}
+
+// A price list that is denied is not asked for every few seconds for ever.
+func TestReadsThatKeepFailingBecomeRare(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &Stock{now: time.Now}
+		asked := 0
+		denied := func(context.Context) (map[string]offer.Price, error) { asked++; return nil, errors.New("denied") }
+		look := func(d time.Duration) int {
+			asked = 0
+			for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(time.Second) {
+				s.mu.Lock()
+				refreshLocked(t.Context(), s, &s.onDemand, onDemandDue, denied)
+				s.mu.Unlock()
+			}
+			synctest.Wait()
+			return asked
+		}
+		if n := look(time.Minute); n != 3 {
+			t.Errorf("%d reads in the first minute, want 3", n)
+		}
+		look(2 * time.Hour)
+		if n := look(24 * time.Hour); n > 48 {
+			t.Errorf("%d reads in a day", n)
+		}
+		refresh(t.Context(), s, &s.onDemand, func(context.Context) (map[string]offer.Price, error) { return nil, nil })
+		time.Sleep(onDemandDue)
+		if n := look(time.Minute); n != 3 {
+			t.Errorf("%d reads in a minute after a success, want 3", n)
+		}
+	})
 }

@@ -34,6 +34,7 @@ const (
 type Stock struct {
 	ec2       *client.EC2
 	prices    *priceList // nil: the embedded table only
+	noPrices  string     // why prices is nil
 	region    string
 	now       func() time.Time
 	mu        sync.Mutex    // guards everything below
@@ -62,26 +63,27 @@ type pool struct{ instanceType, zone string }
 // snapshot is one part of the stock.
 type snapshot[T any] struct {
 	value T
-	at    time.Time // when it was read; zero: never
-	tried time.Time // when it was last tried to read it
-	err   error     // why the last try failed
-	busy  bool      // it is being read
+	at    time.Time     // when it was read; zero: never
+	tried time.Time     // when it was last tried to read it
+	err   error         // why the last try failed
+	pause time.Duration // before the next try, if the last one failed
+	busy  bool          // it is being read
 }
 
 // read notes how a read went that ended at a time. If it failed, the part stays as it was.
 func (p *snapshot[T]) read(value T, err error, now time.Time) {
 	p.err = err
 	if err == nil {
-		p.value, p.at = value, now
+		p.value, p.at, p.pause = value, now, 0
 	}
 }
 
 // New returns the stock of the configuration's region. It makes no request. If priceList is
 // false, the Pricing API is not used, and on-demand prices are those of the embedded table.
 func New(sdk *client.EC2, cfg awssdk.Config, priceList bool, now func() time.Time) *Stock {
-	s := &Stock{ec2: sdk, region: cfg.Region, now: now}
+	s := &Stock{ec2: sdk, region: cfg.Region, noPrices: "the Pricing API is switched off", now: now}
 	if priceList {
-		s.prices = newPriceList(cfg)
+		s.prices, s.noPrices = newPriceList(cfg), "the AWS partition of "+cfg.Region+" has no Pricing API"
 	}
 	return s
 }
@@ -117,7 +119,7 @@ func (s *Stock) Estimate() string {
 	defer s.mu.Unlock()
 	switch {
 	case s.prices == nil:
-		return "the Pricing API is switched off"
+		return s.noPrices
 	case !s.onDemand.at.IsZero():
 		return ""
 	case s.onDemand.err != nil:
@@ -210,13 +212,14 @@ func (s *Stock) readFirst(ctx context.Context, first *firstRead) {
 }
 
 // refreshLocked starts to read a part in the background if it is as old as due. If that
-// fails, the part stays as it was, and is read again after client.RetryInterval.
+// fails, the part stays as it was, and is read again after client.RetryInterval. If it keeps
+// failing, as without a permission, the pause grows to a small part of due.
 func refreshLocked[T any](ctx context.Context, s *Stock, part *snapshot[T], due time.Duration, read func(context.Context) (T, error)) {
 	now := s.now()
-	if part.busy || (!part.at.IsZero() && now.Sub(part.at) < due) || (!part.tried.IsZero() && now.Sub(part.tried) < client.RetryInterval) {
+	if part.busy || (!part.at.IsZero() && now.Sub(part.at) < due) || (!part.tried.IsZero() && now.Sub(part.tried) < max(part.pause, client.RetryInterval)) {
 		return
 	}
-	part.busy, part.tried = true, now
+	part.busy, part.tried, part.pause = true, now, min(max(2*part.pause, client.RetryInterval), due/24)
 	go refresh(context.WithoutCancel(ctx), s, part, read)
 }
 
