@@ -51,7 +51,8 @@ func providerSchema() schema.Schema {
 				Optional: true,
 				MarkdownDescription: "URLs of AWS services, instead of the default ones. They take precedence over " +
 					"`AWS_ENDPOINT_URL_<SERVICE>` and `AWS_ENDPOINT_URL`. `packhorse_agent` passes them to the agent unless it " +
-					"sets its own `endpoints`.",
+					"sets its own `endpoints`. Tokens for the cluster name the public endpoint of STS even if " +
+					"`sts` is an endpoint of a VPC, because EKS accepts no other.",
 				Attributes: endpointAttributes(),
 			},
 			"kubernetes": schema.SingleNestedAttribute{

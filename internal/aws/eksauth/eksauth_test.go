@@ -44,8 +44,10 @@ func token(t *testing.T, tokens *eksauth.Tokens) string {
 	return out
 }
 
-func TestTokenIsAPresignedRequest(t *testing.T) {
-	got := token(t, eksauth.NewTokens(client(static()), "prod", time.Now))
+// presigned returns the URL in a token.
+func presigned(t *testing.T, client *sts.Client) *url.URL {
+	t.Helper()
+	got := token(t, eksauth.NewTokens(client, "prod", time.Now))
 	encoded, ok := strings.CutPrefix(got, "k8s-aws-v1.")
 	if !ok || strings.Contains(encoded, "=") {
 		t.Fatalf("token = %s, want the prefix k8s-aws-v1. and no padding", got)
@@ -54,14 +56,19 @@ func TestTokenIsAPresignedRequest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	presigned, err := url.Parse(string(raw))
+	out, err := url.Parse(string(raw))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if presigned.Host != "127.0.0.1:1234" {
-		t.Errorf("host = %s, want that of the endpoint", presigned.Host)
+	return out
+}
+
+func TestTokenIsAPresignedRequest(t *testing.T) {
+	signed := presigned(t, client(static()))
+	if signed.Host != "127.0.0.1:1234" {
+		t.Errorf("host = %s, want that of the endpoint", signed.Host)
 	}
-	query := presigned.Query()
+	query := signed.Query()
 	for name, want := range map[string]string{"Action": "GetCallerIdentity", "X-Amz-Expires": "60", "X-Amz-SignedHeaders": "host;x-k8s-aws-id"} {
 		if query.Get(name) != want {
 			t.Errorf("%s = %q, want %q", name, query.Get(name), want)
@@ -69,6 +76,17 @@ func TestTokenIsAPresignedRequest(t *testing.T) {
 	}
 	if query.Get("X-Amz-Signature") == "" {
 		t.Error("the request is not signed")
+	}
+}
+
+// EKS refuses tokens for other hosts than those of STS in its partition, such as that of an interface endpoint.
+func TestTokenIsNotForAnInterfaceEndpoint(t *testing.T) {
+	for region, suffix := range map[string]string{"eu-west-1": "amazonaws.com", "cn-north-1": "amazonaws.com.cn"} {
+		endpoint := "https://vpce-1.sts." + region + ".vpce." + suffix
+		signed := presigned(t, sts.New(sts.Options{Region: region, BaseEndpoint: &endpoint, Credentials: static()}))
+		if want := "sts." + region + "." + suffix; signed.Host != want {
+			t.Errorf("host = %s, want %s", signed.Host, want)
+		}
 	}
 }
 

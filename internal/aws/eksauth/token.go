@@ -7,9 +7,11 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
@@ -75,10 +77,14 @@ func (t *Tokens) Expires() time.Time {
 }
 
 // mint makes a token: the URL of a presigned GetCallerIdentity request. EKS sends it to STS
-// to learn who signed it.
+// to learn who signed it. It sends it only to the hosts of STS that everybody has, and not to
+// an interface endpoint of somebody's VPC, which may be the one that this program has to use.
 func (t *Tokens) mint(ctx context.Context) (string, error) {
 	presigned, err := sts.NewPresignClient(t.client).PresignGetCallerIdentity(ctx, &sts.GetCallerIdentityInput{},
 		sts.WithPresignClientFromClientOptions(func(o *sts.Options) {
+			if strings.Contains(aws.ToString(o.BaseEndpoint), ".vpce.") {
+				o.BaseEndpoint = nil
+			}
 			o.APIOptions = append(o.APIOptions,
 				smithyhttp.SetHeaderValue(clusterHeader, t.cluster),
 				smithyhttp.SetHeaderValue("X-Amz-Expires", expiresSeconds))
