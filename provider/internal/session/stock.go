@@ -48,6 +48,9 @@ func (s *Session) Stock(ctx context.Context) (*Stock, error) {
 
 func (s *Session) readStock(ctx context.Context) (*Stock, error) {
 	region := cmp.Or(s.Config.AWS.Region, os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"))
+	if region == "" {
+		region = s.Region(ctx) // that of a profile
+	}
 	if s.Config.CatalogueFile != "" {
 		catalogue, err := offer.OpenCatalogue(s.Config.CatalogueFile)
 		if err != nil {
@@ -66,10 +69,14 @@ func (s *Session) readStock(ctx context.Context) (*Stock, error) {
 }
 
 func offline(catalogue *offer.Catalogue, region, note string) (*Stock, error) {
+	_, err := catalogue.Region(region)
 	if region == "" {
-		return nil, ErrNoRegion
+		err = ErrNoRegion
 	}
-	if _, err := catalogue.Region(region); err != nil {
+	if err != nil && note != "" {
+		err = fmt.Errorf("%s; %w", note, err)
+	}
+	if err != nil {
 		return nil, err
 	}
 	market := simulate.Remember(simulate.CatalogueMarket{Catalogue: catalogue, Region: region})
