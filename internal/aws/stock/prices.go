@@ -48,14 +48,14 @@ func newPriceList(cfg awssdk.Config) *priceList {
 }
 
 // get returns the prices of Linux machines by instance type. The price list has bare metal
-// under dedicated tenancy.
-func (l *priceList) get(ctx context.Context) (map[string]offer.Price, error) {
+// under dedicated tenancy. It calls answered whenever a part of the list has come.
+func (l *priceList) get(ctx context.Context, answered func()) (map[string]offer.Price, error) {
 	out := map[string]offer.Price{}
 	for _, filters := range [][]types.Filter{
 		{term("tenancy", "Shared")},
 		{term("tenancy", "Dedicated"), term("productFamily", "Compute Instance (bare metal)")},
 	} {
-		if err := l.read(ctx, filters, out); err != nil {
+		if err := l.read(ctx, filters, out, answered); err != nil {
 			return nil, fmt.Errorf("get prices of %s: %w", l.region, err)
 		}
 	}
@@ -65,7 +65,7 @@ func (l *priceList) get(ctx context.Context) (map[string]offer.Price, error) {
 	return out, nil
 }
 
-func (l *priceList) read(ctx context.Context, filters []types.Filter, into map[string]offer.Price) error {
+func (l *priceList) read(ctx context.Context, filters []types.Filter, into map[string]offer.Price, answered func()) error {
 	in := &pricing.GetProductsInput{
 		ServiceCode:   awssdk.String("AmazonEC2"),
 		FormatVersion: awssdk.String("aws_v1"),
@@ -78,6 +78,7 @@ func (l *priceList) read(ctx context.Context, filters []types.Filter, into map[s
 		),
 	}
 	return client.EachPage(ctx, pricing.NewGetProductsPaginator(l.client, in), func(page *pricing.GetProductsOutput) {
+		answered()
 		for _, text := range page.PriceList {
 			if name, price, ok := readPrice(text); ok {
 				into[name] = price

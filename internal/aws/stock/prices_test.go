@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
@@ -121,4 +125,50 @@ func TestReadsThatKeepFailingBecomeRare(t *testing.T) {
 			t.Errorf("%d reads in a minute after a success, want 3", n)
 		}
 	})
+}
+
+// answers is an HTTP client whose answers take their time.
+type answers func(req *http.Request) *http.Response
+
+func (a answers) Do(req *http.Request) (*http.Response, error) {
+	if out := a(req); out != nil {
+		return out, nil
+	}
+	return nil, req.Context().Err()
+}
+
+// A plan does not wait long for a Pricing API to which there is no route, but for a long list.
+func TestReadPricesWaitsForAnswers(t *testing.T) {
+	const page = `{"PriceList":["{\"product\":{\"attributes\":{\"instanceType\":\"m5.large\"}},\"terms\":{\"OnDemand\":{\"A\":{\"priceDimensions\":{\"B\":{\"pricePerUnit\":{\"USD\":\"0.2\"}}}}}}}"]%s}`
+	pages := 0
+	for name, tt := range map[string]struct {
+		client answers
+		took   time.Duration
+		want   string // the estimate
+	}{
+		"no route": {func(req *http.Request) *http.Response { <-req.Context().Done(); return nil }, firstAnswer,
+			"get prices of eu-west-1: the Pricing API did not answer within 5s"},
+		"a long list": {func(*http.Request) *http.Response {
+			time.Sleep(4 * time.Second)
+			next := ""
+			if pages++; pages < 10 {
+				next = fmt.Sprintf(`,"NextToken":"%d"`, pages)
+			}
+			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(fmt.Sprintf(page, next)))}
+		}, 11 * 4 * time.Second, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := New(nil, awssdk.Config{Region: "eu-west-1", HTTPClient: tt.client, Credentials: credentials.NewStaticCredentialsProvider("AKIDEXAMPLE", "secret", "")}, true, time.Now)
+				began := time.Now()
+				s.ReadPrices(t.Context())
+				if took := time.Since(began); took != tt.took {
+					t.Errorf("it took %s, want %s", took, tt.took)
+				}
+				if got := s.Estimate(); got != tt.want {
+					t.Errorf("estimate: %q, want %q", got, tt.want)
+				}
+			})
+		})
+	}
 }

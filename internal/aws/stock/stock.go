@@ -104,7 +104,7 @@ func (s *Stock) Get(ctx context.Context, instanceTypes ...string) (*offer.Catalo
 	refreshLocked(ctx, s, &s.hardware, due, s.readHardware)
 	refreshLocked(ctx, s, &s.spot, spotPricesDue, s.readSpotPrices)
 	if s.prices != nil {
-		refreshLocked(ctx, s, &s.onDemand, onDemandDue, s.prices.get)
+		refreshLocked(ctx, s, &s.onDemand, onDemandDue, func(ctx context.Context) (map[string]offer.Price, error) { return s.prices.get(ctx, func() {}) })
 	}
 	if s.catalogue == nil {
 		s.catalogue = s.assemble()
@@ -384,6 +384,10 @@ func (s *Stock) readSpotPrices(ctx context.Context) (spotPrices, error) {
 	return out, nil
 }
 
+// firstAnswer is how long ReadPrices waits for the beginning of the price list. Without a route to
+// the Pricing API, it would wait for client.CallTimeout. The whole list may take longer.
+const firstAnswer = 5 * time.Second
+
 // ReadPrices reads on-demand prices and waits for them, unless they have been read or are
 // being read. Prices that cannot be read stay estimates, and Estimate says why.
 func (s *Stock) ReadPrices(ctx context.Context) {
@@ -393,7 +397,18 @@ func (s *Stock) ReadPrices(ctx context.Context) {
 		s.onDemand.busy, s.onDemand.tried = true, s.now()
 	}
 	s.mu.Unlock()
-	if !skip {
-		refresh(ctx, s, &s.onDemand, s.prices.get)
+	if skip {
+		return
 	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	late := time.AfterFunc(firstAnswer, func() { cancel(fmt.Errorf("the Pricing API did not answer within %s", firstAnswer)) })
+	defer late.Stop()
+	refresh(ctx, s, &s.onDemand, func(ctx context.Context) (map[string]offer.Price, error) {
+		prices, err := s.prices.get(ctx, func() { late.Stop() })
+		if err != nil && ctx.Err() != nil {
+			err = fmt.Errorf("get prices of %s: %w", s.region, context.Cause(ctx))
+		}
+		return prices, err
+	})
 }
