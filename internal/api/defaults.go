@@ -14,9 +14,9 @@ var sizeLabels = []string{
 }
 
 // Defaulted returns a copy with the defaults of the API added: requirements for
-// what neither requirements, instanceTypes nor labels speak of, the disruption
-// budget, drift and the pod binding. It is idempotent and never changes its
-// argument.
+// what neither requirements, instanceTypes nor labels speak of, drift and the pod
+// binding. Not the disruption budget: if nothing is said, empty nodes have none. It is
+// idempotent and never changes its argument.
 func (p *Provisioner) Defaulted() *Provisioner {
 	out := p.DeepCopy()
 	out.Spec.Requirements = append(out.Spec.Requirements, missingRequirements(p.EffectiveRequirements())...)
@@ -25,9 +25,6 @@ func (p *Provisioner) Defaulted() *Provisioner {
 	}
 	if out.Spec.Disruption == nil {
 		out.Spec.Disruption = &Disruption{}
-	}
-	if len(out.Spec.Disruption.Budgets) == 0 {
-		out.Spec.Disruption.Budgets = []Budget{{Nodes: DefaultBudget}}
 	}
 	if out.Spec.Disruption.Drift == nil {
 		out.Spec.Disruption.Drift = ptr.To(true)

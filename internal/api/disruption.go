@@ -183,7 +183,7 @@ func (s *ProvisionerSpec) ExpireAfter() (time.Duration, bool) {
 	return time.Duration(*s.TTLSecondsUntilExpired) * time.Second, true
 }
 
-// DefaultBudget bounds voluntary disruption where a Provisioner says nothing.
+// DefaultBudget bounds voluntary disruption of nodes in use where a Provisioner says nothing.
 const DefaultBudget = "10%"
 
 // ConsolidateAfter returns how long a node must have been left alone by pods before it

@@ -81,7 +81,7 @@ func TestDefaultedRequirements(t *testing.T) {
 
 func TestDefaultedBehaviour(t *testing.T) {
 	got := (&Provisioner{}).Defaulted().Spec
-	if diff := cmp.Diff(&Disruption{Budgets: []Budget{{Nodes: "10%"}}, Drift: ptr.To(true)}, got.Disruption); diff != "" {
+	if diff := cmp.Diff(&Disruption{Drift: ptr.To(true)}, got.Disruption); diff != "" {
 		t.Errorf("disruption -want +got:\n%s", diff)
 	}
 	if got.PodBinding != BindImmediate {

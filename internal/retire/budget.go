@@ -106,24 +106,23 @@ func (b *Budgets) Exceeded(due DueNode) bool {
 // concerned lists the budgets that count the node at a time.
 func (b *Budgets) concerned(due DueNode, at time.Time) []api.Budget {
 	var out []api.Budget
-	for _, budget := range budgetsOf(due.Node.Provisioner) {
+	for _, budget := range budgetsOf(due.Node) {
 		applies := len(budget.Reasons) == 0 || slices.Contains(budget.Reasons, string(due.Reason))
-		if applies && budget.Active(at) && (!isDefault(budget) || due.Node.InUse()) {
+		if applies && budget.Active(at) {
 			out = append(out, budget)
 		}
 	}
 	return out
 }
 
-func budgetsOf(p *api.Provisioner) []api.Budget {
-	if d := p.Spec.Disruption; d != nil && len(d.Budgets) > 0 {
+func budgetsOf(n *Node) []api.Budget {
+	switch d := n.Provisioner.Spec.Disruption; {
+	case d != nil && len(d.Budgets) > 0:
 		return d.Budgets
+	case n.InUse():
+		return []api.Budget{{Nodes: api.DefaultBudget}}
 	}
-	return []api.Budget{{Nodes: api.DefaultBudget}}
-}
-
-func isDefault(b api.Budget) bool {
-	return b.Nodes == api.DefaultBudget && b.Schedule == nil && len(b.Reasons) == 0
+	return nil
 }
 
 // allowed is the number of nodes that a budget stands for; a share is rounded up.

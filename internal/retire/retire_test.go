@@ -308,6 +308,7 @@ func TestBudgets(t *testing.T) {
 		"one node":                        {nodes: 1, used: true, want: 1},
 		"those that go already count":     {nodes: 20, used: true, leaving: 1, want: 1},
 		"nobody uses them":                {nodes: 5, want: 5},
+		"nobody uses them, but it is set": {budgets: []api.Budget{{Nodes: "10%"}}, nodes: 20, want: 2},
 		"a number":                        {budgets: []api.Budget{{Nodes: "3"}}, nodes: 5, used: true, want: 3},
 		"a number holds empty nodes too":  {budgets: []api.Budget{{Nodes: "3"}}, nodes: 5, want: 3},
 		"none":                            {budgets: []api.Budget{{Nodes: "0"}}, nodes: 5, want: 0},
@@ -318,7 +319,7 @@ func TestBudgets(t *testing.T) {
 		"what is no number holds them":    {budgets: []api.Budget{{Nodes: "some"}}, nodes: 5, used: true, want: 0},
 		"what is no percentage, likewise": {budgets: []api.Budget{{Nodes: "x%"}}, nodes: 5, used: true, want: 0},
 	} {
-		p := provisioner(func(s *api.ProvisionerSpec) { s.Disruption = &api.Disruption{Budgets: c.budgets} })
+		p := provisioner(func(s *api.ProvisionerSpec) { s.Disruption = &api.Disruption{Budgets: c.budgets} }).Defaulted()
 		var nodes []*Node
 		for i := range c.nodes {
 			n := up(fmt.Sprintf("n%d", i), p)

@@ -194,6 +194,9 @@ func disrupt(o *Object, in *kinds.PoolDisruption, out *provisionerSpec) {
 		out.Consolidation = map[string]bool{"enabled": true}
 		out.Disruption.ConsolidateAfter = after
 	}
+	if in.Budgets == nil {
+		in.Budgets = []kinds.PoolBudget{{}} // as the API server does; it holds for empty nodes too
+	}
 	for i, b := range in.Budgets {
 		path, said := fmt.Sprintf("spec.disruption.budgets[%d]", i), b.Reasons
 		b.Nodes, b.Reasons = cmp.Or(b.Nodes, ptr.To(api.DefaultBudget)), nil // as the API server does
@@ -210,7 +213,7 @@ func disrupt(o *Object, in *kinds.PoolDisruption, out *provisionerSpec) {
 		o.from.Paths[fmt.Sprintf("spec.disruption.budgets[%d]", len(out.Disruption.Budgets))] = path
 		out.Disruption.Budgets = append(out.Disruption.Budgets, b)
 	}
-	if in.Budgets != nil && len(out.Disruption.Budgets) == 0 {
-		out.Disruption.Budgets = []kinds.PoolBudget{{Nodes: ptr.To("100%")}} // none would be the default one, which only an absent list means
+	if len(out.Disruption.Budgets) == 0 {
+		out.Disruption.Budgets = []kinds.PoolBudget{{Nodes: ptr.To("100%")}} // none would be the default one
 	}
 }

@@ -270,7 +270,7 @@ func TestServeConvertedKubelet(t *testing.T) {
 
 // An empty list of budgets is no limit. Only without a list, the default one holds.
 func TestServeEmptyBudgets(t *testing.T) {
-	for budgets, want := range map[string][]api.Budget{", budgets: []": {{Nodes: "100%"}}, ", budgets: null": nil, "": nil} {
+	for budgets, want := range map[string][]api.Budget{", budgets: []": {{Nodes: "100%"}}, ", budgets: null": {{Nodes: "10%"}}, "": {{Nodes: "10%"}}} {
 		t.Run(budgets, func(t *testing.T) {
 			got := serve(t, plainPool+"  disruption: {consolidateAfter: 5m"+budgets+"}\n")
 			if diff := cmp.Diff(want, got.Provisioner.Spec.Disruption.Budgets); diff != "" {

@@ -87,7 +87,7 @@
 # resource "packhorse_provisioner" "modern" {
 #   name                  = "modern"
 #   consolidation         = { enabled = true }
-#   disruption            = { consolidate_after = "1m" }
+#   disruption            = { budgets = [{ nodes = "10%" }], consolidate_after = "1m" }
 #   kubelet_configuration = { max_pods = 30 }
 #   provider_ref          = { name = packhorse_node_profile.modern.name }
 #   requirements = [
@@ -107,6 +107,7 @@
 #
 # resource "packhorse_provisioner" "older" {
 #   name                  = "older"
+#   disruption            = { budgets = [{ nodes = "10%" }] }
 #   kubelet_configuration = { max_pods = 30 }
 #   provider_ref          = { name = packhorse_node_profile.modern.name }
 #   requirements = [
