@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"net/http"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -88,6 +90,54 @@ func gauge(t *testing.T, m *metrics.Metrics, name string, values ...string) floa
 		}
 	}
 	return -1
+}
+
+// Only calls to the cloud count as its errors: what the API server refuses is no matter of AWS permissions.
+func TestCloudErrorsAreThoseOfTheCloud(t *testing.T) {
+	takeover := func(r *rig, fail sim.Intercept) *running {
+		r.karpenterLeaves(2, aNodePool)
+		return r.takingOver(fail)
+	}
+	for call, c := range map[string]struct {
+		begin func(r *rig, fail sim.Intercept) *running
+		cloud bool
+	}{
+		"Steer": {func(r *rig, fail sim.Intercept) *running {
+			r.spreadOut(Options{}, "web").end()
+			return r.start(Options{}, fail)
+		}, false},
+		"ScaleDeployment": {func(r *rig, fail sim.Intercept) *running {
+			r.Apply(testProvisioner("default", func(s *api.ProvisionerSpec) { s.InstanceTypes = []string{"m5.4xlarge"} }))
+			a := r.start(Options{}, fail)
+			r.Deploy(surging("web", 1))
+			r.until("the workload runs", r.allRun("web", 1))
+			r.until("all nodes are up", r.allUp)
+			r.Apply(testProvisioner("default", cheaper))
+			return a
+		}, false},
+		"PatchNode":        {takeover, false},
+		"ReleaseNodeClaim": {takeover, false},
+		"Karpenters":       {takeover, true},
+		"TakeOver":         {takeover, true},
+		"Disown":           {takeover, true},
+	} {
+		t.Run(call, func(t *testing.T) {
+			inBubble(t, sim.Options{Scores: call == "Steer"}, func(r *rig) {
+				var refused atomic.Int32
+				a := c.begin(r, func(called string, when sim.When) error {
+					if called != call || when != sim.Before {
+						return nil
+					}
+					refused.Add(1)
+					return errors.New("admission webhook denied the request")
+				})
+				r.until("it is refused", func() bool { return refused.Load() > 1 })
+				if counted := gauge(t, a.metrics, "cloud_errors_total"); c.cloud != (counted > 0) {
+					t.Errorf("%v errors of the cloud", counted)
+				}
+			})
+		})
+	}
 }
 
 // In a healthy cluster pods of Jobs come all the time, and each waits until a machine is up. Nothing is wrong with

@@ -125,7 +125,6 @@ func (d *Disrupter) steer(ctx context.Context, s decide.Steer) {
 		return
 	}
 	if err := d.Pods.Steer(ctx, s.Pod, s.Grade); err != nil && ctx.Err() == nil {
-		d.Metrics.Failed("Steer")
 		d.Log.Warn("could not set the deletion cost of a pod", "pod", s.Pod.String(), "error", err)
 	}
 }

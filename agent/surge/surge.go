@@ -208,7 +208,6 @@ func (s *Surger) tend(ctx context.Context, in *cluster.Snapshot, n *cluster.Node
 	case errors.Is(err, cluster.ErrStale):
 		s.Retry() // the caches will tell
 	case err != nil && ctx.Err() == nil:
-		s.Metrics.Failed("ScaleDeployment")
 		s.Log.Warn("could not move pods by surge", "deployment", r.String(), "node", n.Name, "error", err)
 		s.Retry()
 	case err == nil && (next.do == undo || next.do == forget):

@@ -189,6 +189,7 @@ func (p *pass) run(ctx context.Context, v *view.View) {
 func (p *pass) look(ctx context.Context) error {
 	instances, err := p.Source.Machines.Karpenters(ctx)
 	if err != nil {
+		p.count(ctx)
 		return err
 	}
 	claims, err := p.Source.Claims.NodeClaims(ctx)
@@ -211,8 +212,14 @@ func (p *pass) fail(ctx context.Context, pool, machine string, err error) {
 	p.failed[machine] = true
 	p.mu.Unlock()
 	if first && ctx.Err() == nil {
-		p.Metrics.Failed("TakeOver")
 		p.Log.Error("could not take over machines of Karpenter", "provisioner", pool, "error", err)
+	}
+}
+
+// count counts a failed call to the cloud.
+func (p *pass) count(ctx context.Context) {
+	if ctx.Err() == nil {
+		p.Metrics.Failed("TakeOver")
 	}
 }
 
@@ -241,6 +248,9 @@ func (p *pass) tag(ctx context.Context) {
 
 // notDone notes the instances for which a step has failed.
 func (p *pass) notDone(ctx context.Context, ids, done []string, err error) {
+	if err != nil {
+		p.count(ctx)
+	}
 	for _, i := range p.instances {
 		if slices.Contains(ids, i.ID) && !slices.Contains(done, i.ID) {
 			p.fail(ctx, i.Provisioner, i.ProviderID, err)
