@@ -59,12 +59,12 @@ func TestPlanOfAnAdoptedClusterShowsImportsOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scope, items, err := onboard.Find(t.Context(), box.ClusterName, cluster, inventory.New(cfg))
+	adopted, err := onboard.Find(t.Context(), box.ClusterName, cluster, inventory.New(cfg))
 	if err != nil {
 		t.Fatal(err)
 	}
 	found := map[string]int{}
-	for _, item := range items {
+	for _, item := range adopted.Items {
 		found[item.Kind]++
 		if item.Kind == "EC2NodeClass" && !strings.Contains(item.Configuration, `= "machines"`) {
 			t.Errorf("the role of the EC2NodeClass is not resolved: %v\n%s", item.Notes, item.Configuration)
@@ -77,7 +77,7 @@ func TestPlanOfAnAdoptedClusterShowsImportsOnly(t *testing.T) {
 			t.Errorf("%d items of kind %s, want %d", found[kind], kind, want)
 		}
 	}
-	files, err := onboard.Files(scope, items)
+	files, err := onboard.Files(adopted)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,12 +25,12 @@ type NodeRole struct {
 }
 
 // nodeRoleItems writes the roles of machines. Those that EKS keeps for managed node
-// groups alone stay with these.
-func nodeRoleItems(roles []NodeRole, groups []offer.NodeGroup) []Item {
+// groups alone stay with these. Where not all groups are known, each that EKS keeps a profile for may be theirs.
+func nodeRoleItems(roles []NodeRole, groups []offer.NodeGroup, known bool) []Item {
 	var out []Item
 	for i := range roles {
 		role := &roles[i]
-		ofGroup := slices.ContainsFunc(groups, func(g offer.NodeGroup) bool { return g.Role == role.ARN })
+		ofGroup := !known && len(role.Profiles) > 0 || slices.ContainsFunc(groups, func(g offer.NodeGroup) bool { return g.Role == role.ARN })
 		if ofGroup && !slices.ContainsFunc(role.Profiles, func(p asset.Profile) bool { return keeperOf(p) != eksKeeper }) {
 			continue
 		}

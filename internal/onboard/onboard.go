@@ -5,6 +5,7 @@ package onboard
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -32,7 +33,7 @@ type Cluster interface {
 	RoleOf(ctx context.Context, namespace, name string) (string, error)
 }
 
-// Account reads the AWS account in the region of the cluster.
+// Account reads the AWS account in the region of the cluster. What it may not read is left out, and reported by Denied.
 type Account interface {
 	// Scope looks the cluster up by its name.
 	Scope(ctx context.Context, cluster string) (Scope, error)
@@ -49,6 +50,27 @@ type Account interface {
 	ProfilesOf(ctx context.Context, role string) ([]asset.Profile, error)
 	// Queues returns the queues that rules put interruptions of machines on.
 	Queues(context.Context) ([]Queue, error)
+}
+
+// Denied is an error that says what an Account may not read, each with the permission. What it may read is returned
+// with it.
+type Denied []string
+
+func (d Denied) Error() string { return strings.Join(d, "; ") }
+
+// Has reports whether err is Denied too, and adds it.
+func (d *Denied) Has(err error) bool {
+	more, ok := errors.AsType[Denied](err)
+	*d = append(*d, more...)
+	return ok
+}
+
+// Err returns nil if nothing is denied.
+func (d Denied) Err() error {
+	if len(d) == 0 {
+		return nil
+	}
+	return d
 }
 
 // Role is an IAM role that exists.
@@ -87,64 +109,88 @@ type Item struct {
 	profile   string               // address of that node profile, if it is an item too
 }
 
-// Find returns everything that can be adopted in the named cluster, by resource types
-// in the order of the documentation, and by names.
-func Find(ctx context.Context, name string, cluster Cluster, account Account) (Scope, []Item, error) {
-	scope, err := account.Scope(ctx, name)
-	if err != nil {
-		return scope, nil, err
-	}
-	items, err := find(ctx, scope, cluster, account)
-	return scope, items, err
+// Found is what can be adopted in a cluster.
+type Found struct {
+	Scope Scope
+	// Items are by resource types in the order of the documentation, and by names.
+	Items []Item
+	// Denied is what may not be read.
+	Denied Denied
 }
 
-func find(ctx context.Context, scope Scope, cluster Cluster, account Account) ([]Item, error) {
-	documents, err := readObjects(ctx, cluster)
+// Find returns what can be adopted in the named cluster and is, or would become, a resource of the types, as Only
+// takes them. It looks up only what these need.
+func Find(ctx context.Context, name string, cluster Cluster, account Account, types ...string) (*Found, error) {
+	wanted, err := wantedTypes(types)
 	if err != nil {
 		return nil, err
 	}
-	profiles, err := profilesOfRoles(ctx, documents, account)
+	scope, err := account.Scope(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	objects, err := karpenter.Convert(documents, profiles)
-	if err != nil {
+	out := &Found{Scope: scope}
+	if err := out.find(ctx, cluster, account, wanted); err != nil {
 		return nil, err
 	}
-	items := itemsOf(objects)
-	roles, err := findRoles(ctx, scope, account)
-	if err != nil {
-		return nil, err
-	}
-	for i := range roles {
-		item, err := roleItem(ctx, &roles[i], cluster)
+	out.Items, err = Only(arrange(out.Items), types)
+	return out, err
+}
+
+func (f *Found) find(ctx context.Context, cluster Cluster, account Account, wanted map[string]bool) error {
+	provisioning := wanted[provisionerResource] || wanted[profileResource]
+	if provisioning {
+		objects, err := readObjects(ctx, cluster, account)
 		if err != nil {
-			return nil, fmt.Errorf("adopt role %s: %w", roles[i].Name, err)
+			return err
 		}
-		items = append(items, item)
+		f.Items = itemsOf(objects)
 	}
-	groups, err := account.Groups(ctx, scope.ClusterName)
-	if err != nil {
-		return nil, err
+	var roles []Role
+	if wanted[roleResource] || wanted[queueResource] {
+		var err error
+		if roles, err = findRoles(ctx, f.Scope, account); err != nil && !f.Denied.Has(err) {
+			return err
+		}
+		for i := range roles {
+			item, err := roleItem(ctx, &roles[i], cluster)
+			if err != nil {
+				return fmt.Errorf("adopt role %s: %w", roles[i].Name, err)
+			}
+			f.Items = append(f.Items, item)
+		}
 	}
-	nodeRoles, err := account.NodeRoles(ctx, scope.ClusterName)
-	if err != nil {
-		return nil, err
+	var groups []offer.NodeGroup
+	known := true
+	if provisioning || wanted[nodeRoleResource] {
+		var err error
+		groups, err = account.Groups(ctx, f.Scope.ClusterName)
+		if known = err == nil; !known && !f.Denied.Has(err) {
+			return err
+		}
 	}
-	queues, err := account.Queues(ctx)
-	if err != nil {
-		return nil, err
+	if wanted[nodeRoleResource] {
+		nodeRoles, err := account.NodeRoles(ctx, f.Scope.ClusterName)
+		if err != nil && !f.Denied.Has(err) {
+			return err
+		}
+		f.Items = append(f.Items, nodeRoleItems(nodeRoles, groups, known)...)
 	}
-	items = append(items, nodeRoleItems(nodeRoles, groups)...)
-	items = append(items, queueItems(queues, scope, roles)...)
+	if wanted[queueResource] {
+		queues, err := account.Queues(ctx)
+		if err != nil && !f.Denied.Has(err) {
+			return err
+		}
+		f.Items = append(f.Items, queueItems(queues, f.Scope, roles)...)
+	}
 	for i := range groups {
-		items = append(items, suggestGroup(&groups[i])...)
+		f.Items = append(f.Items, suggestGroup(&groups[i])...)
 	}
-	return arrange(items), nil
+	return nil
 }
 
 // readObjects reads our kinds and Karpenter's later ones.
-func readObjects(ctx context.Context, cluster Cluster) ([]map[string]any, error) {
+func readObjects(ctx context.Context, cluster Cluster, account Account) ([]karpenter.Object, error) {
 	var documents []map[string]any
 	for _, kind := range []schema.GroupVersionResource{api.NodeTemplateGVR, api.ProvisionerGVR} {
 		found, err := cluster.Objects(ctx, kind)
@@ -160,7 +206,11 @@ func readObjects(ctx context.Context, cluster Cluster) ([]map[string]any, error)
 		}
 		documents = append(documents, found...)
 	}
-	return documents, nil
+	profiles, err := profilesOfRoles(ctx, documents, account)
+	if err != nil {
+		return nil, err
+	}
+	return karpenter.Convert(documents, profiles)
 }
 
 // findRoles returns the roles that trust the cluster's ServiceAccounts.
@@ -170,17 +220,21 @@ func findRoles(ctx context.Context, scope Scope, account Account) ([]Role, error
 		return nil, err
 	}
 	var out []Role
+	var left Denied
 	for _, brief := range all {
 		if !scope.trustedBy(brief.Trust) {
 			continue
 		}
 		role, err := account.Role(ctx, brief.Name)
-		if err != nil {
+		switch {
+		case left.Has(err):
+		case err != nil:
 			return nil, fmt.Errorf("adopt role %s: %w", brief.Name, err)
+		default:
+			out = append(out, role)
 		}
-		out = append(out, role)
 	}
-	return out, nil
+	return out, left.Err()
 }
 
 // trustedBy reports whether a trust policy names the cluster's OIDC issuer, or the

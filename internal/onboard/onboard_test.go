@@ -178,11 +178,11 @@ func TestFiles(t *testing.T) {
 		}
 		objects = append(objects, object)
 	}
-	scope, items, err := onboard.Find(t.Context(), "prod", objects, account{})
+	found, err := onboard.Find(t.Context(), "prod", objects, account{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := onboard.Files(scope, items)
+	files, err := onboard.Files(found)
 	if err != nil {
 		t.Fatal(err)
 	}

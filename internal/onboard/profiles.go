@@ -43,7 +43,9 @@ func profilesOfRoles(ctx context.Context, documents []map[string]any, account Ac
 			continue
 		}
 		profiles, err := account.ProfilesOf(ctx, role)
-		switch {
+		switch left, isDenied := errors.AsType[Denied](err); {
+		case isDenied:
+			out[role] = karpenter.Profile{Missing: "AWS denies a permission: " + left.Error()}
 		case errors.Is(err, fs.ErrNotExist):
 			out[role] = karpenter.Profile{Missing: fmt.Sprintf("the account has no role %s", role)}
 		case err != nil:

@@ -25,25 +25,37 @@ const suggestionsFile = "suggestions.tf"
 // Only returns the items that are, or would become, resources of the types, such as
 // packhorse_provisioner or provisioner. Without types it returns all.
 func Only(items []Item, types []string) ([]Item, error) {
+	wanted, err := wantedTypes(types)
+	if err != nil {
+		return nil, err
+	}
+	return configured(slices.DeleteFunc(slices.Clone(items), func(i Item) bool { return !wanted[i.Resource] })), nil
+}
+
+// wantedTypes completes the names of resource types; without names, all are wanted.
+func wantedTypes(names []string) (map[string]bool, error) {
 	wanted := map[string]bool{}
-	for _, name := range types {
+	for _, name := range names {
 		full := "packhorse_" + strings.TrimPrefix(name, "packhorse_")
 		if files[full] == "" {
 			return nil, fmt.Errorf("%q is not a type that can be imported: use %s", name, strings.Join(slices.Sorted(maps.Keys(files)), ", "))
 		}
 		wanted[full] = true
 	}
-	if len(wanted) == 0 {
-		return items, nil
+	for full := range files {
+		wanted[full] = wanted[full] || len(names) == 0
 	}
-	return configured(slices.DeleteFunc(slices.Clone(items), func(i Item) bool { return !wanted[i.Resource] })), nil
+	return wanted, nil
 }
 
-// Files returns the configuration of the items by file name, formatted.
-func Files(scope Scope, items []Item) (map[string][]byte, error) {
+// Files returns the configuration of what was found by file name, formatted.
+func Files(found *Found) (map[string][]byte, error) {
 	texts := map[string]*strings.Builder{"main.tf": {}}
-	texts["main.tf"].WriteString(mainFile(scope))
-	for _, item := range items {
+	texts["main.tf"].WriteString(mainFile(found.Scope))
+	if len(found.Denied) > 0 {
+		texts["main.tf"].WriteString("\n# Left out, because AWS denies a permission:\n" + comment(found.Denied))
+	}
+	for _, item := range found.Items {
 		name, text := files[item.Resource], importable(item)
 		if item.ImportID == "" {
 			name, text = suggestionsFile, suggestion(item)

@@ -31,7 +31,7 @@ type platform struct {
 	survey  *cluster.Survey
 	account *session.Account
 	facts   *asset.Cluster
-	items   []onboard.Item
+	found   *onboard.Found
 }
 
 var errRefused = errors.New("access denied")
@@ -47,12 +47,7 @@ func (p *platform) Account(context.Context) (*session.Account, error) { return g
 func (p *platform) Facts(context.Context) (*asset.Cluster, error)     { return given(p.facts) }
 func (p *platform) Stock(context.Context) (*session.Stock, error)     { return nil, errRefused }
 
-func (p *platform) Discover(context.Context) ([]onboard.Item, error) {
-	if p.items == nil {
-		return nil, errRefused
-	}
-	return p.items, nil
-}
+func (p *platform) Discover(context.Context) (*onboard.Found, error) { return given(p.found) }
 
 func (p *platform) Cluster(context.Context) (session.Cluster, error) {
 	if p.survey == nil {
@@ -190,19 +185,22 @@ func TestClusterNamesTheProviderOfItsIssuer(t *testing.T) {
 
 // What cannot be imported is found too, but has no id to import it by.
 func TestDiscovery(t *testing.T) {
-	a := read(t, data.NewDiscovery(), &platform{items: []onboard.Item{
+	a := read(t, data.NewDiscovery(), &platform{found: &onboard.Found{Denied: onboard.Denied{"role a: iam:GetRole"}, Items: []onboard.Item{
 		{Kind: "Provisioner", Name: "a", Resource: "packhorse_provisioner", ImportID: "a"},
 		{Kind: "NodePool", Name: "b", Resource: "packhorse_provisioner", Notes: []string{"is converted"}},
 		{Kind: "Provisioner", Name: "c", Resource: "packhorse_provisioner", ImportID: "c"},
 		{Kind: "node role", Name: "nodes", Resource: "packhorse_node_role", ImportID: "nodes"},
-	}}, nil)
+	}}}, nil)
+	if warnings := a.diags.Warnings(); len(warnings) != 1 || !strings.Contains(warnings[0].Summary(), "role a: iam:GetRole") {
+		t.Errorf("warnings %v", warnings)
+	}
 	want(t, a, path.Root("import_ids"), map[string][]string{"packhorse_provisioner": {"a", "c"}, "packhorse_node_role": {"nodes"}})
 	second := path.Root("items").AtListIndex(1)
 	want(t, a, second.AtName("import_id"), types.StringNull())
 	want(t, a, second.AtName("notes"), []string{"is converted"})
 	want(t, a, path.Root("items").AtListIndex(0).AtName("notes"), []string{})
 
-	none := read(t, data.NewDiscovery(), &platform{items: []onboard.Item{}}, nil)
+	none := read(t, data.NewDiscovery(), &platform{found: &onboard.Found{}}, nil)
 	want(t, none, path.Root("import_ids"), map[string][]string{})
 }
 

@@ -36,7 +36,7 @@ func (d *discoveryData) Schema(_ context.Context, _ datasource.SchemaRequest, re
 		MarkdownDescription: "Everything in the cluster and its AWS account that provisions nodes or gives ServiceAccounts a role, with ids to import it by and " +
 			"suggested arguments: Provisioners and AWSNodeTemplates, Karpenter's NodePools and EC2NodeClasses of `v1beta1` and `v1` (converted), managed node " +
 			"groups, groups of the Cluster Autoscaler, IAM roles of ServiceAccounts and of nodes, and interruption queues.\n\n" +
-			"It is what `packhorse-agent import` writes into files.",
+			"It is what `packhorse-agent import` writes into files. What AWS does not let the provider read is left out, and a warning names the permission.",
 		Attributes: map[string]schema.Attribute{
 			"items": computedObjects("What was found.", map[string]schema.Attribute{
 				"kind": computedText("Current kind: `Provisioner`, `AWSNodeTemplate`, `NodePool`, `EC2NodeClass`, `IRSA " +
@@ -57,14 +57,17 @@ func (d *discoveryData) Schema(_ context.Context, _ datasource.SchemaRequest, re
 }
 
 func (d *discoveryData) Read(ctx context.Context, _ datasource.ReadRequest, resp *datasource.ReadResponse) {
-	items, err := d.session.Discover(d.session.Mask(ctx))
+	found, err := d.session.Discover(d.session.Mask(ctx))
 	if err != nil {
 		resp.Diagnostics.AddError("nothing was discovered: "+err.Error(), "The provider reads the cluster that `cluster_name` in the provider block names, and its AWS account.")
 		return
 	}
+	for _, left := range found.Denied {
+		resp.Diagnostics.AddWarning("not discovered: "+left, "AWS denies this permission to the provider. What it could read is there.")
+	}
 	m := discoveryModel{Items: []discoveredModel{}}
 	ids := map[string][]string{}
-	for _, item := range items {
+	for _, item := range found.Items {
 		m.Items = append(m.Items, modelOfItem(item))
 		if item.ImportID != "" {
 			ids[item.Resource] = append(ids[item.Resource], item.ImportID)

@@ -36,7 +36,8 @@ ServiceAccounts and of nodes, and interruption queues with import blocks, so tha
 "terraform plan" shows imports and no change; NodePools and EC2NodeClasses
 (converted), managed node groups, groups of the Cluster Autoscaler and what an
 import would change as suggestions that are commented out. All that has no
-counterpart is named. import only reads, and overwrites no file.`,
+counterpart is named, as is what AWS does not let import read. import only reads,
+looks up only what --only needs, and overwrites no file.`,
 		Example: `  packhorse-agent import --cluster-name prod --out prod
   cd prod && terraform init && terraform plan
   packhorse-agent import --cluster-name prod --out roles --only irsa_role,node_role`,
@@ -72,26 +73,23 @@ func (a *importOptions) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	scope, items, err := onboard.Find(ctx, a.cluster, cluster, inventory.New(cfg))
+	found, err := onboard.Find(ctx, a.cluster, cluster, inventory.New(cfg), a.only...)
 	if err != nil {
 		return fmt.Errorf("look at cluster %s: %w", a.cluster, err)
 	}
-	if items, err = onboard.Only(items, a.only); err != nil {
-		return err
-	}
-	files, err := onboard.Files(scope, items)
+	files, err := onboard.Files(found)
 	if err != nil {
 		return err
 	}
 	if err := onboard.Write(a.out, files); err != nil {
 		return err
 	}
-	return a.summarise(out, items, slices.Sorted(maps.Keys(files)))
+	return a.summarise(out, found, slices.Sorted(maps.Keys(files)))
 }
 
 // summarise tells what was found and where it is written.
-func (a *importOptions) summarise(out io.Writer, items []onboard.Item, files []string) error {
-	imports, notes := 0, 0
+func (a *importOptions) summarise(out io.Writer, found *onboard.Found, files []string) error {
+	imports, notes, items := 0, len(found.Denied), found.Items
 	for _, item := range items {
 		if item.ImportID != "" {
 			imports++
@@ -99,6 +97,11 @@ func (a *importOptions) summarise(out io.Writer, items []onboard.Item, files []s
 		notes += len(item.Notes)
 	}
 	_, err := fmt.Fprintf(out, "Found %d objects: %d can be imported, %d are suggestions. The files contain %d notes on what to check.\n", len(items), imports, len(items)-imports, notes)
+	for _, left := range found.Denied {
+		if err == nil {
+			_, err = fmt.Fprintln(out, "Left out, because AWS denies a permission:", left)
+		}
+	}
 	for _, name := range files {
 		if err == nil {
 			_, err = fmt.Fprintln(out, filepath.Join(a.out, name))

@@ -21,6 +21,11 @@ const maxPages = 50
 // Fed returns the queues that receive events from rules with one of the patterns: for the
 // ARN of each queue, the names of these rules, sorted. Patterns are compared as JSON.
 func (q *Queues) Fed(ctx context.Context, patterns []string) (map[string][]string, error) {
+	return q.FedBut(ctx, patterns, func(string, error) bool { return false })
+}
+
+// FedBut is Fed without the rules whose error skip takes.
+func (q *Queues) FedBut(ctx context.Context, patterns []string, skip func(rule string, err error) bool) (map[string][]string, error) {
 	out := map[string][]string{}
 	in := &eventbridge.ListRulesInput{}
 	for range maxPages {
@@ -32,7 +37,8 @@ func (q *Queues) Fed(ctx context.Context, patterns []string) (map[string][]strin
 			if !slices.ContainsFunc(patterns, func(p string) bool { return policy.SameJSON(p, aws.ToString(rule.EventPattern)) }) {
 				continue
 			}
-			if err := q.addTargets(ctx, aws.ToString(rule.Name), out); err != nil {
+			name := aws.ToString(rule.Name)
+			if err := q.addTargets(ctx, name, out); err != nil && !skip(name, err) {
 				return nil, err
 			}
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/eksauth"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/eventqueue"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/noderole"
@@ -62,50 +63,54 @@ func (a *Account) Roles(ctx context.Context) ([]onboard.Role, error) {
 	for i, r := range all {
 		out[i] = onboard.Role{Role: r}
 	}
-	return out, err
+	return out, denied("roles of ServiceAccounts", err)
 }
 
 // Role returns the role of the name with its policies.
 func (a *Account) Role(ctx context.Context, name string) (onboard.Role, error) {
 	r, arn, err := a.roles.Read(ctx, name)
-	return onboard.Role{Role: r, ARN: arn}, err
+	return onboard.Role{Role: r, ARN: arn}, denied("role "+name, err)
 }
 
 // NodeRoles returns the roles that the cluster's access entries admit as nodes.
 func (a *Account) NodeRoles(ctx context.Context, cluster string) ([]onboard.NodeRole, error) {
 	entries, err := a.entries.List(ctx, cluster, "EC2_LINUX", "EC2_WINDOWS")
 	if err != nil {
-		return nil, err
+		return nil, denied("roles of nodes", err)
 	}
 	var out []onboard.NodeRole
+	var left onboard.Denied
 	for _, entry := range entries {
 		role, err := a.Role(ctx, nameIn(entry.Principal))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // the entry stays when its role is deleted
 		}
-		if err != nil {
-			return nil, err
+		var profiles []asset.Profile
+		if err == nil {
+			profiles, err = a.ProfilesOf(ctx, role.Name)
 		}
-		profiles, err := a.ProfilesOf(ctx, role.Name)
-		if err != nil {
+		switch {
+		case left.Has(err):
+		case err != nil:
 			return nil, err
+		default:
+			out = append(out, onboard.NodeRole{Role: role, Entry: entry.Type, Profiles: profiles})
 		}
-		out = append(out, onboard.NodeRole{Role: role, Entry: entry.Type, Profiles: profiles})
 	}
-	return out, nil
+	return out, left.Err()
 }
 
 // ProfilesOf returns the instance profiles that contain a role.
 func (a *Account) ProfilesOf(ctx context.Context, role string) ([]asset.Profile, error) {
 	names, err := a.profiles.Holding(ctx, role)
 	if err != nil {
-		return nil, err
+		return nil, denied("instance profiles of role "+role, err)
 	}
 	out := make([]asset.Profile, len(names))
 	for i, name := range names {
 		live, _, err := a.profiles.Read(ctx, name)
 		if err != nil {
-			return nil, err
+			return nil, denied("instance profile "+name+" of role "+role, err)
 		}
 		out[i] = live
 	}
@@ -114,9 +119,10 @@ func (a *Account) ProfilesOf(ctx context.Context, role string) ([]asset.Profile,
 
 // Queues returns the queues of the account to which rules send interruption notices.
 func (a *Account) Queues(ctx context.Context) ([]onboard.Queue, error) {
-	fed, err := a.queues.Fed(ctx, policy.InterruptionPatterns())
+	var left onboard.Denied
+	fed, err := a.queues.FedBut(ctx, policy.InterruptionPatterns(), func(rule string, err error) bool { return left.Has(denied("rule "+rule, err)) })
 	if err != nil {
-		return nil, err
+		return nil, denied("interruption queues", err)
 	}
 	var out []onboard.Queue
 	for _, target := range slices.Sorted(maps.Keys(fed)) {
@@ -124,12 +130,23 @@ func (a *Account) Queues(ctx context.Context) ([]onboard.Queue, error) {
 		if errors.Is(err, fs.ErrNotExist) || err == nil && arn != target {
 			continue // the queue was deleted, or is in another account or region
 		}
-		if err != nil {
+		switch err = denied("queue "+nameIn(target), err); {
+		case left.Has(err):
+		case err != nil:
 			return nil, err
+		default:
+			out = append(out, onboard.Queue{Queue: live, ARN: arn, Rules: fed[target]})
 		}
-		out = append(out, onboard.Queue{Queue: live, ARN: arn, Rules: fed[target]})
 	}
-	return out, nil
+	return out, left.Err()
+}
+
+// denied returns onboard.Denied for an error by which AWS denies to read something, and any other error as it is.
+func denied(what string, err error) error {
+	if permission, ok := call.Denied(err); ok {
+		return onboard.Denied{what + ": " + permission}
+	}
+	return err
 }
 
 // nameIn returns the name at the end of an ARN.

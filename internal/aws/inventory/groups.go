@@ -9,22 +9,24 @@ import (
 	"strings"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard"
 )
 
 // Groups returns the cluster's managed node groups and the groups of the Cluster Autoscaler,
 // sorted by kind and name. The Auto Scaling groups of managed node groups are left out.
 func (a *Account) Groups(ctx context.Context, cluster string) ([]offer.NodeGroup, error) {
-	managed, kept, err := a.managed(ctx, cluster)
-	if err != nil {
+	var left onboard.Denied
+	managed, err := a.managed(ctx, cluster)
+	if err != nil && !left.Has(err) {
 		return nil, err
 	}
-	scaled, err := a.scaled(ctx, cluster, kept)
-	if err != nil {
+	scaled, err := a.scaled(ctx, cluster)
+	if err != nil && !left.Has(err) {
 		return nil, err
 	}
 	out := slices.Concat(managed, scaled)
 	slices.SortFunc(out, func(a, b offer.NodeGroup) int {
 		return strings.Compare(string(a.Kind)+"/"+a.Name, string(b.Kind)+"/"+b.Name)
 	})
-	return out, nil
+	return out, left.Err()
 }

@@ -13,32 +13,31 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard"
 )
 
-// managed returns the managed node groups, and the names of the Auto Scaling groups that
-// EKS keeps for them.
-func (a *Account) managed(ctx context.Context, cluster string) (out []offer.NodeGroup, kept map[string]bool, err error) {
+// managed returns the managed node groups.
+func (a *Account) managed(ctx context.Context, cluster string) ([]offer.NodeGroup, error) {
 	var names []string
-	err = call.EachPage(ctx, call.ReadTimeout, eks.NewListNodegroupsPaginator(a.clusters, &eks.ListNodegroupsInput{ClusterName: &cluster}), func(page *eks.ListNodegroupsOutput) {
+	err := call.EachPage(ctx, call.ReadTimeout, eks.NewListNodegroupsPaginator(a.clusters, &eks.ListNodegroupsInput{ClusterName: &cluster}), func(page *eks.ListNodegroupsOutput) {
 		names = append(names, page.Nodegroups...)
 	})
 	if err != nil {
-		return nil, nil, fmt.Errorf("list the node groups of %s: %w", cluster, err)
+		return nil, denied("managed node groups", fmt.Errorf("list the node groups of %s: %w", cluster, err))
 	}
-	kept = map[string]bool{}
+	var out []offer.NodeGroup
+	var left onboard.Denied
 	for _, name := range names {
 		group, err := a.describe(ctx, cluster, name)
-		if err != nil {
-			return nil, nil, fmt.Errorf("describe node group %s of %s: %w", name, cluster, err)
+		switch err = denied("managed node group "+name, err); {
+		case left.Has(err):
+		case err != nil:
+			return nil, fmt.Errorf("describe node group %s of %s: %w", name, cluster, err)
+		default:
+			out = append(out, managedGroup(group))
 		}
-		if group.Resources != nil {
-			for _, g := range group.Resources.AutoScalingGroups {
-				kept[aws.ToString(g.Name)] = true
-			}
-		}
-		out = append(out, managedGroup(group))
 	}
-	return out, kept, nil
+	return out, left.Err()
 }
 
 func (a *Account) describe(ctx context.Context, cluster, name string) (*types.Nodegroup, error) {

@@ -27,6 +27,9 @@ const (
 	tagTaint    = tagTemplate + "taint/"
 )
 
+// tagManaged is on the groups that EKS keeps for managed node groups.
+const tagManaged = "eks:nodegroup-name"
+
 // describeGroups calls DescribeAutoScalingGroups. It is a function and not the SDK's client
 // for the reason that client.EC2 gives.
 type describeGroups func(context.Context, *autoscaling.DescribeAutoScalingGroupsInput, ...func(*autoscaling.Options)) (*autoscaling.DescribeAutoScalingGroupsOutput, error)
@@ -38,7 +41,7 @@ func (d describeGroups) DescribeAutoScalingGroups(ctx context.Context, in *autos
 
 // scaled returns the groups that the Cluster Autoscaler may scale for a cluster, except
 // those that EKS keeps for managed node groups.
-func (a *Account) scaled(ctx context.Context, cluster string, kept map[string]bool) ([]offer.NodeGroup, error) {
+func (a *Account) scaled(ctx context.Context, cluster string) ([]offer.NodeGroup, error) {
 	var out []offer.NodeGroup
 	in := &autoscaling.DescribeAutoScalingGroupsInput{Filters: []types.Filter{
 		{Name: aws.String("tag-key"), Values: []string{tagEnabled}},
@@ -46,13 +49,14 @@ func (a *Account) scaled(ctx context.Context, cluster string, kept map[string]bo
 	}}
 	err := call.EachPage(ctx, call.ReadTimeout, autoscaling.NewDescribeAutoScalingGroupsPaginator(a.scaling, in), func(page *autoscaling.DescribeAutoScalingGroupsOutput) {
 		for i := range page.AutoScalingGroups {
-			if g := &page.AutoScalingGroups[i]; !kept[aws.ToString(g.AutoScalingGroupName)] {
+			g := &page.AutoScalingGroups[i]
+			if !slices.ContainsFunc(g.Tags, func(t types.TagDescription) bool { return aws.ToString(t.Key) == tagManaged }) {
 				out = append(out, scaledGroup(g))
 			}
 		}
 	})
 	if err != nil {
-		return nil, fmt.Errorf("list the Auto Scaling groups of %s: %w", cluster, err)
+		return nil, denied("groups of the Cluster Autoscaler", fmt.Errorf("list the Auto Scaling groups of %s: %w", cluster, err))
 	}
 	return out, nil
 }

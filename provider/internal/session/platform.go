@@ -28,7 +28,7 @@ type Platform interface {
 	// Token returns a bearer token for the cluster of the provider block.
 	Token(context.Context) (token string, expires time.Time, err error)
 	// Discover finds what can be imported from the cluster of the provider block.
-	Discover(context.Context) ([]onboard.Item, error)
+	Discover(context.Context) (*onboard.Found, error)
 	// Facts returns EKS's description of the cluster of the provider block.
 	Facts(context.Context) (*asset.Cluster, error)
 }

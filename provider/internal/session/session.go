@@ -116,7 +116,7 @@ func (s *Session) Facts(ctx context.Context) (*asset.Cluster, error) {
 }
 
 // Discover finds what can be imported from the cluster of the provider block.
-func (s *Session) Discover(ctx context.Context) ([]onboard.Item, error) {
+func (s *Session) Discover(ctx context.Context) (*onboard.Found, error) {
 	if err := s.named(); err != nil {
 		return nil, err
 	}

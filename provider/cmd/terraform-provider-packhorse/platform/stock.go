@@ -59,7 +59,7 @@ func (p *platform) Token(ctx context.Context) (token string, expires time.Time, 
 }
 
 // Discover finds what can be adopted in the cluster.
-func (p *platform) Discover(ctx context.Context) ([]onboard.Item, error) {
+func (p *platform) Discover(ctx context.Context) (*onboard.Found, error) {
 	cfg, err := p.awsConfig(ctx)
 	if err != nil {
 		return nil, err
@@ -73,8 +73,7 @@ func (p *platform) Discover(ctx context.Context) ([]onboard.Item, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, items, err := onboard.Find(ctx, p.config.ClusterName, cluster, inventory.New(cfg))
-	return items, err
+	return onboard.Find(ctx, p.config.ClusterName, cluster, inventory.New(cfg))
 }
 
 // Facts describes the cluster as EKS does. The cluster need not be active yet.
