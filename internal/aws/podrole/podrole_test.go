@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -476,4 +477,28 @@ func TestMissingPermissionIsNamed(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The policies that the guide for the Terraform runner prints suffice for an association, also for a change of its tags.
+func TestPermissionsOfTheGuide(t *testing.T) {
+	f := start(t)
+	documents := map[string]string{}
+	for _, name := range []string{"policy.json", "pod-identity.json"} {
+		text, err := os.ReadFile("../../../examples/guides/runner/" + name)
+		must(t, err)
+		documents[name] = string(text)
+	}
+	runner := keeperOf(f.account.As(t, "runner", documents))
+	app := role(func(r *asset.Role) { r.Name, r.Path = "prod-app", "/" })
+	_, err := runner.Create(t.Context(), app)
+	must(t, err)
+	wanted := association("arn:aws:iam::123456789012:role/prod-app")
+	wanted.Tags = map[string]string{"team": "a", "stage": "test"}
+	_, err = runner.associations.Ensure(t.Context(), nil, wanted)
+	must(t, err)
+	before := wanted.Tags
+	wanted.Tags = map[string]string{"team": "b"}
+	_, err = runner.associations.Ensure(t.Context(), before, wanted)
+	must(t, err)
+	must(t, runner.associations.Delete(t.Context(), wanted))
 }
