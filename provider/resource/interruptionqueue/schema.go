@@ -27,7 +27,7 @@ const (
 	maxRuleName   = 64
 )
 
-// Defaults in seconds. After five minutes, an interruption notice is useless, because the machine is gone.
+// Defaults in seconds. After five minutes, the notice of a spot interruption is useless, because the machine is gone.
 const (
 	defaultRetention  = 300
 	defaultVisibility = 30
@@ -48,8 +48,9 @@ func resourceSchema(ctx context.Context) schema.Schema {
 		},
 		"message_retention_seconds": schema.Int64Attribute{
 			Optional: true, Computed: true, Default: int64default.StaticInt64(defaultRetention),
-			MarkdownDescription: "Seconds for which an event is kept, 60 to 1209600. 300 by default: older events are of no use.",
-			Validators:          []validator.Int64{int64validator.Between(minRetention, maxRetention)},
+			MarkdownDescription: "Seconds for which an event is kept, 60 to 1209600. 300 by default: a spot interruption is over by then. " +
+				"If no agent reads the queue for longer, it does not learn of the maintenance that AWS Health has announced meanwhile.",
+			Validators: []validator.Int64{int64validator.Between(minRetention, maxRetention)},
 		},
 		"visibility_timeout_seconds": schema.Int64Attribute{
 			Optional: true, Computed: true, Default: int64default.StaticInt64(defaultVisibility),
