@@ -24,20 +24,20 @@ func Parse(expression string) (Schedule, error) {
 	return s, nil
 }
 
-// MatchedSince reports whether some minute matched less than d ago. Days and hours
-// without a match are passed over as a whole.
+// MatchedSince reports whether some minute matched less than d ago. Minutes that clocks skipped when they were set
+// forward matched in the first one after them. Days and hours without a match are passed over as a whole.
 func (s *Schedule) MatchedSince(now time.Time, d time.Duration) bool {
 	earliest := now.Add(-d)
 	for t := now.Truncate(time.Minute); t.After(earliest); {
 		switch {
+		case s.matches(t) || s.matchesBefore(t):
+			return true
 		case !s.matchesDay(t):
 			t = back(t, 60*t.Hour()+t.Minute()+1)
 		case s.hour&(1<<t.Hour()) == 0:
 			t = back(t, t.Minute()+1)
-		case s.minute&(1<<t.Minute()) == 0:
-			t = t.Add(-time.Minute)
 		default:
-			return true
+			t = t.Add(-time.Minute)
 		}
 	}
 	return false
@@ -52,6 +52,23 @@ func back(t time.Time, minutes int) time.Time {
 		return t.Add(-time.Minute)
 	}
 	return to
+}
+
+// matchesBefore reports whether one of the minutes matches that clocks skipped right before t.
+func (s *Schedule) matchesBefore(t time.Time) bool {
+	_, now := t.Zone()
+	_, before := t.Add(-time.Minute).Zone()
+	wall := time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), 0, 0, time.UTC)
+	for skipped := now - before; skipped > 0; skipped -= 60 {
+		if wall = wall.Add(-time.Minute); s.matches(wall) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Schedule) matches(t time.Time) bool {
+	return s.matchesDay(t) && s.hour&(1<<t.Hour()) != 0 && s.minute&(1<<t.Minute()) != 0
 }
 
 func (s *Schedule) matchesDay(t time.Time) bool {

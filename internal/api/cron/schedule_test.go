@@ -87,12 +87,54 @@ func TestClocksThatAreSet(t *testing.T) {
 	}
 }
 
-// matchedByMinutes looks at each minute.
+// matchedByMinutes looks at each minute, and at those on the clock that were skipped before it.
 func matchedByMinutes(s *Schedule, now time.Time, d time.Duration) bool {
+	clock := func(t time.Time) time.Time {
+		year, month, day := t.Date()
+		return time.Date(year, month, day, t.Hour(), t.Minute(), 0, 0, time.UTC)
+	}
 	for t := now.Truncate(time.Minute); t.After(now.Add(-d)); t = t.Add(-time.Minute) {
-		if s.matchesDay(t) && s.hour&(1<<t.Hour()) != 0 && s.minute&(1<<t.Minute()) != 0 {
-			return true
+		for shown := clock(t); ; shown = shown.Add(-time.Minute) {
+			if s.matchesDay(shown) && s.hour&(1<<shown.Hour()) != 0 && s.minute&(1<<shown.Minute()) != 0 {
+				return true
+			}
+			if !shown.After(clock(t.Add(-time.Minute)).Add(time.Minute)) {
+				break
+			}
 		}
 	}
 	return false
+}
+
+// What should begin while clocks are set forward begins right after that, and not on another day.
+func TestSkippedStart(t *testing.T) {
+	for name, c := range map[string]struct {
+		schedule, zone string
+		since, until   string
+	}{
+		"at the beginning of the gap": {"0 2 * * sun", "Europe/Berlin", "2026-03-29T03:00:00+02:00", "2026-03-29T07:00:00+02:00"},
+		"within the gap":              {"30 2 * * sun", "America/New_York", "2026-03-08T03:00:00-04:00", "2026-03-08T07:00:00-04:00"},
+		"half an hour":                {"15 2 * * *", "Australia/Lord_Howe", "2026-10-04T02:30:00+11:00", "2026-10-04T06:30:00+11:00"},
+		"at midnight":                 {"0 0 24 4 *", "Africa/Cairo", "2026-04-24T01:00:00+03:00", "2026-04-24T05:00:00+03:00"},
+	} {
+		at, err := time.LoadLocation(c.zone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := Parse(c.schedule)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for when, want := range map[string]bool{c.since: true, c.until: false} {
+			now, err := time.Parse(time.RFC3339, when)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for at, want := range map[time.Time]bool{now.In(at): want, now.Add(-time.Second).In(at): !want} {
+				if got := s.MatchedSince(at, 4*time.Hour); got != want {
+					t.Errorf("%s: %q for four hours at %s is %v", name, c.schedule, at, got)
+				}
+			}
+		}
+	}
 }

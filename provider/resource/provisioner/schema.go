@@ -129,7 +129,7 @@ func disruptionAttributes() attribute.Level {
 		"eviction_cost": attribute.Text("Cost of moving a pod, in hours of the price of the pod's resources, such as `0.5`. Consolidation weighs it against the " +
 			"saving. `1` by default. With `Never`, consolidation moves no pods."),
 		"windows": attribute.Objects("Times at which nodes may be disrupted voluntarily. By default, they may be disrupted at any time.", attribute.Level{
-			"schedule":  attribute.RequiredText("Cron expression at whose matches the window opens, such as `0 22 * * *`."),
+			"schedule":  attribute.RequiredText("Cron expression at whose matches the window opens, such as `0 22 * * *`. A match that clocks skip when they are set forward counts right after that."),
 			"time_zone": attribute.Text("Time zone of the schedule, such as `Europe/Berlin`. UTC by default."),
 			"duration":  attribute.RequiredMeasure("How long the window is open from each match of the schedule, such as `8h`."),
 		}),
