@@ -136,8 +136,6 @@ type Template struct {
 	Static          bool // a mirror pod, owned by its node
 	Critical        bool // system-cluster-critical or system-node-critical
 	ResourceClaims  bool // uses dynamic resource allocation
-	// Unsupported names what the pod asks for that cannot be planned; empty is fine.
-	Unsupported string
 }
 
 // HostPort is a port that a pod takes on its node.

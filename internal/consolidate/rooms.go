@@ -102,7 +102,7 @@ func (r *rooms) kind(t *cluster.Template) *kind {
 		return k
 	}
 	k.places, miss = match.Places(t, needs.Places)
-	k.never = miss.Missed() || t.Unsupported != "" || !r.known(t)
+	k.never = miss.Missed() || t.ResourceClaims || !r.known(t)
 	k.apart = len(t.HostPorts) > 0
 	for i := range t.Spread {
 		if t.Spread[i].WhenUnsatisfiable == corev1.DoNotSchedule {

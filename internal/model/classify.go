@@ -114,10 +114,7 @@ func (c *Class) add(i int, d *Pod) {
 func newClass(t *cluster.Template, needs match.Needs, nodes []string) *Class {
 	c := &Class{Template: t, Nodes: nodes, Needs: needs, Tolerates: TolerationKey(t.Tolerations), Prefers: match.Preferences(t.Affinity)}
 	c.Places, c.Never = match.Places(t, needs.Places)
-	switch {
-	case t.Unsupported != "":
-		c.Never = match.Miss{Kind: match.Unsupported, Want: t.Unsupported}
-	case t.ResourceClaims:
+	if t.ResourceClaims {
 		c.Never = match.Miss{Kind: match.Unsupported, Want: "the pod uses dynamic resource claims, which cannot be planned"}
 	}
 	return c

@@ -2,6 +2,7 @@ package topology
 
 import (
 	"fmt"
+	"reflect"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -10,6 +11,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 )
 
@@ -37,6 +39,7 @@ func TestClassKey(t *testing.T) {
 		"tolerations tell pods apart":              {none, func(t *cluster.Template) { t.Tolerations = []corev1.Toleration{{Key: "gpu"}} }, none, 3},
 		"host ports tell pods apart":               {none, func(t *cluster.Template) { t.HostPorts = []cluster.HostPort{{Port: 80, Protocol: "TCP"}} }, none, 3},
 		"priorities tell pods apart":               {none, func(t *cluster.Template) { t.Priority = 7 }, none, 3},
+		"resource claims tell pods apart":          {none, func(t *cluster.Template) { t.ResourceClaims = true }, none, 3},
 		"namespaces tell pods apart":               {none, func(t *cluster.Template) { t.Namespace = "other" }, none, 3},
 		"spreads tell pods apart":                  {none, selects("app"), none, 3},
 		"labels that nobody selects do not":        {none, func(t *cluster.Template) { t.Labels = map[string]string{"app": "api"} }, none, 2},
@@ -78,5 +81,39 @@ func TestSelectorOfNoPods(t *testing.T) {
 	}
 	if !all.Matches(web()) {
 		t.Error("a term with an empty selector does not find a pod of its namespace")
+	}
+}
+
+// TestKeyHasAllThatCounts: pods are in one class only if nothing that decides where they may
+// be tells them apart. A new field of a Template has to be named here.
+func TestKeyHasAllThatCounts(t *testing.T) {
+	elsewhere := map[string]string{
+		"SchedulerName": "decides whether a pod is ours to place at all",
+		"DoNotDisrupt":  "protects a node", "DoNotEvict": "protects a node", "DoNotDisruptFor": "protects a node",
+		"DaemonSet": "needs no place", "Static": "needs no place",
+		"Critical": "is evicted last",
+		"Claims":   "counts by what the claims lead to, which is among the needs",
+	}
+	selector := &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
+	here := map[string]any{
+		"Namespace": "shop", "Labels": map[string]string{"app": "web"}, "Requests": amount.List{amount.CPU: 1},
+		"NodeSelector": map[string]string{"a": "b"}, "Tolerations": []corev1.Toleration{{Key: "a"}},
+		"Affinity":  &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{}},
+		"Spread":    []corev1.TopologySpreadConstraint{{TopologyKey: "zone", LabelSelector: selector}},
+		"HostPorts": []cluster.HostPort{{Port: 1}}, "Priority": int32(1), "ResourceClaims": true,
+	}
+	key := &Key{labels: []string{"app"}}
+	plain := string(key.Append(nil, &cluster.Template{}, match.Needs{}))
+	for f := range reflect.TypeFor[cluster.Template]().Fields() {
+		if elsewhere[f.Name] != "" {
+			continue
+		}
+		other := &cluster.Template{}
+		if of := here[f.Name]; of != nil {
+			reflect.ValueOf(other).Elem().FieldByIndex(f.Index).Set(reflect.ValueOf(of))
+		}
+		if string(key.Append(nil, other, match.Needs{})) == plain {
+			t.Errorf("pods that differ in %s are in one class", f.Name)
+		}
 	}
 }

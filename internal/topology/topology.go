@@ -155,8 +155,7 @@ func (k *Key) Append(b []byte, t *cluster.Template, needs match.Needs) []byte {
 		return b
 	})
 	b = part(b, func(b []byte) []byte { return append(b, t.Namespace...) })
-	b = part(b, func(b []byte) []byte { return append(b, t.Unsupported...) })
-	return strconv.AppendInt(b, int64(t.Priority), 10)
+	return strconv.AppendInt(strconv.AppendBool(b, t.ResourceClaims), int64(t.Priority), 10)
 }
 
 // part adds something with its length behind it, so that parts do not run into each other.
