@@ -1,23 +1,20 @@
 package manifest
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
-	yamlv3 "go.yaml.in/yaml/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kjson "sigs.k8s.io/json"
-	"sigs.k8s.io/yaml"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/manifest/syntax"
 )
 
 // Builder collects files and then builds the Set that they describe together.
@@ -42,13 +39,13 @@ func NewBuilder(schedulers ...string) *Builder {
 // Add adds the YAML or JSON documents of a file.
 func (b *Builder) Add(file string, data []byte) {
 	documents, problems := len(b.documents), len(b.problems)
-	for _, doc := range split(file, plainText(data)) {
-		asJSON, err := toJSON(doc)
+	for i, part := range syntax.Split(data) {
+		asJSON, line, err := part.JSON()
 		if err != nil {
-			b.problems = append(b.problems, err)
+			b.problems = append(b.problems, &Error{File: file, Document: i + 1, Line: line, Err: err})
 			continue
 		}
-		b.add(doc, asJSON)
+		b.add(&Document{File: file, Index: i + 1, Line: part.Line, root: rootOf(part.Text)}, asJSON)
 	}
 	b.files = append(b.files, &File{Name: file, Documents: b.documents[documents:], Broken: len(b.problems) > problems})
 }
@@ -69,48 +66,6 @@ func (b *Builder) Build() (*Set, error) {
 	slices.SortStableFunc(set.Provisioners, func(a, b *api.Provisioner) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortStableFunc(set.NodeTemplates, func(a, b *api.AWSNodeTemplate) int { return cmp.Compare(a.Name, b.Name) })
 	return set, errors.Join(b.problems...)
-}
-
-// toJSON converts a document. A syntax error gets its line in the file.
-func toJSON(doc *Document) ([]byte, error) {
-	text := bytes.TrimSpace(doc.source.text)
-	if text[0] == '{' && json.Valid(text) {
-		return text, nil
-	}
-	asJSON, err := yamlToJSON(doc.source.text)
-	switch {
-	case err != nil:
-		return nil, syntaxError(doc, err)
-	case (text[0] == '{' || bytes.HasPrefix(text, []byte("---"))) && followed(text):
-		return nil, doc.At(finding.Finding{
-			Severity: finding.Error, Text: finding.Plain("holds more than one object"),
-			Advice: finding.Plain("separate objects with a line of three dashes"),
-		})
-	}
-	return asJSON, nil
-}
-
-// yamlToJSON refuses a key that is there twice. Where a merge key (<<) brings a key, it may be
-// there again to override it; the strict parser refuses that too, and kubectl does not.
-func yamlToJSON(text []byte) ([]byte, error) {
-	asJSON, err := yaml.YAMLToJSONStrict(text)
-	if err == nil || !bytes.Contains(text, []byte("<<:")) {
-		return asJSON, err
-	}
-	var value any
-	if err := yamlv3.Unmarshal(text, &value); err != nil { // which knows the difference
-		what, _, _ := strings.Cut(err.Error(), " at line ") // it counts from the document's first line
-		return nil, errors.New(what)
-	}
-	return yaml.YAMLToJSON(text)
-}
-
-// followed reports whether something follows an object in braces, which the parser would
-// leave unread.
-func followed(text []byte) bool {
-	decoder := yamlv3.NewDecoder(bytes.NewReader(text))
-	var node yamlv3.Node
-	return decoder.Decode(&node) == nil && !errors.Is(decoder.Decode(&node), io.EOF)
 }
 
 // header is what all objects and lists have.
@@ -156,7 +111,7 @@ func (b *Builder) addItems(list *Document, h *header) {
 	for i, item := range h.Items {
 		b.add(&Document{
 			File: list.File, Index: list.Index, Line: list.Line,
-			source: list.source, prefix: fmt.Sprintf("%sitems[%d].", list.prefix, i),
+			root: list.root, prefix: fmt.Sprintf("%sitems[%d].", list.prefix, i),
 		}, withKind(item, h))
 	}
 }

@@ -1,10 +1,6 @@
 package manifest
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
-	"io"
 	"strconv"
 	"sync"
 
@@ -34,26 +30,20 @@ type Document struct {
 	Ignored finding.List
 
 	apiVersion string
-	source     *source
-	prefix     string // path of a List's item
+	root       func() *yaml.Node // what its text holds, which the items of a List share
+	prefix     string            // path of a List's item
 }
 
-// source is the text of a document, which the items of a List share.
-type source struct {
-	text []byte
-	root func() *yaml.Node // what the text holds; nil where it is no YAML
-}
-
-// newSource parses the text once, when a line is asked for: a List may have thousands of
-// findings.
-func newSource(text []byte) *source {
-	return &source{text: text, root: sync.OnceValue(func() *yaml.Node {
+// rootOf parses a text once, when a line is asked for: a List may have thousands of findings.
+// It returns nil where the text is no YAML.
+func rootOf(text []byte) func() *yaml.Node {
+	return sync.OnceValue(func() *yaml.Node {
 		var root yaml.Node
 		if yaml.Unmarshal(text, &root) != nil || len(root.Content) == 0 {
 			return nil
 		}
 		return root.Content[0]
-	})}
+	})
 }
 
 // Object returns kind and name: "Pod shop/web".
@@ -75,7 +65,7 @@ func (d *Document) At(f finding.Finding) *Error {
 // LineOf returns the line of a field in the file, such as spec.taints[0].key or
 // spec.labels[example.com/team]; the nearest parent's where the field is absent.
 func (d *Document) LineOf(path string) int {
-	node, line := d.source.root(), 1
+	node, line := d.root(), 1
 	if node == nil {
 		return d.Line
 	}
@@ -110,88 +100,4 @@ func descend(node *yaml.Node, step string) (*yaml.Node, int) {
 		}
 	}
 	return nil, 0
-}
-
-// split cuts a file into its documents; those without content are left out.
-func split(file string, data []byte) []*Document {
-	var out []*Document
-	start, line, first := 0, 1, 1
-	end := func(at int) {
-		text := data[start:at]
-		if !hasContent(text) {
-			return
-		}
-		for _, value := range values(text) {
-			out = append(out, &Document{File: file, Index: len(out) + 1, Line: first, source: newSource(value)})
-			first += bytes.Count(value, []byte("\n"))
-		}
-	}
-	for at := 0; at < len(data); line++ {
-		next := len(data)
-		if i := bytes.IndexByte(data[at:], '\n'); i >= 0 {
-			next = at + i + 1
-		}
-		if ends, begins := separator(data[at:next]); begins {
-			end(at)
-			start, first = at, line
-		} else if ends {
-			end(at)
-			start, first = next, line+1
-		}
-		at = next
-	}
-	end(len(data))
-	return out
-}
-
-// values cuts a document where it is several JSON objects one after the other, as
-// `kubectl get -o json` and jq print them.
-func values(text []byte) [][]byte {
-	if !bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) || json.Valid(text) {
-		return [][]byte{text}
-	}
-	var out [][]byte
-	start, decoder := int64(0), json.NewDecoder(bytes.NewReader(text))
-	for {
-		var value json.RawMessage
-		err := decoder.Decode(&value)
-		if errors.Is(err, io.EOF) {
-			return out
-		}
-		if err != nil || value[0] != '{' {
-			return [][]byte{text} // YAML in braces, or an error of syntax
-		}
-		end := decoder.InputOffset()
-		out = append(out, text[start:end])
-		start = end
-	}
-}
-
-// separator reports whether a line ends a document, by three dashes or dots in the first
-// column, and whether the next one begins on the same line, as in "--- {kind: Pod}".
-func separator(line []byte) (ends, begins bool) {
-	rest, dashes := bytes.CutPrefix(line, []byte("---"))
-	if !dashes {
-		if rest, ends = bytes.CutPrefix(line, []byte("...")); !ends {
-			return false, false
-		}
-	}
-	text := bytes.TrimSpace(rest)
-	if len(text) == 0 || text[0] == '#' {
-		return true, false
-	}
-	begins = dashes && (rest[0] == ' ' || rest[0] == '\t')
-	return begins, begins
-}
-
-// hasContent reports whether a text has more than comments and directives, such as %YAML 1.2.
-func hasContent(text []byte) bool {
-	for line := range bytes.Lines(text) {
-		directive := line[0] == '%'
-		line = bytes.TrimSpace(line)
-		if len(line) > 0 && line[0] != '#' && !directive {
-			return true
-		}
-	}
-	return false
 }

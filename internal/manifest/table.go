@@ -16,6 +16,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/manifest/syntax"
 )
 
 // columns of a table of pods. The first three are required.
@@ -42,7 +43,7 @@ func (b *Builder) AddPodsCSV(file string, data []byte) {
 	fail := func(line int, err error) {
 		b.problems = append(b.problems, &Error{File: file, Line: line, Err: err})
 	}
-	r := csv.NewReader(bytes.NewReader(plainText(data)))
+	r := csv.NewReader(bytes.NewReader(syntax.Plain(data)))
 	r.TrimLeadingSpace, r.Comment = true, '#'
 	head, err := r.Read()
 	if errors.Is(err, io.EOF) {

@@ -1,4 +1,4 @@
-package manifest
+package syntax
 
 import (
 	"bytes"
@@ -17,9 +17,9 @@ import (
 // holds it begins or ends, and now and then one line off.
 var parserPlace = regexp.MustCompile(`^(?:error converting YAML to JSON: )?yaml: (?:unmarshal errors:\n\s*)?(?:line (\d+): )?`)
 
-// syntaxError says on which line a document ceases to be YAML, and the likely cause.
-func syntaxError(doc *Document, err error) *Error {
-	lines := bytes.SplitAfter(doc.source.text, []byte("\n"))
+// explain says on which line, counted from 0, the document ceases to be YAML, and the likely cause.
+func (p Part) explain(err error) (int, finding.Finding) {
+	lines := bytes.SplitAfter(p.Text, []byte("\n"))
 	bad, where, err := firstBad(lines, err)
 	what, _, _ := strings.Cut(parserPlace.ReplaceAllString(err.Error(), ""), "\n")
 	if what == "found unexpected end of stream" {
@@ -30,14 +30,14 @@ func syntaxError(doc *Document, err error) *Error {
 	quote := strings.IndexAny(line, "“”„‟‘’‚‛«»")
 	if n, found := firstTemplate(lines); found != "" {
 		bad, text, advice = n, "holds the template "+found+", which was not rendered", finding.RenderFirst
-	} else if cutOff(doc.source.text) {
+	} else if cutOff(p.Text) {
 		bad, text, advice = lastLine(lines), "ends in the middle of a JSON object", "the file may be cut off: save it again"
 	} else if strings.HasPrefix(line, "\t") || strings.HasPrefix(strings.TrimLeft(line, " "), "\t") {
 		advice = "indent with spaces, not with tabs"
 	} else if quote >= 0 {
 		advice = fmt.Sprintf("write plain quotes in place of the typographic quote %c", []rune(line[quote:])[0])
 	}
-	return &Error{File: doc.File, Document: doc.Index, Line: doc.Line + bad, Err: finding.Finding{Severity: finding.Error, Text: finding.Plain(text), Advice: finding.Plain(advice)}}
+	return bad, finding.Finding{Severity: finding.Error, Text: finding.Plain(text), Advice: finding.Plain(advice)}
 }
 
 // firstBad returns the index of the line that follows the longest beginning which can

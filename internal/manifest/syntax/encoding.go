@@ -1,4 +1,4 @@
-package manifest
+package syntax
 
 import (
 	"bytes"
@@ -6,9 +6,9 @@ import (
 	"unicode/utf16"
 )
 
-// plainText returns a text without its byte order mark, and in UTF-8 where the mark says that
+// Plain returns a text without its byte order mark, and in UTF-8 where the mark says that
 // it is UTF-16, in which Windows PowerShell redirects output to files.
-func plainText(data []byte) []byte {
+func Plain(data []byte) []byte {
 	var order binary.ByteOrder = binary.LittleEndian
 	switch {
 	case bytes.HasPrefix(data, []byte("\xff\xfe")):
