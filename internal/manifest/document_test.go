@@ -41,6 +41,7 @@ func TestNothingIsLeftUnread(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"a second object in braces": {"{kind: Pod}\n{kind: Pod}\n", "in.yaml:1: document 1: holds more than one object; separate objects with a line of three dashes"},
 		"one behind the dashes":     {"--- {kind: Pod}\n{kind: Pod}\n", "in.yaml:1: document 1: holds more than one object; separate objects with a line of three dashes"},
+		"ISO 8859-1":                {"# one\n# f\xfcr den Laden\nkind: Pod\n", "in.yaml:2: document 1: holds bytes that are not UTF-8; save the file in UTF-8"},
 		"JSON that is cut off":      {"{\n\"kind\": \"List\",\n\"items\": [\n" + aPod + ",\n{\"kind\":\n", "in.yaml:5: document 1: ends in the middle of a JSON object; the file may be cut off: save it again"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
@@ -28,7 +30,9 @@ func (p Part) explain(err error) (int, finding.Finding) {
 	text, advice := where+what, ""
 	line := string(lines[bad])
 	quote := strings.IndexAny(line, "“”„‟‘’‚‛«»")
-	if n, found := firstTemplate(lines); found != "" {
+	if n := slices.IndexFunc(lines, func(line []byte) bool { return !utf8.Valid(line) }); n >= 0 {
+		bad, text, advice = n, "holds bytes that are not UTF-8", "save the file in UTF-8"
+	} else if n, found := firstTemplate(lines); found != "" {
 		bad, text, advice = n, "holds the template "+found+", which was not rendered", finding.RenderFirst
 	} else if cutOff(p.Text) {
 		bad, text, advice = lastLine(lines), "ends in the middle of a JSON object", "the file may be cut off: save it again"
