@@ -69,11 +69,15 @@ func (b *Builder) AddPodsCSV(file string, data []byte) {
 			}
 			return
 		}
-		if err != nil {
+		if err != nil && !errors.Is(err, csv.ErrFieldCount) {
 			fail(0, err)
 			return
 		}
 		line, _ := r.FieldPos(0)
+		if err != nil {
+			fail(line, fmt.Errorf("the row has %d cells, and the columns are %d: %s; keep the commas of empty cells", len(record), len(head), strings.Join(head, ", ")))
+			continue
+		}
 		for _, err := range b.addRow(prefix+"-"+strconv.Itoa(row), index, record) {
 			fail(line, err)
 		}

@@ -65,7 +65,7 @@ func TestTableProblems(t *testing.T) {
 		"an empty cell":      {"cpu_milli,mem_mib,count\n1,1,\n", `pods.csv:2: count: "" is not a whole number from 0 to 1000000`},
 		"two problems":       {"cpu_milli,mem_mib,count\n1m,1,x\n", "pods.csv:2: cpu_milli: \"1m\" is not a whole number from 0 to 1099511627776\npods.csv:2: count: \"x\" is not a whole number from 0 to 1000000"},
 		"selector twice":     {"cpu_milli,mem_mib,count,node_selector\n1,1,1,a=b;a=c\n", `pods.csv:2: node_selector: a appears twice, as "b" and "c"; remove one of the two`},
-		"ragged":             {"cpu_milli,mem_mib,count\n1,1\n", "pods.csv: record on line 2: wrong number of fields"},
+		"ragged":             {"cpu_milli,mem_mib,count\n1,1\n", "pods.csv:2: the row has 2 cells, and the columns are 3: cpu_milli, mem_mib, count; keep the commas of empty cells"},
 	} {
 		_, err := table(c.text)
 		if err == nil || err.Error() != c.want {
