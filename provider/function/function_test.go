@@ -152,6 +152,7 @@ func TestTrustPolicy(t *testing.T) {
 		"no ServiceAccount": {providerARN, tuple(), 1, "name at least one ServiceAccount"},
 		"no namespace":      {providerARN, tuple(text("a/b"), text("c")), 2, `"c" is not a ServiceAccount`},
 		"an empty name":     {providerARN, tuple(text("a/")), 1, `"a/" is not a ServiceAccount`},
+		"three parts":       {providerARN, tuple(text("a/b/c")), 1, `"a/b/c" is not a ServiceAccount: write namespace/name`},
 		"a pattern":         {providerARN, tuple(text("a/b"), text("a/b"), text("c/*")), 3, `"c/*" is not a ServiceAccount`},
 	}
 	for name, tt := range tests {

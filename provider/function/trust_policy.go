@@ -41,8 +41,8 @@ func runTrustPolicy(ctx context.Context, req function.RunRequest, resp *function
 	}
 	trust := policy.Trust{Provider: provider, Issuer: issuer}
 	for i, account := range accounts {
-		namespace, name, ok := strings.Cut(account, "/")
-		if !ok || namespace == "" || name == "" || strings.ContainsAny(account, "*?") {
+		namespace, name, _ := strings.Cut(account, "/")
+		if namespace == "" || name == "" || strings.Contains(name, "/") || strings.ContainsAny(account, "*?") {
 			resp.Error = function.NewArgumentFuncError(int64(i+1), fmt.Sprintf("%q is not a ServiceAccount: write namespace/name", account))
 			return
 		}
