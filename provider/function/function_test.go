@@ -242,9 +242,14 @@ func TestFromKarpenterYAML(t *testing.T) {
 		yaml, problem string
 		losses        []string
 	}{
-		"nothing lost":          {yaml: weighted},
-		"another kind":          {yaml: weighted + "---\napiVersion: v1\nkind: Pod\nmetadata: {name: b}\n", losses: []string{"Pod b: is skipped: the kinds are Provisioner, AWSNodeTemplate, NodePool and EC2NodeClass"}},
-		"the same name twice":   {yaml: weighted + "---\n" + strings.Replace(weighted, "3", "4", 1), losses: []string{"Provisioner a: appears twice, the first one is taken"}},
+		"nothing lost":        {yaml: weighted},
+		"another kind":        {yaml: weighted + "---\napiVersion: v1\nkind: Pod\nmetadata: {name: b}\n", losses: []string{"Pod b: is skipped: the kinds are Provisioner, AWSNodeTemplate, NodePool and EC2NodeClass"}},
+		"the same name twice": {yaml: weighted + "---\n" + strings.Replace(weighted, "3", "4", 1), losses: []string{"Provisioner a: appears twice, the first one is taken"}},
+		"a NodePool of the name": {
+			yaml:   weighted + "---\napiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: a}\nspec: {template: {spec: {nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: c}, requirements: []}}}\n",
+			losses: []string{"NodePool a (karpenter.sh/v1): is skipped, because Provisioner a has this name too"},
+		},
+		"a key twice":           {yaml: weighted + "spec: {weight: 4}\n", problem: `read document 1, line 5: is not valid YAML from this line on: key "spec" already set in map`},
 		"no name":               {yaml: "apiVersion: karpenter.sh/v1\nkind: NodePool", problem: `a document of kind "NodePool" has no metadata.name`},
 		"a value of wrong type": {yaml: strings.Replace(weighted, "3", "heavy", 1), problem: "weight"},
 	}

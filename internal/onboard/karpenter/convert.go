@@ -8,17 +8,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
 
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/utils/ptr"
+	kjson "sigs.k8s.io/json"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/validate"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/manifest/syntax"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/check"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/kinds"
 )
@@ -50,18 +50,15 @@ type Object struct {
 func Read(text []byte) (objects []Object, skipped []string, err error) {
 	var documents []map[string]any
 	checked := map[string]finding.List{} // by title
-	decoder := utilyaml.NewYAMLOrJSONDecoder(strings.NewReader(string(text)), 4096)
-	for at := 1; ; at++ {
-		var document map[string]any
-		err := decoder.Decode(&document)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if template := finding.Template(string(text)); err != nil && template != "" {
-			return nil, nil, fmt.Errorf("read document %d: it holds the template %s, which was not rendered; %s", at, template, finding.RenderFirst)
-		}
+	for i, part := range syntax.Split(text) {
+		asJSON, line, err := part.JSON()
 		if err != nil {
-			return nil, nil, fmt.Errorf("read document %d: %w", at, err)
+			return nil, nil, fmt.Errorf("read document %d, line %d: %w", i+1, line, err)
+		}
+		var document map[string]any
+		twice, err := kjson.UnmarshalStrict(asJSON, &document)
+		if err := errors.Join(append(twice, err)...); err != nil {
+			return nil, nil, fmt.Errorf("read document %d: %w", i+1, err)
 		}
 		for _, item := range itemsOf(document) {
 			if why := whyNot(item); why != "" {
@@ -74,19 +71,27 @@ func Read(text []byte) (objects []Object, skipped []string, err error) {
 			}
 		}
 	}
-	if objects, err = Convert(documents, nil); err != nil {
+	converted, err := Convert(documents, nil)
+	if err != nil {
 		return nil, nil, err
 	}
-	for i := range objects {
-		o := &objects[i]
+	for _, o := range converted {
+		if n := len(objects) - 1; n >= 0 && objects[n].Kind == o.Kind && objects[n].Name == o.Name {
+			skipped = append(skipped, fmt.Sprintf("%s: is skipped, because %s has this name too", o.title(), objects[n].title()))
+			continue
+		}
 		for _, f := range checked[o.from.Kind+" "+o.Name] {
 			if !slices.ContainsFunc(o.Losses, func(loss finding.Finding) bool { return strings.HasPrefix(loss.Path, f.Path) }) {
 				o.Losses = append(o.Losses, f)
 			}
 		}
+		objects = append(objects, o)
 	}
 	return objects, skipped, nil
 }
+
+// title says what the object is made from.
+func (o *Object) title() string { return cmp.Or(o.Origin, o.Kind+" "+o.Name) }
 
 // findingsOf says what Karpenter's rules say against a document of Karpenter.
 func findingsOf(document map[string]any) finding.List {
