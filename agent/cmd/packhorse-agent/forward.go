@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,6 +22,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/teardown"
 )
 
@@ -48,9 +50,13 @@ func forwardToLeader(ctx context.Context, access *rest.Config, namespace string,
 		return "", fmt.Errorf("forward a port of pod %s/%s: %w", namespace, pod, err)
 	}
 	go func() { ended <- forwarder.ForwardPorts() }()
+	patience, cancel := context.WithTimeoutCause(ctx, call.Timeout, call.ErrNoAnswer) // the dialer heeds no context
+	defer cancel()
 	select {
 	case err := <-ended:
 		return "", fmt.Errorf("forward port %d of pod %s/%s: %w", port, namespace, pod, err)
+	case <-patience.Done():
+		return "", fmt.Errorf("forward port %d of pod %s/%s: %w", port, namespace, pod, context.Cause(patience))
 	case <-ready:
 	}
 	ports, err := forwarder.GetPorts()
@@ -62,7 +68,9 @@ func forwardToLeader(ctx context.Context, access *rest.Config, namespace string,
 
 // leader is the name of the pod that holds the Lease.
 func leader(ctx context.Context, client kubernetes.Interface, namespace string) (string, error) {
-	lease, err := client.CoordinationV1().Leases(namespace).Get(ctx, install.LeaseName, metav1.GetOptions{})
+	lease, err := call.Get(ctx, func(ctx context.Context) (*coordinationv1.Lease, error) {
+		return client.CoordinationV1().Leases(namespace).Get(ctx, install.LeaseName, metav1.GetOptions{})
+	})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return "", fmt.Errorf("find the agent by its lease %s/%s: %w", namespace, install.LeaseName, err)
 	}
@@ -71,7 +79,9 @@ func leader(ctx context.Context, client kubernetes.Interface, namespace string) 
 		pod, _, _ := strings.Cut(*lease.Spec.HolderIdentity, "_")
 		return pod, nil
 	}
-	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: api.LabelProvisioner})
+	nodes, err := call.Get(ctx, func(ctx context.Context) (*corev1.NodeList, error) {
+		return client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: api.LabelProvisioner})
+	})
 	if err != nil {
 		return "", fmt.Errorf("no agent leads in namespace %s: list the nodes that are left: %w", namespace, err)
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -32,16 +33,23 @@ func leaseOf(holder string, renewed time.Time) *coordinationv1.Lease {
 	}
 }
 
-// apiServer has the lease, and speaks to the leader's pod the protocol of port
-// forwarding, with another server in the place of the pod.
-func apiServer(t *testing.T, pod string) *httptest.Server {
+// apiServer has the lease, and forwards ports of the leader's pod as it is told.
+func apiServer(t *testing.T, forward http.HandlerFunc) *httptest.Server {
 	t.Helper()
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /apis/coordination.k8s.io/v1/namespaces/corral/leases/packhorse-agent", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(leaseOf("agent-1_7", time.Now()))
 	})
-	mux.HandleFunc("POST /api/v1/namespaces/corral/pods/agent-1/portforward", func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("POST /api/v1/namespaces/corral/pods/agent-1/portforward", forward)
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	return server
+}
+
+// forwardTo speaks the protocol of port forwarding, with another server in the place of the pod.
+func forwardTo(t *testing.T, pod string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
 		if _, err := httpstream.Handshake(r, w, []string{portforward.PortForwardProtocolV1Name}); err != nil {
 			t.Error(err)
 			return
@@ -64,10 +72,7 @@ func apiServer(t *testing.T, pod string) *httptest.Server {
 				return
 			}
 		}
-	})
-	server := httptest.NewServer(mux)
-	t.Cleanup(server.Close)
-	return server
+	}
 }
 
 // serve joins a stream of data with the pod, if it asks for its port.
@@ -88,7 +93,7 @@ func serve(s httpstream.Stream, pod string) {
 func TestForwardToLeader(t *testing.T) {
 	pod := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "I lead "+r.URL.Path) }))
 	defer pod.Close()
-	server := apiServer(t, strings.TrimPrefix(pod.URL, "http://"))
+	server := apiServer(t, forwardTo(t, strings.TrimPrefix(pod.URL, "http://")))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	url, err := forwardToLeader(ctx, &rest.Config{Host: server.URL}, "corral", 8082)
@@ -106,6 +111,20 @@ func TestForwardToLeader(t *testing.T) {
 	defer func() { _ = resp.Body.Close() }()
 	if text, err := io.ReadAll(resp.Body); err != nil || string(text) != "I lead /status.json" {
 		t.Errorf("the pod answers %q, %v", text, err)
+	}
+}
+
+// Ctrl-C ends `top` also while the API server does not say whether it forwards the port.
+func TestForwardingEndsWithTheContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	server := apiServer(t, func(http.ResponseWriter, *http.Request) {
+		cancel()
+		<-ended
+	})
+	t.Cleanup(func() { close(ended) })
+	if _, err := forwardToLeader(ctx, &rest.Config{Host: server.URL}, "corral", 8082); !errors.Is(err, context.Canceled) {
+		t.Errorf("the error is %v", err)
 	}
 }
 
