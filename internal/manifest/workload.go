@@ -227,7 +227,9 @@ func (o *objects) delegated() map[string]bool {
 		note(r)
 	}
 	for _, j := range o.jobs {
-		note(j)
+		if !ended(j) { // a CronJob keeps those that have
+			note(j)
+		}
 	}
 	return out
 }

@@ -124,6 +124,22 @@ spec:
       parallelism: 2
       template: {spec: {containers: []}}
 `, []string{"default/nightly-0 pending of Job nightly", "default/nightly-1 pending of Job nightly"}},
+		"a CronJob beside a Job of it that has ended": {`
+apiVersion: batch/v1
+kind: CronJob
+metadata: {name: nightly}
+spec:
+  jobTemplate:
+    spec:
+      parallelism: 2
+      template: {spec: {containers: []}}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: nightly-1, ownerReferences: [{apiVersion: batch/v1, kind: CronJob, name: nightly, uid: u, controller: true}]}
+spec: {template: {spec: {containers: []}}}
+status: {succeeded: 1, conditions: [{type: Complete, status: "True"}]}
+`, []string{"default/nightly-0 pending of Job nightly", "default/nightly-1 pending of Job nightly"}},
 		"gated pods wait": {`
 apiVersion: apps/v1
 kind: ReplicaSet
