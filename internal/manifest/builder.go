@@ -28,6 +28,7 @@ type Builder struct {
 	seen      map[string]*Document
 	problems  []error
 	stdin     bool // the standard input has been read
+	list      bool // the file that is being read has a List
 }
 
 // NewBuilder returns an empty builder. Pods of the default scheduler, and of the
@@ -39,6 +40,7 @@ func NewBuilder(schedulers ...string) *Builder {
 // Add adds the YAML or JSON documents of a file.
 func (b *Builder) Add(file string, data []byte) {
 	documents, problems := len(b.documents), len(b.problems)
+	b.list = false
 	for i, part := range syntax.Split(data) {
 		asJSON, line, err := part.JSON()
 		if err != nil {
@@ -47,7 +49,7 @@ func (b *Builder) Add(file string, data []byte) {
 		}
 		b.add(&Document{File: file, Index: i + 1, Line: part.Line, root: rootOf(part.Text)}, asJSON)
 	}
-	b.files = append(b.files, &File{Name: file, Documents: b.documents[documents:], Broken: len(b.problems) > problems})
+	b.files = append(b.files, &File{Name: file, Documents: b.documents[documents:], List: b.list, Broken: len(b.problems) > problems})
 }
 
 // Build returns the Set of everything that could be read, and the problems with
@@ -108,6 +110,7 @@ func refused(path, text, advice string) error {
 }
 
 func (b *Builder) addItems(list *Document, h *header) {
+	b.list = true
 	for i, item := range h.Items {
 		b.add(&Document{
 			File: list.File, Index: list.Index, Line: list.Line,

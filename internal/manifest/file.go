@@ -14,6 +14,8 @@ import (
 type File struct {
 	Name      string
 	Documents []*Document // those whose kind could be read, items of Lists included
+	// List tells whether there is a List, which is empty if there are no documents.
+	List bool
 	// Broken tells whether some of it could not be read, which is a problem of its own.
 	Broken bool
 }
@@ -29,16 +31,21 @@ func (f *File) Nothing(wanted func(*Document) bool, what string) error {
 	switch {
 	case f.Broken || f.Holds(wanted):
 		return nil
+	case len(f.Documents) == 0 && f.List:
+		return &Error{File: f.Name, Err: fmt.Errorf("holds an empty List; the file should hold %s", what)}
 	case len(f.Documents) == 0:
 		return &Error{File: f.Name, Err: fmt.Errorf("the file is empty; it should hold %s", what)}
 	}
 	return &Error{File: f.Name, Err: fmt.Errorf("contains only %s; the file should hold %s", list(f.Documents), what)}
 }
 
-// Others is a warning that names the documents that are not wanted.
+// Others is a warning that names the documents that are not wanted, or says that there are none.
 func (f *File) Others(wanted func(*Document) bool) []string {
 	others := slices.DeleteFunc(slices.Clone(f.Documents), func(d *Document) bool { return wanted(d) || d.Kind == "" }) // without a kind it is an error
-	if len(others) == 0 {
+	switch {
+	case len(f.Documents) == 0 && f.List:
+		return []string{f.Name + ": holds an empty List"}
+	case len(others) == 0:
 		return nil
 	}
 	return []string{fmt.Sprintf("%s: ignored: %s", f.Name, list(others))}

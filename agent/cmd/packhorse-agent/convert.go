@@ -55,7 +55,7 @@ NodePools of other controllers, are skipped and named on the standard error.`,
 // convertSet writes what can be converted, and names the rest.
 func convertSet(set *manifest.Set, write converter, out, skipped io.Writer) error {
 	for _, f := range set.Files {
-		if len(f.Documents) == 0 {
+		if len(f.Documents) == 0 && !f.List {
 			return f.Nothing(func(*manifest.Document) bool { return false }, "NodePools or EC2NodeClasses")
 		}
 	}

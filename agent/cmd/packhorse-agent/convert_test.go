@@ -96,6 +96,7 @@ func TestConvertRefuses(t *testing.T) {
 		"an unknown output":  {[]string{"-o", "xml", "-f", "x"}, `output "xml" is not known`},
 		"nothing to convert": {[]string{"-f", file(t, "a.yaml", simpleDeployment)}, "neither a NodePool nor an EC2NodeClass to convert"},
 		"an empty file":      {[]string{"-f", "testdata/nodepools.yaml", "-f", file(t, "b.yaml", "# nothing\n")}, "the file is empty; it should hold NodePools or EC2NodeClasses"},
+		"an empty List":      {[]string{"-f", file(t, "list.yaml", simpleList)}, "neither a NodePool nor an EC2NodeClass to convert"},
 		"a broken rule":      {[]string{"-f", file(t, "a.yaml", broken)}, "spec.template.spec.requirements: is required"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -218,18 +218,22 @@ func TestSimulateTakesTheRegionOfTheNodes(t *testing.T) {
 	}
 }
 
+const simpleList = "apiVersion: v1\nkind: List\nitems: []\n"
+
 const simpleMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
 
 // A file with nothing to look at is noted where others hold something.
 func TestSimulateNotesFilesWithNothing(t *testing.T) {
-	rest := file(t, "map.yaml", simpleMap)
+	rest, list := file(t, "map.yaml", simpleMap), file(t, "list.yaml", simpleList)
 	for _, args := range [][]string{
 		{"-f", file(t, "provisioner.yaml", simpleProvisioner)},
 		{"--pods-csv", file(t, "pods.csv", "cpu_milli,mem_mib,count\n500,512,30\n")},
 	} {
-		out, err := execute(t, simulateCommand(), append(args, "-f", rest)...)
-		if want := rest + ": ignored: ConfigMap a"; err != nil || !strings.Contains(out, want) {
-			t.Errorf("%v, want %q:\n%s", err, want, out)
+		out, err := execute(t, simulateCommand(), append(args, "-f", rest, "-f", list)...)
+		for _, want := range []string{rest + ": ignored: ConfigMap a", list + ": holds an empty List"} {
+			if err != nil || !strings.Contains(out, want) {
+				t.Errorf("%v, want %q:\n%s", err, want, out)
+			}
 		}
 	}
 }
@@ -293,6 +297,7 @@ func TestSimulateRefuses(t *testing.T) {
 		"a wrong output":               {[]string{"-f", good, "-o", "xml"}, `output "xml" is not known`},
 		"a wrong region":               {[]string{"-f", good, "--region", "moon-1"}, "packhorse-agent catalogue --region moon-1 > catalogue.json"},
 		"an empty file":                {[]string{"-f", good, "-f", file(t, "empty.yaml", "# nothing\n")}, "the file is empty"},
+		"an empty List":                {[]string{"-f", file(t, "list.yaml", simpleList)}, "holds an empty List; the file should hold nodes, pods,"},
 		"nothing to see":               {[]string{"-f", file(t, "map.yaml", simpleMap)}, "only ConfigMap a"},
 		"a missing file":               {[]string{"-f", "nowhere.yaml"}, "nowhere.yaml"},
 		"a folder":                     {[]string{"-f", folder}, "is a directory; name its files"},

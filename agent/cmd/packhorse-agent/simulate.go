@@ -122,7 +122,7 @@ func (s *simulation) read() (*manifest.Set, error) {
 	enough := len(s.tables) > 0 || slices.ContainsFunc(set.Files, func(f *manifest.File) bool { return f.Holds(known) })
 	for _, f := range set.Files {
 		buyer := func(d *manifest.Document) bool { return d.Kind == kinds.NodePoolKind } // of another controller
-		if enough && len(f.Documents) > 0 && !f.Holds(buyer) {
+		if enough && (len(f.Documents) > 0 || f.List) && !f.Holds(buyer) {
 			continue // what is not looked at is noted
 		}
 		err = errors.Join(err, f.Nothing(known, "nodes, pods, workloads, Provisioners, AWSNodeTemplates, NodePools or EC2NodeClasses"))
