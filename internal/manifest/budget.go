@@ -7,6 +7,15 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
+// DisruptionBudgets converts budgets beside the pods that they may select.
+func DisruptionBudgets(budgets []*policyv1.PodDisruptionBudget, pods []cluster.Pod) []cluster.DisruptionBudget {
+	var out []cluster.DisruptionBudget
+	for _, b := range budgets {
+		out = append(out, disruptionBudget(b, pods))
+	}
+	return out
+}
+
 // disruptionBudget converts a budget. For one without a status, which no controller has
 // seen, it does what the controller does. It takes the pods that the budget selects for all that are wanted.
 func disruptionBudget(b *policyv1.PodDisruptionBudget, pods []cluster.Pod) cluster.DisruptionBudget {

@@ -56,7 +56,7 @@ func (b *Builder) Add(file string, data []byte) {
 // the rest, in the order of the files; Problems takes them apart.
 func (b *Builder) Build() (*Set, error) {
 	b.standIns()
-	set := &Set{Snapshot: b.snapshot(), Documents: b.documents, Files: b.files}
+	set := &Set{Snapshot: b.snapshot(), Documents: b.documents, Files: b.files, Budgets: b.objects.budgets}
 	for _, d := range b.documents {
 		if d.Provisioner != nil {
 			set.Provisioners = append(set.Provisioners, d.Provisioner)

@@ -9,6 +9,8 @@ import (
 	"io"
 	"os"
 
+	policyv1 "k8s.io/api/policy/v1"
+
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
@@ -20,6 +22,8 @@ type Set struct {
 	NodeTemplates []*api.AWSNodeTemplate // as written, sorted by name
 	Documents     []*Document            // in the order in which they were read
 	Files         []*File                // in the order in which they were read
+	// Budgets are the PodDisruptionBudgets as written. Those of the snapshot allow what its pods do.
+	Budgets []*policyv1.PodDisruptionBudget
 }
 
 // Warnings lists what was ignored, with its place.

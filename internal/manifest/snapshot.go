@@ -75,9 +75,7 @@ func (b *Builder) snapshot() *cluster.Snapshot {
 		s.Deployments = append(s.Deployments, deployment(d))
 	}
 	s.DaemonSets = cluster.FromDaemonSets(b.objects.daemonSets, s.Pods)
-	for _, budget := range b.objects.budgets {
-		s.DisruptionBudgets = append(s.DisruptionBudgets, disruptionBudget(budget, s.Pods))
-	}
+	s.DisruptionBudgets = DisruptionBudgets(b.objects.budgets, s.Pods)
 	s.Sort()
 	return s
 }

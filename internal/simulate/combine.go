@@ -88,16 +88,20 @@ func elsewhere(s *cluster.Snapshot) []*cluster.Pod {
 func Combine(live *cluster.Survey, set *manifest.Set) *cluster.Survey {
 	a, b := live.Snapshot, set.Snapshot
 	declared, bound := split(b.Claims, func(c cluster.Claim) bool { return c.VolumeName != "" })
+	assumed, written := split(b.Namespaces, func(n cluster.Namespace) bool {
+		return slices.ContainsFunc(set.Documents, func(d *manifest.Document) bool { return d.Known && d.Object() == "Namespace "+n.Name })
+	})
 	snapshot := &cluster.Snapshot{
-		Pods:              overlay(a.Pods, lacking(a.Pods, b.Pods), podName),
-		Nodes:             overlay(a.Nodes, b.Nodes, func(n cluster.Node) string { return n.Name }),
-		DaemonSets:        overlay(a.DaemonSets, b.DaemonSets, func(d cluster.DaemonSet) string { return d.Namespace + "/" + d.Name }),
-		Namespaces:        overlay(b.Namespaces, a.Namespaces, func(n cluster.Namespace) string { return n.Name }),
-		Claims:            overlay(overlay(declared, a.Claims, claimName), bound, claimName), // where a volume is remains known
-		Volumes:           overlay(a.Volumes, b.Volumes, func(v cluster.Volume) string { return v.Name }),
-		StorageClasses:    overlay(a.StorageClasses, b.StorageClasses, func(c cluster.StorageClass) string { return c.Name }),
-		DisruptionBudgets: overlay(a.DisruptionBudgets, b.DisruptionBudgets, func(d cluster.DisruptionBudget) string { return d.Namespace + "/" + d.Name }),
+		Pods:           overlay(a.Pods, lacking(a.Pods, b.Pods), podName),
+		Nodes:          overlay(a.Nodes, b.Nodes, func(n cluster.Node) string { return n.Name }),
+		DaemonSets:     overlay(a.DaemonSets, b.DaemonSets, func(d cluster.DaemonSet) string { return d.Namespace + "/" + d.Name }),
+		Namespaces:     overlay(overlay(assumed, a.Namespaces, namespaceName), written, namespaceName),
+		Claims:         overlay(overlay(declared, a.Claims, claimName), bound, claimName), // where a volume is remains known
+		Volumes:        overlay(a.Volumes, b.Volumes, func(v cluster.Volume) string { return v.Name }),
+		StorageClasses: overlay(a.StorageClasses, b.StorageClasses, func(c cluster.StorageClass) string { return c.Name }),
 	}
+	budgets := manifest.DisruptionBudgets(set.Budgets, snapshot.Pods) // of live pods too
+	snapshot.DisruptionBudgets = overlay(a.DisruptionBudgets, budgets, func(d cluster.DisruptionBudget) string { return d.Namespace + "/" + d.Name })
 	snapshot.Sort()
 	out := &cluster.Survey{
 		Snapshot:      snapshot,
@@ -112,6 +116,8 @@ func Combine(live *cluster.Survey, set *manifest.Set) *cluster.Survey {
 }
 
 func podName(p cluster.Pod) string { return p.String() }
+
+func namespaceName(n cluster.Namespace) string { return n.Name }
 
 func claimName(c cluster.Claim) string { return c.Namespace + "/" + c.Name }
 

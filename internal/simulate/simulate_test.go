@@ -277,3 +277,46 @@ status: {phase: Running}
 		t.Errorf("claims: -want +got\n%s", diff)
 	}
 }
+
+// What a PodDisruptionBudget of files allows counts the live pods that it selects, and a Namespace of files takes
+// the place of the live one.
+func TestCombineAsAfterAnApply(t *testing.T) {
+	set, err := manifest.Parse("cluster.yaml", []byte(`
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec: {replicas: 3, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: c, image: c}]}}}
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: web}
+spec: {maxUnavailable: 1, selector: {matchLabels: {app: web}}}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop, labels: {team: new}}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	live := &cluster.Survey{Snapshot: &cluster.Snapshot{Namespaces: []cluster.Namespace{
+		{Name: "default", Labels: map[string]string{"team": "live"}}, {Name: "shop", Labels: map[string]string{"team": "old"}},
+	}}}
+	for _, name := range []string{"web-5d-a", "web-5d-b", "web-5d-c"} {
+		live.Snapshot.Pods = append(live.Snapshot.Pods, cluster.Pod{
+			PodKey: cluster.PodKey{Namespace: "default", Name: name}, Owner: cluster.Owner{Kind: "ReplicaSet", Name: "web-5d"},
+			State: cluster.PodBound, NodeName: "n", Ready: true, Template: &cluster.Template{Labels: map[string]string{"app": "web", "pod-template-hash": "5d"}},
+		})
+	}
+	both := Combine(live, set).Snapshot
+	if len(both.DisruptionBudgets) != 1 || both.DisruptionBudgets[0].DisruptionsAllowed != 1 {
+		t.Errorf("budgets: %+v", both.DisruptionBudgets)
+	}
+	teams := map[string]string{}
+	for _, n := range both.Namespaces {
+		teams[n.Name] = n.Labels["team"]
+	}
+	if diff := cmp.Diff(map[string]string{"default": "live", "shop": "new"}, teams); diff != "" {
+		t.Errorf("namespaces: -want +got\n%s", diff)
+	}
+}
