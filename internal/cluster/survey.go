@@ -1,6 +1,11 @@
 package cluster
 
-import "github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+import (
+	nodev1 "k8s.io/api/node/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+)
 
 // Survey is a cluster as it was read at one moment, with our own objects in it.
 // Nothing in it may be changed.
@@ -10,6 +15,11 @@ type Survey struct {
 	// NodePools and EC2NodeClasses. They are empty where the cluster does not know the kinds.
 	Provisioners  []*api.Provisioner
 	NodeTemplates []*api.AWSNodeTemplate
+	// PriorityClasses and RuntimeClasses are what the API server looks up when pods are made.
+	// HiddenClasses says which of them the reader may not list.
+	PriorityClasses []*schedulingv1.PriorityClass
+	RuntimeClasses  []*nodev1.RuntimeClass
+	HiddenClasses   []string
 	// Rejected are those that exist and cannot be read.
 	Rejected []Reading
 	// Hidden says which kinds the cluster has and the reader may not list, so that their

@@ -20,6 +20,7 @@ import (
 // Builder collects files and then builds the Set that they describe together.
 type Builder struct {
 	templates *cluster.Templates
+	live      *cluster.Survey
 	objects   objects
 	rows      []cluster.Pod // from tables
 	tables    int
@@ -34,8 +35,11 @@ type Builder struct {
 // NewBuilder returns an empty builder. Pods of the default scheduler, and of the
 // ones named, are ours to place.
 func NewBuilder(schedulers ...string) *Builder {
-	return &Builder{templates: cluster.NewTemplates(schedulers...), seen: map[string]*Document{}}
+	return &Builder{templates: cluster.NewTemplates(schedulers...), live: &cluster.Survey{Snapshot: &cluster.Snapshot{}}, seen: map[string]*Document{}}
 }
+
+// Beside has the pods of the files made in a cluster, whose classes count for them.
+func (b *Builder) Beside(live *cluster.Survey) { b.live = live }
 
 // Add adds the YAML or JSON documents of a file.
 func (b *Builder) Add(file string, data []byte) {

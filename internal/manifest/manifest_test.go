@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
@@ -552,5 +554,36 @@ func TestRead(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"default/first pending", "default/second pending"}, podLines(set.Snapshot.Pods)); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+// TestPriorityBesideACluster: pods get the priority of the cluster's classes, unless a file has the class too.
+func TestPriorityBesideACluster(t *testing.T) {
+	class := func(name string, value int32, fallback bool) *schedulingv1.PriorityClass {
+		return &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value, GlobalDefault: fallback}
+	}
+	b := NewBuilder()
+	b.Add("in.yaml", []byte(`
+apiVersion: scheduling.k8s.io/v1
+kind: PriorityClass
+metadata: {name: low}
+value: 2
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: a}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: b}
+spec: {priorityClassName: low}
+`))
+	b.Beside(&cluster.Survey{Snapshot: &cluster.Snapshot{}, PriorityClasses: []*schedulingv1.PriorityClass{class("usual", 5, true), class("low", 1, false)}})
+	set, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := set.Snapshot.Pods[0].Template.Priority, set.Snapshot.Pods[1].Template.Priority; a != 5 || b != 2 {
+		t.Errorf("priorities %d and %d, want 5 and 2", a, b)
 	}
 }

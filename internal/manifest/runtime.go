@@ -18,12 +18,13 @@ func (b *Builder) admit(spec *corev1.PodSpec, object, path string, r *remarks) {
 	if name == "" {
 		return
 	}
-	i := slices.IndexFunc(b.objects.runtimeClasses, func(c *nodev1.RuntimeClass) bool { return c.Name == name })
+	classes := slices.Concat(b.objects.runtimeClasses, b.live.RuntimeClasses)
+	i := slices.IndexFunc(classes, func(c *nodev1.RuntimeClass) bool { return c.Name == name })
 	if i < 0 {
 		r.add(object, path+".runtimeClassName", fmt.Sprintf("no file has the RuntimeClass %s, so its overhead, node selector and tolerations do not count", name), "add the file that declares it")
 		return
 	}
-	for _, label := range cluster.Admit(spec, b.objects.runtimeClasses[i]) {
+	for _, label := range cluster.Admit(spec, classes[i]) {
 		b.fail(b.seen[object], refused(path+".nodeSelector["+label+"]", fmt.Sprintf("conflicts with the node selector of the RuntimeClass %s", name), "remove it here"))
 	}
 }

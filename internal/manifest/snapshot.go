@@ -3,6 +3,7 @@ package manifest
 import (
 	"fmt"
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -13,8 +14,9 @@ import (
 // snapshot converts everything read so far.
 func (b *Builder) snapshot() *cluster.Snapshot {
 	s := &cluster.Snapshot{}
-	classes, said, idle := priorities(b.objects.priorityClasses), &remarks{}, &remarks{}
-	storage := declared(b.objects.storageClasses)
+	classes, said, idle := priorities(slices.Concat(b.live.PriorityClasses, b.objects.priorityClasses)), &remarks{}, &remarks{}
+	b.objects.addStorage(s)
+	storage := declared(slices.Concat(b.live.Snapshot.StorageClasses, s.StorageClasses))
 	for _, pod := range b.objects.pods {
 		object := "Pod " + pod.Namespace + "/" + pod.Name
 		classes.set(&pod.Spec, object, "spec", said)
@@ -58,7 +60,6 @@ func (b *Builder) snapshot() *cluster.Snapshot {
 	for _, c := range b.objects.claims {
 		storage.check(&c.Spec, c.UID == "", "PersistentVolumeClaim "+c.Namespace+"/"+c.Name, "spec", said)
 	}
-	b.objects.addStorage(s)
 	b.objects.addNamespaces(s)
 	for _, ds := range b.objects.daemonSets {
 		object := "DaemonSet " + ds.Namespace + "/" + ds.Name

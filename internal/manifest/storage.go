@@ -4,21 +4,21 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
-// storageClasses are those that the files declare, by name, and the default under no name. In a
+// storageClasses are those that are known, by name, and the default under no name. In a
 // cluster, pods wait where the class of a claim does not exist; here it may merely be in no file.
-type storageClasses map[string]*storagev1.StorageClass
+type storageClasses map[string]*cluster.StorageClass
 
-func declared(classes []*storagev1.StorageClass) storageClasses {
+func declared(classes []cluster.StorageClass) storageClasses {
 	out := storageClasses{}
-	for _, c := range classes {
+	for i := range classes {
+		c := &classes[i]
 		out[c.Name] = c
-		if cluster.FromStorageClass(c).Default {
+		if c.Default {
 			out[""] = c
 		}
 	}
@@ -35,7 +35,7 @@ func (s storageClasses) check(claim *corev1.PersistentVolumeClaimSpec, planned b
 		r.add(object, path, "no file has a default StorageClass, so pods whose claims name no class are not placed", "add the file that declares it, or set storageClassName")
 	case name != nil && *name != "" && class == nil:
 		r.add(object, path+".storageClassName", fmt.Sprintf("no file has the StorageClass %s, so pods with claims of it are not placed", *name), "add the file that declares it")
-	case planned && (name == nil || *name != "") && !cluster.FromStorageClass(class).WaitForFirstConsumer:
+	case planned && (name == nil || *name != "") && !class.WaitForFirstConsumer:
 		r.add(object, path, fmt.Sprintf("the StorageClass %s makes volumes before pods have nodes, in zones that are not known yet: its pods are planned as if it waited", class.Name), "set volumeBindingMode: WaitForFirstConsumer")
 	}
 }

@@ -15,6 +15,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	nodev1 "k8s.io/api/node/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
@@ -367,6 +370,33 @@ func TestSimulationOfManifestsNeedsNoCluster(t *testing.T) {
 	nothing := read(t, data.NewSimulation(), &platform{}, map[string]tftypes.Value{"live": isLive})
 	if machines := get[types.List](t, nothing, path.Root("machines")); len(machines.Elements()) > 0 {
 		t.Errorf("machines for no pods = %s", machines)
+	}
+}
+
+// Nothing is assumed of what the live cluster has, and no warning says so.
+func TestSimulationBesideTheCluster(t *testing.T) {
+	const stateful = `apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db, namespace: web}
+spec:
+  selector: {matchLabels: {app: db}}
+  template:
+    metadata: {labels: {app: db}}
+    spec: {priorityClassName: high, runtimeClassName: gvisor, containers: [{name: a, image: a, resources: {requests: {cpu: 1}}}]}
+  volumeClaimTemplates: [{metadata: {name: data}, spec: {storageClassName: gp3, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}]
+`
+	live := &platform{survey: &cluster.Survey{
+		Snapshot:        &cluster.Snapshot{StorageClasses: []cluster.StorageClass{{Name: "gp3", WaitForFirstConsumer: true}}},
+		PriorityClasses: []*schedulingv1.PriorityClass{{ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: 7}},
+		RuntimeClasses:  []*nodev1.RuntimeClass{{ObjectMeta: metav1.ObjectMeta{Name: "gvisor"}}},
+	}}
+	config := map[string]tftypes.Value{"manifests": texts(listOfTexts, offered, stateful), "live": tftypes.NewValue(tftypes.Bool, true)}
+	a := read(t, data.NewSimulation(), live, config)
+	want(t, a, path.Root("machines").AtListIndex(0).AtName("pods"), []string{"web/db-0"})
+	want(t, a, path.Root("warnings"), []string{})
+	live.survey.HiddenClasses, live.survey.PriorityClasses = []string{"hidden"}, nil
+	if warnings := get[[]string](t, read(t, data.NewSimulation(), live, config), path.Root("warnings")); len(warnings) != 2 || warnings[0] != "hidden" {
+		t.Errorf("warnings %q", warnings)
 	}
 }
 

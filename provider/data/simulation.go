@@ -41,7 +41,6 @@ func (d *simulationData) Read(ctx context.Context, req datasource.ReadRequest, r
 	ctx = d.session.Mask(ctx)
 	var m simulationModel
 	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
-	set := m.read(ctx, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -50,9 +49,8 @@ func (d *simulationData) Read(ctx context.Context, req datasource.ReadRequest, r
 		resp.Diagnostics.AddError("no catalogue: "+err.Error(), noCatalogue)
 		return
 	}
-	whole, warnings, err := d.whole(ctx, &m, set)
-	if err != nil {
-		resp.Diagnostics.AddError(lifecycle.NoCluster+": "+err.Error(), "Set `live` to false to simulate with the manifests alone.")
+	whole, warnings := d.whole(ctx, &m, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
 		return
 	}
 	plan, report, err := runSimulation(ctx, whole, stock)
@@ -68,16 +66,25 @@ func (d *simulationData) Read(ctx context.Context, req datasource.ReadRequest, r
 }
 
 // whole returns the cluster to decide on: the live one, that of the manifests, or both combined.
-func (d *simulationData) whole(ctx context.Context, m *simulationModel, set *manifest.Set) (*cluster.Survey, []string, error) {
-	if !m.fromCluster() {
-		survey, warnings := simulate.FromManifests(set)
-		return survey, warnings, nil
+func (d *simulationData) whole(ctx context.Context, m *simulationModel, diags *diag.Diagnostics) (*cluster.Survey, []string) {
+	builder := m.read(ctx, diags)
+	var live *cluster.Survey
+	if m.fromCluster() && !diags.HasError() {
+		var err error
+		if live, err = d.survey(ctx); err != nil {
+			diags.AddError(lifecycle.NoCluster+": "+err.Error(), "Set `live` to false to simulate with the manifests alone.")
+			return nil, nil
+		}
+		builder.Beside(live)
 	}
-	live, err := d.survey(ctx)
-	if err != nil {
-		return nil, nil, err
+	set, err := builder.Build()
+	for _, problem := range manifest.Problems(err) {
+		diags.AddError(problem.Error(), "The documents are read as `packhorse-agent simulate` reads files.")
 	}
-	return simulate.Combine(live, set), slices.Concat(live.Hidden, set.Warnings()), nil
+	if live == nil {
+		return simulate.FromManifests(set)
+	}
+	return simulate.Combine(live, set), slices.Concat(live.Hidden, live.HiddenClasses, set.Warnings())
 }
 
 // runSimulation makes the agent's decision. It returns the plan as JSON, and as a report.
@@ -98,7 +105,7 @@ func runSimulation(ctx context.Context, whole *cluster.Survey, stock *session.St
 }
 
 // read combines the manifests and the drafts.
-func (m *simulationModel) read(ctx context.Context, diags *diag.Diagnostics) *manifest.Set {
+func (m *simulationModel) read(ctx context.Context, diags *diag.Diagnostics) *manifest.Builder {
 	builder := manifest.NewBuilder()
 	for i, text := range m.Manifests {
 		builder.Add(fmt.Sprintf("manifests[%d]", i), []byte(text))
@@ -113,9 +120,5 @@ func (m *simulationModel) read(ctx context.Context, diags *diag.Diagnostics) *ma
 			builder.Add(name, text)
 		}
 	}
-	set, err := builder.Build()
-	for _, problem := range manifest.Problems(err) {
-		diags.AddError(problem.Error(), "The documents are read as `packhorse-agent simulate` reads files.")
-	}
-	return set
+	return builder
 }

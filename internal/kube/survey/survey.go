@@ -7,7 +7,10 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
@@ -42,6 +45,16 @@ func Take(ctx context.Context, client kubernetes.Interface, custom dynamic.Inter
 	}
 	s.Sort()
 	out := &cluster.Survey{Snapshot: s}
+	for _, read := range []func() error{
+		kind(ctx, client.SchedulingV1().PriorityClasses().List, &out.PriorityClasses, (*schedulingv1.PriorityClass).DeepCopy),
+		kind(ctx, client.NodeV1().RuntimeClasses().List, &out.RuntimeClasses, (*nodev1.RuntimeClass).DeepCopy),
+	} {
+		if err := read(); apierrors.IsForbidden(err) {
+			out.HiddenClasses = append(out.HiddenClasses, fmt.Sprintf("the cluster's classes do not count for the pods of the manifests: %v", err))
+		} else if err != nil {
+			return nil, fmt.Errorf("survey the cluster: %w", err)
+		}
+	}
 	if err := readCustom(ctx, client, custom, out); err != nil {
 		return nil, fmt.Errorf("survey the cluster: %w", err)
 	}

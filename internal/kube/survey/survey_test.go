@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -46,7 +48,12 @@ func TestTake(t *testing.T) {
 		pod("b", corev1.PodRunning), pod("a", corev1.PodPending), pod("over", corev1.PodSucceeded),
 		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{api.LabelProvisioner: "p"}}},
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}},
+		&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: 7},
+		&nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: "gvisor"}},
 	)
+	client.PrependReactor("list", "runtimeclasses", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(a.GetResource().GroupResource(), "", errors.New("may not list them"))
+	})
 	objects := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), lists,
 		custom("karpenter.sh/v1alpha5", "Provisioner", "z", map[string]any{"weight": int64(3)}),
 		custom("karpenter.sh/v1alpha5", "Provisioner", "p", map[string]any{}),
@@ -55,6 +62,9 @@ func TestTake(t *testing.T) {
 	got, err := survey.Take(t.Context(), client, objects)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if len(got.PriorityClasses) != 1 || got.PriorityClasses[0].Value != 7 || len(got.HiddenClasses) != 1 || len(got.Hidden) != 0 {
+		t.Errorf("classes: %v, hidden %q and %q", got.PriorityClasses, got.HiddenClasses, got.Hidden)
 	}
 	type brief struct{ Pods, Nodes, Namespaces, Provisioners, Rejected []string }
 	var seen brief
