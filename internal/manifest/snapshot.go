@@ -34,6 +34,12 @@ func (b *Builder) snapshot() *cluster.Snapshot {
 		}
 	}
 	for _, w := range b.objects.workloads() {
+		if w.edited != "" {
+			said.add(w.object, w.edited, "pods of it that exist ask for something else, and count as they are", "to plan for its template, leave these pods out or give it another name")
+		}
+		if w.count <= 0 && w.idle == "" {
+			continue
+		}
 		if w.count <= 0 {
 			idle.add(w.object, w.idleAt, w.idle, "")
 			continue

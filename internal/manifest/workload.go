@@ -36,6 +36,7 @@ type workload struct {
 	settled   indexes // ordinals that need no pod any more, or have one
 	// Why it creates nothing whatever pods there are, and the field that says so.
 	idle, idleAt string
+	edited       string // where it asks for other amounts than its pods that exist
 	// These labels, where set, get each pod's ordinal and name.
 	ordinalLabel, nameLabel string
 	claims                  []corev1.PersistentVolumeClaim // one per pod of each
@@ -53,27 +54,37 @@ func (w *workload) stop(path, why string) {
 // a controller owns count for it, and a controller whose own children are among
 // the objects leaves the creation to them. Those that are idle are listed too.
 func (o *objects) workloads() []workload {
-	o.scale()
+	sets := o.replicaSetsOf()
+	o.scale(sets)
 	owned, delegated := o.ownedPods(), o.delegated()
 	var out []workload
 	add := func(w workload) {
 		if w.count <= 0 {
 			w.stop(w.counted, "leaves no pods to create")
 		}
-		if pods := owned[w.namespace+"/"+w.owner.Kind+"/"+w.owner.Name]; w.ordinalLabel != "" {
+		pods := owned[w.namespace+"/"+w.owner.Kind+"/"+w.owner.Name]
+		if w.compare(pods); w.ordinalLabel != "" {
 			w.skip(pods)
 		} else {
 			w.count -= len(pods)
 		}
-		if w.count > 0 || w.idle != "" {
+		if w.count > 0 || w.idle != "" || w.edited != "" {
 			out = append(out, w)
 		}
 	}
 	for _, d := range o.deployments {
-		if key := d.Namespace + "/Deployment/" + d.Name; !delegated[key] {
-			w := replicaSetOf(d)
-			w.count -= len(owned[key])
+		w, key := replicaSetOf(d), d.Namespace+"/Deployment/"+d.Name
+		w.compare(owned[key])
+		w.count -= len(owned[key])
+		if !delegated[key] {
 			add(w)
+			continue
+		}
+		for _, r := range sets[d.Namespace+"/"+d.Name] {
+			w.compare(owned[r.Namespace+"/ReplicaSet/"+r.Name])
+		}
+		if w.count, w.idle = 0, ""; w.edited != "" {
+			out = append(out, w)
 		}
 	}
 	for _, r := range o.replicaSets {
@@ -234,15 +245,20 @@ func (o *objects) delegated() map[string]bool {
 	return out
 }
 
-// scale does what its controller does to a Deployment whose number of pods has changed: the ReplicaSet gets that
-// number. Where several have pods, the controller is about to replace them, and moves both numbers as it likes.
-func (o *objects) scale() {
-	sets := map[string][]*appsv1.ReplicaSet{}
+// replicaSetsOf lists the ReplicaSets of Deployments, by namespace/name of these.
+func (o *objects) replicaSetsOf() map[string][]*appsv1.ReplicaSet {
+	out := map[string][]*appsv1.ReplicaSet{}
 	for _, r := range o.replicaSets {
 		if owner := metav1.GetControllerOfNoCopy(r); owner != nil && owner.Kind == "Deployment" {
-			sets[r.Namespace+"/"+owner.Name] = append(sets[r.Namespace+"/"+owner.Name], r)
+			out[r.Namespace+"/"+owner.Name] = append(out[r.Namespace+"/"+owner.Name], r)
 		}
 	}
+	return out
+}
+
+// scale does what its controller does to a Deployment whose number of pods has changed: the ReplicaSet gets that
+// number. Where several have pods, the controller is about to replace them, and moves both numbers as it likes.
+func (o *objects) scale(sets map[string][]*appsv1.ReplicaSet) {
 	wanted := func(r *appsv1.ReplicaSet) int32 { return ptr.Deref(r.Spec.Replicas, 1) }
 	for _, d := range o.deployments {
 		of := sets[d.Namespace+"/"+d.Name]

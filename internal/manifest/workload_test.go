@@ -221,6 +221,42 @@ spec:` + podTemplate
 	}
 }
 
+// Pods that exist keep their requests when a template is edited, and a remark says so. What admission has added
+// to them is no edit.
+func TestEditedTemplate(t *testing.T) {
+	const files = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 1
+  template: {spec: {containers: [{name: main, resources: {requests: {cpu: CPU}}}]}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: web-5d-a, ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: web-5d, uid: w, controller: true}]}
+spec:
+  nodeName: one
+  containers: [{name: main, resources: {requests: {cpu: 500m, memory: 1Gi}}}, {name: added, resources: {requests: {cpu: 1}}}]
+status: {phase: Running}
+`
+	const set = `---
+apiVersion: apps/v1
+kind: ReplicaSet
+metadata: {name: web-5d, ownerReferences: [{apiVersion: apps/v1, kind: Deployment, name: web, uid: d, controller: true}]}
+spec: {replicas: 1, template: {spec: {containers: [{name: main, resources: {requests: {cpu: 0.5}}}]}}}
+`
+	edited := []string{"in.yaml:7: document 1: Deployment default/web: spec.template.spec.containers[0].resources: pods of it that exist ask for something else, and count as they are; to plan for its template, leave these pods out or give it another name"}
+	for cpu, want := range map[string][]string{"0.5": nil, "8": edited} {
+		for _, rest := range []string{"", set} {
+			got := parse(t, strings.Replace(files, "CPU", cpu, 1)+rest)
+			if diff := cmp.Diff(want, got.Warnings()); diff != "" || len(got.Snapshot.Pods) != 1 {
+				t.Errorf("%s: %v\n%s", cpu, podLines(got.Snapshot.Pods), diff)
+			}
+		}
+	}
+}
+
 func TestDeployment(t *testing.T) {
 	const text = `
 apiVersion: apps/v1
