@@ -23,7 +23,6 @@ spec:
   ttlSecondsAfterEmpty: 30
   taints:
     - {key: example.com/special, effect: NoSchedule}
-    - null
   labels: {billing-team: my-team, unset: null}
   requirements:
     - {key: karpenter.sh/capacity-type, operator: In, values: [spot, on-demand], value: 2}
@@ -69,6 +68,7 @@ func TestDecodeRefusesWhatIsNoManifest(t *testing.T) {
 		"a word":       {"hello", "not an object"},
 		"no YAML":      {"a: [", "parse Provisioner"},
 		"a key twice":  {"kind: Provisioner\nkind: Provisioner", `already set`},
+		"a null item":  {"apiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nmetadata: {name: a}\nspec: {requirements: [null]}", "spec.requirements[0]: null is no item of a list; remove it"},
 		"no kind":      {"apiVersion: karpenter.sh/v1alpha5", "kind: null is not Provisioner"},
 		"no version":   {"kind: Provisioner", "apiVersion: null has no kind Provisioner; use karpenter.sh/v1alpha5"},
 		"a spec of no": {"kind: Provisioner\napiVersion: karpenter.sh/v1alpha5\nspec: []", "spec: [] is a list, and must be an object"},

@@ -32,7 +32,7 @@ func Tree(asJSON []byte) (tree any, err error) {
 	return tree, err
 }
 
-// Decoder reads objects of JSON values leniently: nulls and unknown fields are left out.
+// Decoder reads objects of JSON values leniently: fields that are null or unknown are left out.
 type Decoder struct {
 	// Related are kinds that may have the fields that an object does not have.
 	Related []Kind
@@ -177,8 +177,11 @@ func (w *walk) cleanSlice(value any, t reflect.Type, path *field.Path) any {
 	}
 	out := make([]any, 0, len(list))
 	for i, item := range list {
-		if item != nil {
+		switch {
+		case item != nil:
 			out = append(out, w.clean(item, t.Elem(), path.Index(i)))
+		case !w.Foreign:
+			w.reject(path.Index(i), item, finding.Say("null is no item of a list"), finding.Say("remove it"))
 		}
 	}
 	return out
