@@ -12,6 +12,7 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 )
@@ -585,5 +586,28 @@ spec: {priorityClassName: low}
 	}
 	if a, b := set.Snapshot.Pods[0].Template.Priority, set.Snapshot.Pods[1].Template.Priority; a != 5 || b != 2 {
 		t.Errorf("priorities %d and %d, want 5 and 2", a, b)
+	}
+}
+
+// TestLimitRange: containers that ask for nothing get the default requests of their namespace.
+func TestLimitRange(t *testing.T) {
+	const pod = "---\napiVersion: v1\nkind: Pod\nmetadata: {name: NAME, namespace: IN}\nspec: {containers: [{name: a, resources: {HAS}}]}\n"
+	text := "apiVersion: v1\nkind: LimitRange\nmetadata: {name: usual, namespace: shop}\nspec: {limits: [{type: Pod, max: {cpu: 9}}, LIMITS]}\n"
+	for _, p := range [][3]string{{"none", "shop", ""}, {"requests", "shop", "requests: {cpu: 2}"}, {"limits", "shop", "limits: {cpu: 3}"}, {"elsewhere", "other", ""}} {
+		text += strings.NewReplacer("NAME", p[0], "IN", p[1], "HAS", p[2]).Replace(pod)
+	}
+	text += "---\napiVersion: apps/v1\nkind: ReplicaSet\nmetadata: {name: set, namespace: shop}\nspec: {template: {spec: {containers: [{name: a}]}}}\n"
+	for limits, cpu := range map[string]int64{
+		"{type: Container, defaultRequest: {cpu: 500m}, default: {cpu: 1}}": 500, "{type: Container, default: {cpu: 1}, min: {cpu: 100m}}": 1000,
+		"{type: Container, max: {cpu: 4}}": 4000, "{type: Container, min: {cpu: 100m}}": 100,
+	} {
+		set := parse(t, strings.Replace(text, "LIMITS", limits, 1))
+		got := map[string]int64{}
+		for _, p := range set.Snapshot.Pods {
+			got[p.Name] = p.Template.Requests[amount.CPU]
+		}
+		if diff := cmp.Diff(map[string]int64{"none": cpu, "requests": 2000, "limits": 3000, "elsewhere": 0, "set-0": cpu}, got); diff != "" || len(set.Warnings()) > 0 {
+			t.Errorf("%s: %q, -want +got\n%s", limits, set.Warnings(), diff)
+		}
 	}
 }

@@ -36,6 +36,7 @@ type objects struct {
 	budgets         []*policyv1.PodDisruptionBudget
 	priorityClasses []*schedulingv1.PriorityClass
 	runtimeClasses  []*nodev1.RuntimeClass
+	limitRanges     []*corev1.LimitRange
 	daemonSets      []*appsv1.DaemonSet
 	deployments     []*appsv1.Deployment
 	replicaSets     []*appsv1.ReplicaSet
@@ -58,6 +59,7 @@ var readers = map[string]kind{
 	"Namespace":                       {false, into(func(o *objects) *[]*corev1.Namespace { return &o.namespaces })},
 	"PersistentVolume":                {false, into(func(o *objects) *[]*corev1.PersistentVolume { return &o.volumes })},
 	"PersistentVolumeClaim":           {true, into(func(o *objects) *[]*corev1.PersistentVolumeClaim { return &o.claims })},
+	"LimitRange":                      {true, into(func(o *objects) *[]*corev1.LimitRange { return &o.limitRanges })},
 	"ReplicationController":           {true, into(func(o *objects) *[]*corev1.ReplicationController { return &o.controllers })},
 	"CSINode.storage.k8s.io":          {false, into(func(o *objects) *[]*storagev1.CSINode { return &o.csiNodes })},
 	"StorageClass.storage.k8s.io":     {false, into(func(o *objects) *[]*storagev1.StorageClass { return &o.storageClasses })},

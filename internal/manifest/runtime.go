@@ -11,9 +11,11 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
-// admit adds what the RuntimeClass of a pod says. The object has the pod's spec at a path. The API
+// admit adds what LimitRanges and the RuntimeClass of a pod say. The object has the pod's spec at a path. The API
 // server refuses pods of a class that does not exist; here it may merely be in no file.
-func (b *Builder) admit(spec *corev1.PodSpec, object, path string, r *remarks) {
+func (b *Builder) admit(spec *corev1.PodSpec, namespace, object, path string, r *remarks) {
+	r.addDoubts(spec, object, path)
+	b.objects.limit(spec, namespace)
 	name := ptr.Deref(spec.RuntimeClassName, "")
 	if name == "" {
 		return

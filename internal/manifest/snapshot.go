@@ -22,8 +22,7 @@ func (b *Builder) snapshot() *cluster.Snapshot {
 		classes.set(&pod.Spec, object, "spec", said)
 		storage.checkPod(&pod.Spec, pod.UID == "", object, "spec", said)
 		if untouched(pod) {
-			b.admit(&pod.Spec, object, "spec", said)
-			said.addDoubts(&pod.Spec, object, "spec")
+			b.admit(&pod.Spec, pod.Namespace, object, "spec", said)
 			markUnschedulable(pod)
 		}
 		if converted, ok := b.templates.Pod(pod); ok {
@@ -37,11 +36,10 @@ func (b *Builder) snapshot() *cluster.Snapshot {
 		if w.edited != "" {
 			said.add(w.object, w.edited, "pods of it that exist ask for something else, and count as they are", "to plan for its template, leave these pods out or give it another name")
 		}
-		if w.count <= 0 && w.idle == "" {
-			continue
-		}
 		if w.count <= 0 {
-			idle.add(w.object, w.idleAt, w.idle, "")
+			if w.idle != "" {
+				idle.add(w.object, w.idleAt, w.idle, "")
+			}
 			continue
 		}
 		if w.count > maxPods {
@@ -51,8 +49,7 @@ func (b *Builder) snapshot() *cluster.Snapshot {
 		}
 		classes.set(&w.template.Spec, w.object, w.spec, said)
 		storage.checkPod(&w.template.Spec, true, w.object, w.spec, said)
-		b.admit(&w.template.Spec, w.object, w.spec, said)
-		said.addDoubts(&w.template.Spec, w.object, w.spec)
+		b.admit(&w.template.Spec, w.namespace, w.object, w.spec, said)
 		for i := range w.claims {
 			storage.check(&w.claims[i].Spec, true, w.object, fmt.Sprintf("spec.volumeClaimTemplates[%d].spec", i), said)
 		}
@@ -70,8 +67,7 @@ func (b *Builder) snapshot() *cluster.Snapshot {
 	for _, ds := range b.objects.daemonSets {
 		object := "DaemonSet " + ds.Namespace + "/" + ds.Name
 		classes.set(&ds.Spec.Template.Spec, object, "spec.template.spec", said)
-		b.admit(&ds.Spec.Template.Spec, object, "spec.template.spec", said)
-		said.addDoubts(&ds.Spec.Template.Spec, object, "spec.template.spec")
+		b.admit(&ds.Spec.Template.Spec, ds.Namespace, object, "spec.template.spec", said)
 		idle.add(object, "", "its pods come with the nodes that other pods need, so no machine is bought for them", "")
 	}
 	b.remark(said)
