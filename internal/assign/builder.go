@@ -6,7 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
@@ -221,18 +220,13 @@ func (b *builder) expectDaemons(n *Node, there map[string]bool) {
 	}
 }
 
-// chargeLimits counts the capacity of the nodes that Provisioners with limits have.
+// chargeLimits counts what Provisioners with limits have.
 func (b *builder) chargeLimits() {
-	byName := map[string]*model.Pool{}
-	for _, p := range b.Pools {
-		if p.Spec.Spec.Limits != nil {
-			byName[p.Spec.Name], p.Has = p, amount.List{}
-		}
+	charged := b.Problem.Charged
+	if charged == nil {
+		charged = b.Problem.Charge()
 	}
-	for i := range b.Problem.Snapshot.Nodes {
-		n := &b.Problem.Snapshot.Nodes[i]
-		if p := byName[n.Provisioner]; p != nil {
-			p.Has = p.Has.Plus(n.Capacity.OfNode())
-		}
+	for _, p := range b.Pools {
+		p.Has = charged[p.Spec.Name]
 	}
 }

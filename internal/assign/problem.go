@@ -6,6 +6,7 @@ package assign
 import (
 	"time"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
@@ -23,6 +24,9 @@ type Problem struct {
 	Leaving map[string]bool
 	// Shut nodes, by name, take no pods, and those that they have count.
 	Shut map[string]bool
+	// Charged is what counts against limits, by Provisioner; nil for what the nodes of the
+	// snapshot have.
+	Charged map[string]amount.List
 	// NodeCost is the cost of a machine beyond its price.
 	NodeCost offer.Price
 	// Trials bounds how many machines are filled in search of a cheaper plan; 0
@@ -68,6 +72,23 @@ func (p *Problem) held() []*cluster.Node {
 		if n := p.Snapshot.Node(pod.NodeName); n != nil && p.leaves(n) && p.stays(pod, n) {
 			known[n.Name] = true
 			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// Charge returns the capacity of the nodes of each Provisioner with limits.
+func (p *Problem) Charge() map[string]amount.List {
+	out := map[string]amount.List{}
+	for i := range p.Provisioners {
+		if spec := p.Provisioners[i].Spec; spec.Spec.Limits != nil {
+			out[spec.Name] = amount.List{}
+		}
+	}
+	for i := range p.Snapshot.Nodes {
+		n := &p.Snapshot.Nodes[i]
+		if has, limited := out[n.Provisioner]; limited {
+			out[n.Provisioner] = has.Plus(n.Capacity.OfNode())
 		}
 	}
 	return out

@@ -27,7 +27,9 @@ type solver struct {
 	proposed map[cluster.PodKey]string
 }
 
-func newSolver(p *Problem) *solver {
+func newSolver(in *Problem) *solver {
+	p := new(*in)
+	p.Base.Charged = in.Base.Charge() // also where a packing leaves nodes out
 	w := newWork(p)
 	s := &solver{Problem: p, work: w, landings: newLandings(p, w), gone: map[string]bool{}, taken: map[string]bool{}, refused: map[string]string{}, proposed: map[cluster.PodKey]string{}}
 	for i := range p.Sources {

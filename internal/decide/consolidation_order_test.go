@@ -112,11 +112,12 @@ func TestStepsThatSaveMostGoFirst(t *testing.T) {
 }
 
 // A step that cannot be carried out leaves the budget to the next one. The step that saves most replaces
-// the large node, for which the Provisioner's limit has no room. The other one needs no machine.
+// the large node by a machine in the only zone that is left, where pods are that its pods keep away from.
+// The other one needs no machine.
 func TestAStepThatFailsHoldsNoBudget(t *testing.T) {
-	w := newWorld(t, shop()).provisioner("default", "limits: {resources: {cpu: 12}}, "+strings.Replace(consolidating, "'100%'", "'1'", 1))
+	w := newWorld(t, shop()).provisioner("default", strings.NewReplacer("'100%'", "'1'", "requirements: [", "requirements: [{key: $zone, operator: In, values: [a]}, ").Replace(consolidating))
 	w.node("big", "large", "b", nil).node("s1", "small", "a", nil).node("s2", "small", "a", nil)
-	w.replicas(3, "db", "big", "requests: {cpu: 1200m, memory: 1Gi}, nodeSelector: {$zone: b}")
+	w.replicas(3, "db", "big", "requests: {cpu: 1200m, memory: 1Gi}, affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: $zone, labelSelector: {matchLabels: {app: web}}}]}}")
 	w.replicas(2, "web", "s1", halfCore+", nodeSelector: {$zone: a}").replicas(1, "web", "s2", halfCore+", nodeSelector: {$zone: a}").older()
 	plan := w.decide()
 	verify(t, &w.in, &plan)

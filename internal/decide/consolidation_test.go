@@ -328,3 +328,19 @@ func BenchmarkConsolidateCollapse(b *testing.B) {
 	b.ReportMetric(float64(going), "nodes")
 	b.ReportMetric(float64(len(plan.Consolidation.Steps)), "steps")
 }
+
+// A replacement is bought before its nodes go, so that a limit has to allow both. Near the limit
+// it allows one node at a time, although two together would save more.
+func TestConsolidationNearALimit(t *testing.T) {
+	wide, dense := size("wide", 8, 32, 110), size("dense", 4, 32, 110)
+	w := newWorld(t, []offer.InstanceType{dense, wide}).provisioner("default", strings.Replace(consolidating, "100%", "10%", 1)+", limits: {resources: {cpu: 100}}")
+	for i := range 12 {
+		name := fmt.Sprintf("n%02d", i)
+		w.node(name, "wide", "a", nil).replicas(1, "web", name, "requests: {cpu: 1, memory: 26Gi}")
+	}
+	plan := w.older().decide()
+	verify(t, &w.in, &plan)
+	if got, want := consolidated(plan), "n00 -> dense"; got != want {
+		t.Errorf("got %q, want %q: %s", got, want, why(plan, "n00"))
+	}
+}
