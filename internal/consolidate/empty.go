@@ -128,7 +128,7 @@ func (s *solver) confirm(proposed []*Source, tries int) (left int) {
 			s.commit(*st)
 		} else {
 			delete(s.gone, src.Node.Name)
-			s.refuse(src.Node.Name, "kube-scheduler would leave pods without room, and machines for them cost more than is saved")
+			s.refuse(src.Node.Name, "kube-scheduler would leave pods without room, and machines for them cannot be bought or cost more than is saved")
 		}
 	}
 	return tries

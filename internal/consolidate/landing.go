@@ -2,6 +2,7 @@ package consolidate
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -58,8 +59,9 @@ func (l *landings) count(m *room, t *cluster.Template, n int) {
 }
 
 // lost is what the machines cost that pods of a step need because they find no room where
-// kube-scheduler puts them. The step has the landings then, and none of them is taken.
-func (l *landings) lost(st *Step) offer.Price {
+// kube-scheduler puts them; false where nothing that could be bought has room for them. The step
+// has the landings then, and none of them is taken.
+func (l *landings) lost(st *Step) (price offer.Price, ok bool) {
 	for i := range st.Machines {
 		st.rooms = append(st.rooms, l.room(st, &st.Machines[i]))
 	}
@@ -73,7 +75,7 @@ func (l *landings) lost(st *Step) offer.Price {
 		}
 	}
 	l.undo(st)
-	return l.price(left)
+	return l.price(st, left)
 }
 
 // evictions are the pods of a step in the order in which they are evicted.
@@ -156,20 +158,30 @@ func (l *landings) land(t *cluster.Template) *room {
 	return at
 }
 
-// price is that of machines for pods without a place.
-func (l *landings) price(left []*cluster.Pod) offer.Price {
+// price is that of machines for pods of a step without a place; false where one of them would wait
+// for ever. What they ask of pods on nodes is not known here, so that it counts as not met.
+func (l *landings) price(st *Step, left []*cluster.Pod) (price offer.Price, ok bool) {
 	if len(left) == 0 {
-		return 0
+		return 0, true
 	}
 	p, snapshot := l.Base, *l.Base.Snapshot
 	snapshot.Nodes, snapshot.Pods = nil, nil
 	p.Snapshot, p.Leaving, p.Pods, p.Trials = &snapshot, nil, nil, groupTrials
+	if len(st.Machines) == 0 { // else these take what limits allow in the place of the nodes
+		p.Charged = maps.Clone(p.Charged)
+		for _, name := range st.Nodes {
+			n := l.source(name).Node
+			if has, limited := p.Charged[n.Provisioner]; limited {
+				p.Charged[n.Provisioner] = has.Minus(n.Capacity.OfNode())
+			}
+		}
+	}
 	for _, pod := range left {
 		p.Pods = append(p.Pods, pack.Demand{Pod: pod})
 	}
-	var sum offer.Price
-	for _, m := range l.solve(&p).Machines {
-		sum += m.Cost
+	layout := l.solve(&p)
+	for i := range layout.Machines {
+		price += layout.Machines[i].Cost
 	}
-	return sum
+	return price, !slices.ContainsFunc(layout.Places, func(at pack.Place) bool { return !at.Placed() })
 }

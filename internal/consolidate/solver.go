@@ -57,10 +57,11 @@ func (s *solver) refuse(name, why string) {
 }
 
 // saves subtracts from a step's saving what the machines cost that kube-scheduler's choice needs,
-// and reports whether something is left.
+// and reports whether something is left, and all pods have room.
 func (s *solver) saves(st *Step) bool {
-	st.Saving -= s.landings.lost(st)
-	return st.Saving > 0
+	lost, ok := s.landings.lost(st)
+	st.Saving -= lost
+	return ok && st.Saving > 0
 }
 
 // commit takes a step into the plan.

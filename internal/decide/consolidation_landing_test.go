@@ -1,8 +1,11 @@
 package decide
 
 import (
+	"fmt"
 	"testing"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
@@ -12,16 +15,19 @@ import (
 func TestSavingWhereKubeSchedulerPutsPods(t *testing.T) {
 	for name, c := range map[string]struct {
 		small float64 // what the machine for the last pod costs
+		limit int     // of cores
 		pods  []string
 		want  string
 		saves offer.Price
 	}{
-		"the last pod finds no room":                         {0.15, []string{"3", "2", "2"}, "n1 ->", 250_000},
-		"its machine costs more than is saved":               {0.45, []string{"3", "2", "2"}, "->", 0},
-		"two pods find room wherever kube-scheduler spreads": {0.45, []string{"2100m", "2"}, "n1 ->", 400_700},
+		"the last pod finds no room":                         {0.15, 100, []string{"3", "2", "2"}, "n1 ->", 250_000},
+		"its machine costs more than is saved":               {0.45, 100, []string{"3", "2", "2"}, "->", 0},
+		"two pods find room wherever kube-scheduler spreads": {0.45, 100, []string{"2100m", "2"}, "n1 ->", 400_700},
+		"a limit allows its machine once the node has gone":  {0.15, 24, []string{"3", "2", "2"}, "n1 ->", 250_000},
+		"a limit does not allow its machine":                 {0.15, 18, []string{"3", "2", "2"}, "->", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, []offer.InstanceType{sold("large", 8, 0.4), sold("little", 3, c.small)}).provisioner("default", consolidating)
+			w := newWorld(t, []offer.InstanceType{sold("large", 8, 0.4), sold("little", 3, c.small)}).provisioner("default", fmt.Sprintf("%s, limits: {resources: {cpu: %d}}", consolidating, c.limit))
 			w.node("n1", "large", "a", nil).node("n2", "large", "a", nil).node("n3", "large", "a", nil)
 			for _, cores := range c.pods {
 				w.replicas(1, "web", "n1", "requests: {cpu: "+cores+", memory: 1Gi}")
@@ -38,5 +44,22 @@ func TestSavingWhereKubeSchedulerPutsPods(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A step does not go where a pod would wait for ever. Both pods have a place, but kube-scheduler puts
+// the larger one on the only node with the label that the other one asks for.
+func TestNoPodOfAStepWaitsForEver(t *testing.T) {
+	w := newWorld(t, shop()[:1]).provisioner("default", consolidating)
+	w.node("n1", "large", "a", nil).node("n2", "large", "a", nil).node("n3", "large", "a", func(n *cluster.Node) {
+		n.Provisioner, n.Labels["disk"] = "", "ssd"
+		delete(n.Labels, api.LabelProvisioner)
+	})
+	w.replicas(1, "web", "n1", "requests: {cpu: 3500m, memory: 1Gi}").replicas(1, "db", "n1", "nodeSelector: {disk: ssd}, requests: {cpu: 2, memory: 1Gi}")
+	w.replicas(1, "own", "n2", "nodeSelector: {$host: n2}, requests: {cpu: 3900m, memory: 1Gi}").replicas(1, "own", "n3", "requests: {cpu: 2900m, memory: 1Gi}")
+	plan := w.older().decide()
+	verify(t, &w.in, &plan)
+	if got, want := why(plan, "n1"), "kube-scheduler would leave pods without room, and machines for them cannot be bought or cost more than is saved"; consolidated(plan) != "->" || got != want {
+		t.Errorf("got %q: %q, want %q", consolidated(plan), got, want)
 	}
 }
