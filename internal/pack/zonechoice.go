@@ -16,19 +16,19 @@ import (
 // for few pods, because many pods fill machines in each zone. `make tiny` measures it: of 575
 // plans for at most seven pods, 42 cost less, by up to 76 %.
 
-// mostAgain bounds the work to try zones: the number of pods and nodes, times that of zones,
+// mostAgain bounds the work to try zones for a lower price: the number of pods and nodes, times that of zones,
 // and times that of classes where zones are tried for each of them. With ten times as much,
 // the plans for 22 worlds of 200 to 500 pods cost 0.06 % less, and take twice as long.
 const mostAgain = 600
 
-// bestZones returns the cheapest of the plan s and of plans with other zones preferred: first
-// with the same zone for all classes that may choose one, then with a zone for each class.
+// bestZones returns the best of the plan s and of plans with other zones preferred: first for
+// pods that others without a place follow, then, where there are few pods, with the same zone for
+// all classes that may choose one, then with a zone for each class.
 func (p *planning) bestZones(s *solver, v variant) *solver {
-	work, classes := len(s.Problem.Pods)+len(s.Existing()), s.choosingZones()
-	if len(s.Machines()) == 0 || len(classes) == 0 || work > mostAgain || !s.Uses(assign.Zones) {
+	if len(s.Machines()) == 0 || !s.Uses(assign.Zones) {
 		return s
 	}
-	zones := s.zonesForSale()
+	followed, choosing, zones := s.followedInVain(), s.choosingZones(), s.zonesForSale()
 	try := func(classes []int) {
 		for _, zone := range zones {
 			other := v
@@ -37,17 +37,23 @@ func (p *planning) bestZones(s *solver, v variant) *solver {
 			for _, c := range classes {
 				other.zones[c] = zone
 			}
-			if again := p.solved(other); again.cheaper(s) {
+			if again := p.solved(other); again.serves(s) || again.cheaper(s) {
 				s, v = again, other
 			}
 		}
 	}
-	work *= len(zones)
-	if len(zones) > 1 && work <= mostAgain {
-		try(classes)
+	if len(zones) < 2 || len(choosing) == 0 {
+		return s
 	}
-	if len(zones) > 1 && len(classes) > 1 && work*len(classes) <= mostAgain {
-		for _, c := range classes {
+	if len(followed) > 0 {
+		try(followed)
+	}
+	work := (len(s.Problem.Pods) + len(s.Existing())) * len(zones)
+	if work <= mostAgain {
+		try(choosing)
+	}
+	if len(choosing) > 1 && work*len(choosing) <= mostAgain {
+		for _, c := range choosing {
 			try([]int{c})
 		}
 	}
@@ -59,6 +65,26 @@ func (s *solver) choosingZones() []int {
 	var out []int
 	for _, c := range s.Classes() {
 		if slices.Contains(c.Keys, api.LabelZone) {
+			out = append(out, c.First())
+		}
+	}
+	return out
+}
+
+// followedInVain lists the classes to which zones matter and that others follow of which pods
+// have no place, by their first pods.
+func (s *solver) followedInVain() []int {
+	groups := map[int]bool{}
+	for _, c := range s.Classes() {
+		for _, a := range c.Affinities() {
+			if a.Required() && c.WantsPlace() && !slices.Contains(c.Members, a.Group()) {
+				groups[a.Group()] = true
+			}
+		}
+	}
+	var out []int
+	for _, c := range s.Classes() {
+		if slices.Contains(c.Keys, api.LabelZone) && slices.ContainsFunc(c.Members, func(g int) bool { return groups[g] }) {
 			out = append(out, c.First())
 		}
 	}
