@@ -1,8 +1,6 @@
 package assign
 
 import (
-	"slices"
-
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
@@ -73,11 +71,6 @@ func (b RemainingLimits) Spend(c *model.Offering, n int64) {
 	if left := b[c.Pool]; left != nil {
 		model.AddTimes(left, c.Capacity, -n)
 	}
-}
-
-// Kept reports whether nothing is overspent.
-func (b RemainingLimits) Kept() bool {
-	return !slices.ContainsFunc(b, func(left []int64) bool { return len(left) > 0 && slices.Min(left) < 0 })
 }
 
 // Clone returns a copy that shares nothing.

@@ -62,11 +62,13 @@ func buyEqual(r *request) *bought {
 // affordsAll reports whether the limits allow many machines of one size and these.
 func (b *bought) affordsAll(one size, many int64, sizes []size) bool {
 	left := b.limits.Clone()
-	left.Spend(&b.of.Offerings[one.offering], many)
-	for _, s := range sizes {
-		left.Spend(&b.of.Offerings[s.offering], 1)
+	lacks := func(s size, n int64) bool {
+		o := &b.of.Offerings[s.offering]
+		short := left.Affords(o, n) < n
+		left.Spend(o, n)
+		return short
 	}
-	return left.Kept()
+	return !lacks(one, many) && !slices.ContainsFunc(sizes, func(s size) bool { return lacks(s, 1) })
 }
 
 func (s size) rate() float64 { return float64(s.cost) / float64(s.holds) }

@@ -4,6 +4,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign/assigntest"
 )
 
 func TestLeastCost(t *testing.T) {
@@ -29,6 +33,24 @@ func TestLeastCost(t *testing.T) {
 		}
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s: -want +got\n%s", name, diff)
+		}
+	}
+}
+
+// A limit that is exceeded already keeps nothing from being bought that does not add to it.
+func TestBuyEqualUnderExceededLimits(t *testing.T) {
+	for name, c := range map[string]struct {
+		limits amount.List
+		want   bool
+	}{
+		"devices, which the machines do not have": {amount.List{"example.com/device": 1}, true},
+		"cores, of which there are too few":       {amount.List{amount.CPU: 34_000}, false},
+	} {
+		p := assigntest.LimitedTo(0, assigntest.PodsOf{N: 10, CPU: 1000})
+		p.Charged = map[string]amount.List{"default": {"example.com/device": 2, amount.CPU: 30_000}}
+		s, groups := buying(p, assign.Limits{c.limits})
+		if b := buyEqual(newRequest(s.buying, groups, s.Selling, s.Remaining())); (b != nil) != c.want {
+			t.Errorf("%s: bought %v, want %v", name, b != nil, c.want)
 		}
 	}
 }
