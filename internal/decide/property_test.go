@@ -202,6 +202,24 @@ func TestMinValuesAgainstBruteForce(t *testing.T) {
 	})
 }
 
+// A pod gets a machine wherever there is choice enough for it, whatever the types.
+func TestMinValuesLeaveNoPodWithAChoice(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		var types []offer.InstanceType
+		for i := range rapid.IntRange(3, 6).Draw(r, "types") {
+			types = append(types, size(fmt.Sprint("t", i), rapid.Int64Range(2, 16).Draw(r, "cores"), rapid.Int64Range(2, 64).Draw(r, "GiB"), 20))
+		}
+		w, choice := newWorld(t, types), rapid.IntRange(2, 3).Draw(r, "choice")
+		w.provisioner("default", fmt.Sprintf("{requirements: [{key: node.kubernetes.io/instance-type, operator: Exists, minValues: %d}]}", choice))
+		w.pods(1, "p", fmt.Sprintf("requests: {cpu: %d, memory: %dGi}", rapid.IntRange(1, 6).Draw(r, "cpu"), rapid.IntRange(1, 24).Draw(r, "memory")))
+		plan, best := w.decide(), bruteForce(w, choice)
+		verify(r, &w.in, &plan)
+		if placed := len(plan.Unplaced) == 0; placed != (best < math.MaxInt64) {
+			r.Fatalf("placed: %v; the least price is %d", placed, best)
+		}
+	})
+}
+
 // bruteForce returns the least price of machines for all pods, for each of which so many
 // types could be bought: each pod joins a group of earlier ones or begins a new one.
 func bruteForce(w *world, choice int) offer.Price {

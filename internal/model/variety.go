@@ -17,8 +17,8 @@ import (
 // families, whichever of them is bought in the end. So each offering of such a Provisioner
 // is planned together with others that cost as much or more, and has only the room that all
 // of these have: what is planned for it fits on any of them, and pods may be on it only if
-// they may be on all of them. They are chosen so that little room is lost. What a capacity
-// reservation has is there whatever the choice, so that it is offered alone, as by Karpenter.
+// they may be on all of them. They are chosen so that little room is lost, or, where that leaves
+// none for some pods, so that these have room. What a capacity reservation has is there whatever the choice, so that it is offered alone, as by Karpenter.
 
 // varieties chooses what is offered together.
 type varieties struct {
@@ -33,18 +33,21 @@ type varieties struct {
 
 // vary sees to it that what is planned for Provisioners with minValues leaves a choice.
 func (m *Supply) vary(classes []*Class) {
+	var all []*varieties
 	for _, p := range m.Pools {
 		if p.MinValues = p.Spec.MinValues(); len(p.MinValues) == 0 || p.Offerings[0] == p.Offerings[1] {
 			continue
 		}
 		m.varied = true
-		v := varieties{Supply: m, pool: p, asked: askedOfTypes(classes)}
+		v := &varieties{Supply: m, pool: p, asked: askedOfTypes(classes)}
 		v.note()
 		v.choose()
+		all = append(all, v)
 	}
 	if !m.varied {
 		return
 	}
+	m.varyFor(classes, all)
 	clear(m.options) // what DaemonSets may be on does not depend on what is offered together
 	m.Shapes = nil
 	seen := map[*Shape]bool{}
@@ -119,26 +122,115 @@ func (v *varieties) note() {
 // choose gives each offering the others that are offered with it, and the room that all
 // of them have.
 func (v *varieties) choose() {
-	near, far := map[string][]int{}, map[string][]int{}
+	var all []int
 	for k := v.pool.Offerings[0]; k < v.pool.Offerings[1]; k++ {
+		all = append(all, k)
+	}
+	with := v.among(all)
+	for _, k := range all {
+		v.Offerings[k].With = with(k)
+	}
+	for _, k := range all {
+		o := &v.Offerings[k]
+		o.Bare, o.Shape = o.Shape, v.shapeOf(o)
+	}
+}
+
+// among returns what chooses some of these for an offering to be offered with it.
+func (v *varieties) among(these []int) func(k int) []int {
+	near, far := map[string][]int{}, map[string][]int{}
+	for _, k := range these {
 		o := &v.Offerings[k]
 		far[v.wideKeyOf(o)] = append(far[v.wideKeyOf(o)], k)
 		key := v.keyOf(o)
 		near[key] = append(near[key], k)
 	}
-	for k := v.pool.Offerings[0]; k < v.pool.Offerings[1]; k++ {
+	return func(k int) []int {
 		o := &v.Offerings[k]
 		if o.Offer.Reservation != "" {
-			o.With = []int{k}
+			return []int{k}
+		}
+		if with := v.with(k, near[v.keyOf(o)]); with != nil {
+			return with
+		}
+		return v.with(k, far[v.wideKeyOf(o)])
+	}
+}
+
+// varyFor sees to it that classes have room for which there is enough choice, as long as no other
+// class loses its room by that.
+func (m *Supply) varyFor(classes []*Class, all []*varieties) {
+	for _, c := range classes {
+		m.Effort.Begin(c.Account)
+		if c.Never.Missed() || m.roomFor(c) {
 			continue
 		}
-		if o.With = v.with(k, near[v.keyOf(o)]); o.With == nil {
-			o.With = v.with(k, far[v.wideKeyOf(o)])
+		harmless := func(k int, before *Offering) bool {
+			return !m.Effort.Over() && !slices.ContainsFunc(classes, func(c *Class) bool {
+				return slices.ContainsFunc(m.optionsOf(c), func(o *Options) bool { return m.takes(o, c.Need, k, before) }) && !m.roomFor(c)
+			})
+		}
+		for _, o := range m.optionsOf(c) {
+			for _, v := range all {
+				v.chooseFor(o, c.Need, harmless)
+			}
 		}
 	}
-	for k := v.pool.Offerings[0]; k < v.pool.Offerings[1]; k++ {
-		o := &v.Offerings[k]
-		o.Bare, o.Shape = o.Shape, v.shapeOf(o)
+	m.Effort.Others()
+}
+
+func (m *Supply) optionsOf(c *Class) []*Options {
+	var out []*Options
+	for _, place := range c.Places {
+		out = append(out, m.OptionsFor(place, c.Template.Tolerations, c.Tolerates, false))
+	}
+	return out
+}
+
+// roomFor reports whether something that may be planned has room for a pod of the class, or nobody
+// looks for it any longer.
+func (m *Supply) roomFor(c *Class) bool {
+	m.Effort.Spend(len(m.Offerings) / 8)
+	for _, o := range m.optionsOf(c) {
+		for k := range o.Any.All {
+			if m.takes(o, c.Need, k, &m.Offerings[k]) {
+				return true
+			}
+		}
+	}
+	return m.Effort.Over()
+}
+
+// takes reports whether offering k, as it is here, may be planned for a need with the options.
+func (m *Supply) takes(o *Options, need []int64, k int, of *Offering) bool {
+	return Fits(need, of.Room) && o.Any.Has(k) && (len(m.Pools[of.Pool].MinValues) == 0 || of.varies(o))
+}
+
+// chooseFor chooses once more what is offered with the cheapest offering of each place that has
+// room for the need, from those that have, too.
+func (v *varieties) chooseFor(o *Options, need []int64, harmless func(k int, before *Offering) bool) {
+	var fit []int
+	for k := range o.Any.Within(v.pool.Offerings) {
+		if Fits(need, v.Offerings[k].All().Room) {
+			fit = append(fit, k)
+		}
+	}
+	with, done, tooFew := v.among(fit), map[int]bool{}, map[string]bool{}
+	for _, k := range fit {
+		of := &v.Offerings[k]
+		if done[of.Place] || tooFew[v.wideKeyOf(of)] {
+			continue
+		}
+		before, chosen := *of, with(k)
+		if chosen == nil {
+			tooFew[v.wideKeyOf(of)] = true // nor are there for dearer ones
+			continue
+		}
+		of.With, of.Shape = chosen, of.Bare
+		of.Shape = v.shapeOf(of)
+		if done[of.Place] = harmless(k, &before); !done[of.Place] {
+			*of = before
+		}
 	}
 }
 
@@ -301,12 +393,16 @@ func (m *Supply) keepVaried(o *Options) {
 			continue
 		}
 		for k := range o.Any.Within(p.Offerings) {
-			with := m.Offerings[k].With
-			if with == nil || slices.ContainsFunc(with, func(j int) bool { return !o.Any.Has(j) }) {
+			if !m.Offerings[k].varies(o) {
 				o.Offerings.Drop(k)
 			}
 		}
 	}
+}
+
+// varies reports whether the options allow all that has to be offered with the offering.
+func (o *Offering) varies(under *Options) bool {
+	return o.With != nil && !slices.ContainsFunc(o.With, func(j int) bool { return !under.Any.Has(j) })
 }
 
 // VarietyMiss says which demand of a pool's minValues its offerings for the options and the
