@@ -111,3 +111,16 @@ func TestNodesOfAllAlternativesAreFilled(t *testing.T) {
 		see: func(p Plan) string { return view(p, byZone) }, want: "a(p5 p6), n<-(p1 p2 p3 p4)",
 	}})
 }
+
+// Pods that others have to be with go where these have room, also if there are too many pods to
+// compare zones by their price.
+func TestFollowerAmongManyPods(t *testing.T) {
+	w := newWorld(t, shop()).provisioner("default", onDemand)
+	w.pods(250, "other", "requests: {cpu: 100m}").pods(1, "web", "labels: {app: web}, requests: {cpu: 1}")
+	w.pods(1, "trainer", "nodeSelector: {$zone: c}, requests: {cpu: 1}, affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: $zone, labelSelector: {matchLabels: {app: web}}}]}}")
+	plan := w.decide()
+	verify(t, &w.in, &plan)
+	if len(plan.Unplaced) > 0 {
+		t.Errorf("%s: %s", plan.Unplaced[0].Pod, plan.Unplaced[0].Reason)
+	}
+}
