@@ -233,6 +233,7 @@ func TestTagsDoNotLabelAtWill(t *testing.T) {
 		"karpenter.sh/provisioner-name":         "other",
 		"example.com/team":                      "b",
 		"team":                                  "b",
+		"tier":                                  "db --v=9", // no label can have it
 	} {
 		i.Tags[api.TagLabelPrefix+label] = value
 	}

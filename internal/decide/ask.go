@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
@@ -33,7 +35,7 @@ func EmptyUntil(n *cluster.Node, p *api.Provisioner) time.Time { return retire.E
 // MayLabel reports whether a pod could ask for the label on a node of the Provisioner,
 // which has its defaults.
 func MayLabel(p *api.Provisioner, key, value string) bool {
-	if _, restricted := p.RestrictedLabel(key); restricted {
+	if _, restricted := p.RestrictedLabel(key); restricted || len(validation.IsValidLabelValue(value)) > 0 {
 		return false
 	}
 	_, miss := match.Combined(p, match.ForProvisioner(p), match.Labels(map[string]string{key: value}))

@@ -104,6 +104,18 @@ func TestPlaces(t *testing.T) {
 			template: cluster.Template{Affinity: selector(term("n", "Gt", "x"))},
 			volumes:  []Requirements{nil}, miss: `node affinity on n: operator Gt takes an integer, not "x"`,
 		},
+		"a value that no label can have": {
+			template: cluster.Template{Affinity: selector(term("team", "In", "a", "a --b=c"))},
+			volumes:  []Requirements{nil}, miss: `node affinity on team: no label can have the value "a --b=c"`,
+		},
+		"not a value that no label can have": {
+			template: cluster.Template{Affinity: selector(term("team", "NotIn", "a b"))},
+			volumes:  []Requirements{nil}, miss: `node affinity on team: no label can have the value "a b"`,
+		},
+		"another term than one with a value that no label can have": {
+			template: cluster.Template{Affinity: selector(term("team", "In", "a b"), term("team", "In", ""))},
+			volumes:  []Requirements{nil}, want: []string{`team In [""]`},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			places, miss := Places(&c.template, c.volumes)
@@ -118,6 +130,17 @@ func TestPlaces(t *testing.T) {
 				t.Errorf("-want +got\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestPreferencesForNoLabel: a value that no label can have must not become a node's label.
+func TestPreferencesForNoLabel(t *testing.T) {
+	affinity := &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{
+		{Weight: 1, Preference: term("team", "In", "a b")}, {Weight: 2, Preference: term("team", "In", "c")},
+	}}}
+	got := Preferences(affinity)
+	if len(got) != 1 || got[0].Requirements.String() != "team In [c]" {
+		t.Errorf("got %v", got)
 	}
 }
 

@@ -1,10 +1,12 @@
 package match
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/labelset"
@@ -131,13 +133,20 @@ func fromSelector(selector map[string]string) Requirements {
 }
 
 // fromTerm converts one term of a node affinity. The miss says what cannot be
-// understood; an empty term matches no node.
+// understood; an empty term matches no node, and for kube-scheduler neither does one with a
+// value that no label can have. The API server lets such values through in preferences, and
+// before Kubernetes 1.33 also in requirements.
 func fromTerm(term *corev1.NodeSelectorTerm) (Requirements, Miss) {
 	if len(term.MatchExpressions)+len(term.MatchFields) == 0 {
 		return nil, Miss{Kind: Unsupported, Want: "node affinity term is empty and matches no node"}
 	}
 	var out Requirements
 	for _, e := range term.MatchExpressions {
+		for _, value := range e.Values {
+			if len(validation.IsValidLabelValue(value)) > 0 {
+				return nil, Miss{Kind: Unsupported, Want: fmt.Sprintf("node affinity on %s: no label can have the value %.80q", e.Key, value)}
+			}
+		}
 		set, err := labelset.New(api.Operator(e.Operator), e.Values)
 		if err != nil {
 			return nil, Miss{Kind: Unsupported, Want: "node affinity on " + e.Key + ": " + err.Error()}
