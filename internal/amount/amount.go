@@ -3,8 +3,10 @@
 package amount
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -55,9 +57,23 @@ func FromResourceList(in corev1.ResourceList) List {
 	return out
 }
 
-// Most is the largest amount that is distinguished from larger ones: no machine has as much, and
-// sums of what many pods ask for do not overflow.
+// Most is the largest amount that is distinguished from larger ones: no machine has as much.
 const Most = 1 << 53
+
+// far is where sums stay, so that they do not overflow: anybody may give a node any number of pods
+// that ask for Most.
+const far = 1 << 61
+
+// Add returns the sum of two amounts or sums of such.
+func Add(a, b int64) int64 { return max(-far, min(far, a+b)) }
+
+// Product returns n times an amount.
+func Product(n, v int64) int64 {
+	if math.Abs(float64(n)*float64(v)) >= far {
+		return far * int64(cmp.Compare(n, 0)*cmp.Compare(v, 0))
+	}
+	return n * v
+}
 
 // FromQuantity converts one Quantity, rounding up to the resource's unit. There is no
 // less than nothing, and beyond 2^53 units all amounts are alike.
@@ -125,20 +141,20 @@ func (l List) ResourceList() corev1.ResourceList {
 }
 
 // Plus returns the sum of both lists.
-func (l List) Plus(o List) List { return l.with(o, func(a, b int64) int64 { return a + b }) }
+func (l List) Plus(o List) List { return l.with(o, Add) }
 
 // OfNode returns what a node of that capacity counts against limits: the capacity, and
 // one of Nodes.
 func (l List) OfNode() List { return l.Plus(List{Nodes: 1}) }
 
 // Minus returns l less o. Amounts may become negative.
-func (l List) Minus(o List) List { return l.with(o, func(a, b int64) int64 { return a - b }) }
+func (l List) Minus(o List) List { return l.with(o, func(a, b int64) int64 { return Add(a, -b) }) }
 
 // Times returns n times each amount.
 func (l List) Times(n float64) List {
 	out := make(List, len(l))
 	for name, v := range l {
-		out[name] = int64(float64(v) * n)
+		out[name] = int64(max(-far, min(far, float64(v)*n)))
 	}
 	return out
 }

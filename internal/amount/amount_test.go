@@ -45,6 +45,25 @@ func TestArithmetic(t *testing.T) {
 	}
 }
 
+// TestSumsStay: any number of the largest amounts is more than any room has.
+func TestSumsStay(t *testing.T) {
+	sum, left, most := List{}, List{CPU: 4000}, List{CPU: Most}
+	for range 3000 { // 1,024 would do
+		sum, left = sum.Plus(most), left.Minus(most)
+		if sum.Fits(List{CPU: 4000}) || (List{CPU: 1}).Fits(left) {
+			t.Fatalf("the sum is %d, and %d are left", sum[CPU], left[CPU])
+		}
+	}
+	for _, n := range []int64{1, 255, 256, 1024, 2048, 1 << 40} {
+		if got := Product(n, Most); got < Most || Product(-n, Most) != -got || most.Times(float64(n))[CPU] != got {
+			t.Errorf("%d times the most is %d, and less than nothing %d", n, got, Product(-n, Most))
+		}
+	}
+	if got := Product(-3, 5); got != -15 {
+		t.Errorf("-3 times 5 is %d", got)
+	}
+}
+
 func TestFits(t *testing.T) {
 	room := List{CPU: 1000, Memory: 1 << 30}
 	for name, c := range map[string]struct {

@@ -28,6 +28,22 @@ func withNodes(nodes int, groups ...assigntest.PodsOf) *assign.Problem {
 	return p
 }
 
+// TestNodeAsksBeyondAll: whoever makes pods may name their node, so that any number of them asks it
+// for any amount. That leaves no room for others.
+func TestNodeAsksBeyondAll(t *testing.T) {
+	for _, n := range []int{1000, 2000, 3000} {
+		p := withNodes(1)
+		of := &cluster.Template{Requests: amount.List{amount.CPU: amount.Most}}
+		for range n {
+			p.Snapshot.Pods = append(p.Snapshot.Pods, cluster.Pod{NodeName: "node-0", State: cluster.PodBound, Template: of})
+		}
+		a := assign.New(p, make(assign.Limits, 1), model.NewEffort(nil, 1))
+		if free := a.Space.List(a.Existing()[0].Free)[amount.CPU]; free >= 0 {
+			t.Errorf("%d pods leave %d", n, free)
+		}
+	}
+}
+
 // state is what an assignment says, in values that can be compared.
 type state struct {
 	Left    []int64

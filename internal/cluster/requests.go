@@ -20,9 +20,7 @@ import (
 func requests(pod *corev1.Pod) amount.List {
 	sum := containerRequests(pod)
 	maps.Copy(sum, podLevelRequests(pod, sum))
-	for name, q := range pod.Spec.Overhead {
-		sum[string(name)] += amount.FromQuantity(string(name), q)
-	}
+	add(sum, amount.FromResourceList(pod.Spec.Overhead))
 	for name, v := range sum {
 		if v == 0 {
 			delete(sum, name)
@@ -141,10 +139,11 @@ func withLimits(requests, limits corev1.ResourceList) amount.List {
 	return out
 }
 
-// add adds o to sum in place.
+// add adds o to sum in place. A pod has at most amount.Most of anything, however many
+// containers ask for as much.
 func add(sum, o amount.List) {
 	for name, v := range o {
-		sum[name] += v
+		sum[name] = min(amount.Most, sum[name]+v)
 	}
 }
 

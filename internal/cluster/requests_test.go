@@ -1,11 +1,13 @@
 package cluster
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
@@ -138,6 +140,33 @@ func TestRequests(t *testing.T) {
 				t.Errorf("-want +got\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestRequestsBeyondAll: sums do not overflow, however many containers ask for however much. What
+// overflows is less than nothing, so that the node has room without end.
+func TestRequestsBeyondAll(t *testing.T) {
+	ask := corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("10P"), "memory": resource.MustParse("10E")}}
+	want := amount.List{"cpu": amount.Most, "memory": amount.Most, "pods": 1}
+	for _, n := range []int{1025, 2048} {
+		containers := make([]corev1.Container, n)
+		for i := range containers {
+			containers[i].Resources = ask
+		}
+		init := slices.Clone(containers)
+		for i := range init {
+			init[i].RestartPolicy = ptr.To(corev1.ContainerRestartPolicyAlways)
+		}
+		for name, spec := range map[string]corev1.PodSpec{
+			"containers":      {Containers: containers},
+			"init containers": {InitContainers: containers},
+			"sidecars":        {InitContainers: append(init, containers[0])},
+			"overhead":        {Containers: containers[:1], Overhead: ask.Requests},
+		} {
+			if diff := cmp.Diff(want, requests(&corev1.Pod{Spec: spec})); diff != "" {
+				t.Errorf("%d %s: -want +got\n%s", n, name, diff)
+			}
+		}
 	}
 }
 

@@ -15,8 +15,7 @@ type Space struct {
 	index map[string]int
 }
 
-// Plenty stands for a resource that is not limited. Sums of a few million of
-// the largest requests stay far from overflow.
+// Plenty stands for a resource that is not limited.
 const Plenty = math.MaxInt64 / 4
 
 // NewSpace returns the space of CPU, memory, pods and all resources of which some list has any.
@@ -81,7 +80,7 @@ func Fits(need, room []int64) bool {
 // AddTimes adds n times the vector to the sum.
 func AddTimes(sum, vector []int64, n int64) {
 	for i, v := range vector {
-		sum[i] += n * v
+		sum[i] = amount.Add(sum[i], amount.Product(n, v))
 	}
 }
 
