@@ -36,7 +36,10 @@ func NewTemplates(schedulers ...string) *Templates {
 // Intern returns the Template of the same content that is in use, or a copy of
 // this one.
 func (t *Templates) Intern(template *Template) *Template {
-	key := digestOf(template)
+	key := digestOf(struct {
+		*Template
+		Requests map[string]int64 // an amount.List is rounded in JSON
+	}{template, template.Requests})
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if known := t.shared[key].Value(); known != nil {

@@ -69,8 +69,9 @@ func drawPod(t *rapid.T) *corev1.Pod {
 	pod.Spec.NodeSelector = labels.Draw(t, "node selector")
 	pod.Spec.Affinity = rapid.SampledFrom([]*corev1.Affinity{nil, {}, {PodAntiAffinity: &corev1.PodAntiAffinity{}}}).Draw(t, "affinity")
 	cpu := rapid.SampledFrom([]string{"1", "1000m", "0", "2"}).Draw(t, "cpu")
+	memory := rapid.SampledFrom([]string{"1Gi", "1073741824", "1073741825"}).Draw(t, "memory") // rounded, all are 1Gi
 	pod.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{
-		Requests: corev1.ResourceList{"cpu": resource.MustParse(cpu)},
+		Requests: corev1.ResourceList{"cpu": resource.MustParse(cpu), "memory": resource.MustParse(memory)},
 	}}}
 	if rapid.Bool().Draw(t, "spread") {
 		pod.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{LabelSelector: selector.Draw(t, "selector")}}
