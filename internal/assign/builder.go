@@ -207,12 +207,14 @@ func (b *builder) occupy() {
 	}
 }
 
-// expectDaemons keeps room for DaemonSet pods that have not started yet, unless pods that are there
-// keep them off the node, for instance because they have taken the same host port.
+// expectDaemons keeps room for DaemonSet pods that have not started yet, unless they would not fit on
+// the bare node, or pods that are there keep them off, for instance because they have taken the same
+// host port.
 func (b *builder) expectDaemons(n *Node, there map[string]bool) {
+	bare := b.Space.Vector(n.Allocatable)
 	for i := range b.DaemonSets {
 		d := &b.DaemonSets[i]
-		if there[d.Namespace+"/"+d.Name] || !d.RunsOn(n.Node) || !b.State.TakesResident(n.NodeView, b.State.Daemons[i]) {
+		if there[d.Namespace+"/"+d.Name] || !d.RunsOn(n.Node) || !model.Fits(d.Need, bare) || !b.State.TakesResident(n.NodeView, b.State.Daemons[i]) {
 			continue
 		}
 		model.AddTimes(n.Free, d.Need, -1)

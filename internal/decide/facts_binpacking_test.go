@@ -98,15 +98,24 @@ func TestDaemonSetFacts(t *testing.T) {
 	check(t, []fact{
 		{id: "DS-003", given: func(w *world) {
 			w.daemonSet("ds", "requests: {cpu: 10000, memory: 10000Gi}").pods(1, "p", "{}")
-		}, want: "pending(p)"},
+		}, want: "small(p)"},
 		{id: "DS-006", given: func(w *world) {
 			w.daemonSet("ds", "{containers: [{name: c, resources: {requests: {cpu: 2}, limits: {cpu: 2, memory: 1Gi}}}], initContainers: [{name: i, resources: {requests: {cpu: 1}, limits: {memory: 2Gi}}}]}").pods(1, "p", "{}")
 		}, want: "std(p)"},
 		{id: "DS-007", given: func(w *world) {
 			w.daemonSet("ds", "{containers: [{name: c, resources: {limits: {cpu: 10k, memory: 1Gi}}}], initContainers: [{name: i, resources: {limits: {cpu: 10k, memory: 10000Gi}}}]}").pods(1, "p", "{}")
-		}, want: "pending(p)"},
+		}, want: "small(p)"},
 		{id: "DS-008", given: func(w *world) {
 			w.daemonSet("ds", "{containers: [{name: c}], initContainers: [{name: i, resources: {requests: {cpu: 10000, memory: 10000Gi}}}]}").pods(1, "p", "{}")
+		}, want: "small(p)"},
+		{id: "a DaemonSet's init containers count", given: func(w *world) {
+			w.daemonSet("ds", "{containers: [{name: c}], initContainers: [{name: i, resources: {requests: {cpu: 1500m}}}]}").pods(1, "p", "requests: {cpu: 500m}")
+		}, want: "std(p)"},
+		{id: "a DaemonSet that small machines cannot hold", given: func(w *world) {
+			w.daemonSet("ds", "requests: {cpu: 3}").pods(1, "p", "requests: {cpu: 500m}")
+		}, want: "std(p)"},
+		{id: "a DaemonSet that no machine that the pod may use can hold", given: func(w *world) {
+			w.daemonSet("ds", "requests: {cpu: 3}").pods(1, "p", "nodeSelector: {$type: small}")
 		}, want: "pending(p)"},
 		{id: "DS-013", given: func(w *world) {
 			w.provisioner("p1", "{labels: {foo: voo}, limits: {resources: {cpu: 2}}}").provisioner("p2", "labels: {foo: bar}").

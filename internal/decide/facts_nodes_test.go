@@ -70,11 +70,10 @@ func TestExistingNodeFacts(t *testing.T) {
 		{id: "EXIST-022", given: func(w *world) {
 			w.daemonSet("ds", "{requests: {cpu: 100, memory: 100Gi}, nodeSelector: {$zone: a}}").
 				node("n", "small", "a", func(n *cluster.Node) { delete(n.Labels, api.LabelZone) }).pods(2, "p", "requests: {cpu: 1}")
-		}, see: func(p Plan) string { return view(p, byZone) }, want: "b(p2), n<-(p1)"},
-		{id: "every new node is too small", given: func(w *world) {
-			w.provisioner("default", wants("$zone In a")).daemonSet("ds", "{requests: {cpu: 100, memory: 100Gi}, nodeSelector: {$zone: a}}").
-				node("n", "small", "a", func(n *cluster.Node) { delete(n.Labels, api.LabelZone) }).pods(2, "p", "requests: {cpu: 1}")
-		}, want: "n<-(p1), pending(p2)"},
+		}, see: func(p Plan) string { return view(p, byZone) }, want: "a(p2), n<-(p1)"},
+		{id: "a DaemonSet that a node cannot hold", given: func(w *world) {
+			w.daemonSet("ds", "requests: {cpu: 3}").node("n", "small", "a", nil).pods(1, "p", "requests: {cpu: 1500m}")
+		}, want: "n<-(p)"},
 		{id: "EXIST-026", given: func(w *world) {
 			w.node("n", "small", "a", func(n *cluster.Node) { n.Deleting = true })
 			for i := range 3 {

@@ -64,7 +64,7 @@ func newOracle(t reporter, in *Input, which func(*cluster.Pod) bool) *oracle {
 			}
 		}
 		for k := range in.Snapshot.DaemonSets {
-			if d := &in.Snapshot.DaemonSets[k]; !running[d.Name] && admitted(d.Template, &h.home) {
+			if d := &in.Snapshot.DaemonSets[k]; !running[d.Name] && admitted(d.Template, &h.home) && d.Template.Requests.Fits(h.room) {
 				h.take(d.Template, 1)
 			}
 		}

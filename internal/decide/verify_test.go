@@ -241,11 +241,34 @@ func machineHome(t reporter, in *Input, m *Machine, c offer.Candidate) *home {
 		h.labels[api.LabelReservationID], h.labels[api.LabelReservationType] = c.Reservation, "default"
 	}
 	for i := range in.Snapshot.DaemonSets {
-		if d := in.Snapshot.DaemonSets[i].Template; admitted(d, h) {
+		if d := in.Snapshot.DaemonSets[i].Template; admitted(d, h) && (d.Requests.Fits(h.room) || fitsElsewhere(in, m, d)) {
 			h.daemons = append(h.daemons, d)
 		}
 	}
 	return h
+}
+
+// fitsElsewhere reports whether a DaemonSet's pod may run, and fits alone, on any other machine of the
+// same Provisioner.
+func fitsElsewhere(in *Input, m *Machine, d *cluster.Template) bool {
+	i := slices.IndexFunc(in.Provisioners, func(p Provisioner) bool { return p.Spec.Name == m.Provisioner })
+	p := &in.Provisioners[i]
+	term := corev1.NodeSelectorTerm{}
+	for _, r := range p.Spec.EffectiveRequirements() {
+		term.MatchExpressions = append(term.MatchExpressions, corev1.NodeSelectorRequirement{Key: r.Key, Operator: corev1.NodeSelectorOperator(r.Operator), Values: r.Values})
+	}
+	sells, err := nodeaffinity.NewNodeSelector(&corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{term}})
+	return slices.ContainsFunc(p.Types, func(typ offer.InstanceType) bool {
+		return d.Requests.Fits(typ.Allocatable()) && slices.ContainsFunc(typ.Offerings, func(o offer.Offering) bool {
+			h := &home{labels: maps.Clone(m.Labels), taints: m.Taints}
+			for key, values := range typ.Labels {
+				h.labels[key] = values[0]
+			}
+			h.labels[api.LabelZone], h.labels[api.LabelCapacityType] = o.Zone, o.CapacityType
+			ours := err == nil && (len(term.MatchExpressions) == 0 || sells.Match(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: h.labels}}))
+			return ours && admitted(d, h)
+		})
+	})
 }
 
 // admitted asks the scheduler's own code about labels, and our rule about taints.

@@ -26,13 +26,21 @@ func (m *Supply) addDaemons(all []cluster.DaemonSet) {
 }
 
 // chargeDaemons takes the DaemonSets' needs off the offerings on which they will
-// run.
+// run. Where no offering of a Provisioner could hold even their pod alone, they take
+// nothing: it stays pending whatever is bought.
 func (m *Supply) chargeDaemons() {
 	for i := range m.DaemonSets {
 		d := &m.DaemonSets[i]
 		d.On = NewBitset(len(m.Offerings))
 		for _, place := range d.places {
 			d.On.Join(m.OptionsFor(place, d.Template.Tolerations, TolerationKey(d.Template.Tolerations), false).Offerings)
+		}
+		for _, p := range m.Selling {
+			if d.On.AnyIn(p.Offerings) && !m.holds(p, d) {
+				for k := p.Offerings[0]; k < p.Offerings[1]; k++ {
+					d.On.Drop(k)
+				}
+			}
 		}
 	}
 	if len(m.DaemonSets) == 0 {
@@ -58,6 +66,30 @@ func (m *Supply) chargeDaemons() {
 		}
 		c.Shape = with[c.Number][i]
 	}
+}
+
+// holds reports whether a machine of the pool could hold the DaemonSet's pod, if nothing else ran
+// there. All that the pool may sell counts, also what is unavailable now or no pod asks for, so that
+// neither changes what other pods find.
+func (m *Supply) holds(p *Pool, d *DaemonSet) bool {
+	for _, place := range d.places {
+		combined, miss := m.combined(demand{place, d.Template.Tolerations}, false, p)
+		if miss.Missed() {
+			continue
+		}
+		m.Effort.Spend(len(combined) * len(p.Types) / 8)
+		types, places := typesAllowed(combined, p.Catalogue), placesAllowed(combined, p.Catalogue)
+		for _, at := range p.Catalogue.Ranked {
+			if !types[at.Type] || !places[at.Place] {
+				continue
+			}
+			if Fits(d.Need, m.Space.Vector(p.Types[at.Type].Allocatable())) {
+				return true
+			}
+			types[at.Type] = false // in no other place either
+		}
+	}
+	return false
 }
 
 // addShape adds a shape with DaemonSets.

@@ -137,6 +137,51 @@ func TestDaemonSetsAreOverhead(t *testing.T) {
 	}
 }
 
+// TestDaemonSetThatDoesNotFit: types that are too small for its pod have no room beside it, unless all
+// are that the Provisioner sells and on which it may run, so that it takes nothing.
+func TestDaemonSetThatDoesNotFit(t *testing.T) {
+	small := map[string]string{api.LabelInstanceType: "small"}
+	for name, of := range map[string]struct {
+		cpu      int64
+		selector map[string]string // of the DaemonSet
+		pods     map[string]string // selector of the pods
+		want     string
+	}{
+		"on small ones":                 {3000, nil, nil, "large 5000, small 0"},
+		"on those that pods select":     {3000, nil, small, "small 0"},
+		"on any":                        {9000, nil, nil, "large 8000, small 2000"},
+		"on those on which it may run":  {3000, small, nil, "large 8000, small 2000"},
+		"with devices that no type has": {100, nil, nil, "large 7900, small 1900"},
+		"on this one when it is bare":   {2000, small, nil, "large 8000, small 0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := input(pool("default"))
+			requests := amount.List{amount.CPU: of.cpu, amount.Pods: 1}
+			if strings.HasPrefix(name, "with devices") { // nodes may have them once they run
+				requests["example.com/device"] = 1
+			}
+			in.Snapshot.DaemonSets = []cluster.DaemonSet{{Template: &cluster.Template{Requests: requests, NodeSelector: of.selector}}}
+			in.Pods = []Pod{pod("web", &cluster.Template{Requests: amount.List{amount.CPU: 1, amount.Pods: 1}, NodeSelector: of.pods})}
+			m := read(in)
+			room := map[string]int64{}
+			for k := range m.Offerings {
+				o := &m.Offerings[k]
+				room[o.Type.Name] = o.Room[slices.Index(m.Space.Names, amount.CPU)]
+				if o.Room[slices.Index(m.Space.Names, amount.Pods)] == 0 {
+					room[o.Type.Name] = 0
+				}
+			}
+			var got []string
+			for _, typ := range SortedKeys(room) {
+				got = append(got, fmt.Sprint(typ, " ", room[typ]))
+			}
+			if got := strings.Join(got, ", "); got != of.want {
+				t.Errorf("%s, want %s", got, of.want)
+			}
+		})
+	}
+}
+
 // TestCells lists the domains in which machines can be bought.
 func TestCells(t *testing.T) {
 	m := read(input(pool("default"), pool("other")))
