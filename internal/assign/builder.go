@@ -2,6 +2,7 @@ package assign
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,8 +19,9 @@ type builder struct {
 	volumes *match.Volumes
 	slots   []slot
 	closed  []*Node        // take no pods, but those that they have count
-	running []*cluster.Pod // pods that are not pending
+	running []*cluster.Pod // pods that are on nodes, or are about to come there
 	uses    map[*cluster.Template]*runner
+	users   []*cluster.Template // of the running pods, each once
 }
 
 // runner is what running pods of one template take, and mean to others.
@@ -70,25 +72,22 @@ func (b *builder) build() *Assignment {
 	}
 	b.chargeLimits()
 	b.sizeClasses()
-	seen := map[*cluster.Template]bool{}
-	for _, p := range b.running {
-		if !seen[p.Template] {
-			seen[p.Template] = true
-			b.residents = append(b.residents, b.uses[p.Template].Groups())
-		}
+	for _, t := range b.users {
+		b.residents = append(b.residents, b.uses[t].Groups())
 	}
 	return b.Assignment
 }
 
-// findRunning lists the pods that are not pending, and what they take.
+// findRunning lists the pods that are on nodes, or are about to come there, and what they take.
 func (b *builder) findRunning() {
 	for i := range b.Problem.Snapshot.Pods {
 		p := &b.Problem.Snapshot.Pods[i]
-		if p.State == cluster.PodPending {
+		if p.State == cluster.PodPending || b.Problem.Snapshot.Node(cmp.Or(p.NodeName, p.NominatedNode)) == nil {
 			continue
 		}
 		b.running = append(b.running, p)
 		if t := p.Template; b.uses[t] == nil {
+			b.users = append(b.users, t)
 			b.uses[t] = &runner{need: b.Space.Vector(t.Requests), volumes: b.State.Attachments(b.volumes.Attached(t))}
 		}
 	}
@@ -109,12 +108,7 @@ func (b *builder) constrain() {
 		}
 	}
 	b.Effort.Others()
-	for _, p := range b.running {
-		b.State.ReadResident(p.Template, &b.uses[p.Template].Resident)
-	}
-	for i := range b.DaemonSets {
-		b.State.ReadResident(b.DaemonSets[i].Template, b.State.Daemons[i])
-	}
+	b.readResidents()
 	for _, c := range b.classes {
 		b.State.Settle(c.Rules)
 	}
@@ -124,6 +118,58 @@ func (b *builder) constrain() {
 	for i := range b.DaemonSets {
 		b.State.SettleResident(b.DaemonSets[i].Template, b.State.Daemons[i])
 	}
+}
+
+// readResidents reads what pods that are there, and those of DaemonSets, ask of others. Pods that
+// run may have anything to ask, so that those that ask for most are left out where it is too much.
+func (b *builder) readResidents() {
+	most := b.mostAsked()
+	read := func(t *cluster.Template, r *topology.Resident) {
+		if asked(t) <= most {
+			b.State.ReadResident(t, r)
+		}
+	}
+	for _, t := range b.users {
+		read(t, &b.uses[t].Resident)
+	}
+	for i := range b.DaemonSets {
+		read(b.DaemonSets[i].Template, b.State.Daemons[i])
+	}
+}
+
+// Of what residents ask, so much is read for all of them together, and as much more for each pod.
+// A term takes about 100 bytes, and what is kept of it ten times that.
+const (
+	askedByAll = 1 << 20
+	askedByPod = 1 << 10
+)
+
+// mostAsked returns how much one template may ask so that all that ask no more can be read.
+func (b *builder) mostAsked() int {
+	var all []int
+	for _, t := range b.users {
+		all = append(all, asked(t))
+	}
+	for i := range b.DaemonSets {
+		all = append(all, asked(b.DaemonSets[i].Template))
+	}
+	slices.Sort(all)
+	left := askedByAll + askedByPod*len(b.running)
+	for _, n := range all {
+		if left -= n; left < 0 {
+			return n - 1
+		}
+	}
+	return math.MaxInt
+}
+
+// asked is the size of what a pod asks of others on its node and in its domains.
+func asked(t *cluster.Template) int {
+	n := 100 * len(t.HostPorts)
+	if t.Affinity != nil {
+		n += t.Affinity.PodAntiAffinity.Size()
+	}
+	return n
 }
 
 func (b *builder) anyPreferNoSchedule() bool {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
@@ -41,6 +43,48 @@ func TestNodeAsksBeyondAll(t *testing.T) {
 		if free := a.Space.List(a.Existing()[0].Free)[amount.CPU]; free >= 0 {
 			t.Errorf("%d pods leave %d", n, free)
 		}
+	}
+}
+
+// keepsAway is a template whose pods keep away from pods with as many labels, each by a term of its own.
+func keepsAway(name string, terms int) *cluster.Template {
+	anti := &corev1.PodAntiAffinity{}
+	for i := range terms {
+		anti.RequiredDuringSchedulingIgnoredDuringExecution = append(anti.RequiredDuringSchedulingIgnoredDuringExecution, corev1.PodAffinityTerm{
+			TopologyKey:   api.LabelZone,
+			LabelSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: fmt.Sprint(name, "-", i), Operator: metav1.LabelSelectorOpExists}}},
+		})
+	}
+	return &cluster.Template{Namespace: "default", Affinity: &corev1.Affinity{PodAntiAffinity: anti}}
+}
+
+// TestPodsThatAreNowhere keep nobody away: what they ask of others is not looked at.
+func TestPodsThatAreNowhere(t *testing.T) {
+	p := withNodes(1)
+	p.Snapshot.Pods = []cluster.Pod{
+		{State: cluster.PodWaiting, Template: keepsAway("gated", 1000)},
+		{State: cluster.PodNew, Template: keepsAway("new", 1000)},
+		{State: cluster.PodBound, NodeName: "none", Template: keepsAway("lost", 1000)},
+		{State: cluster.PodBound, NodeName: "node-0", Template: keepsAway("bound", 3)},
+		{State: cluster.PodWaiting, NominatedNode: "node-0", Template: keepsAway("nominated", 2)},
+	}
+	if a := assign.New(p, make(assign.Limits, 1), model.NewEffort(nil, 1)); len(a.State.List) != 5 {
+		t.Errorf("there are %d groups of pods, want 5", len(a.State.List))
+	}
+}
+
+// TestPodsThatAskTooMuch: pods that run, and DaemonSets, may have a megabyte of terms each. They do
+// not take the agent's memory, and what others ask counts.
+func TestPodsThatAskTooMuch(t *testing.T) {
+	p := withNodes(1)
+	for i := range 30 {
+		p.Snapshot.Pods = append(p.Snapshot.Pods, cluster.Pod{State: cluster.PodBound, NodeName: "node-0", Template: keepsAway(fmt.Sprintf("pod%02d", i), 2000)})
+		p.Snapshot.DaemonSets = append(p.Snapshot.DaemonSets, cluster.DaemonSet{Name: fmt.Sprint(i), Template: keepsAway(fmt.Sprintf("set%02d", i), 2000)})
+	}
+	p.Snapshot.Pods = append(p.Snapshot.Pods, cluster.Pod{State: cluster.PodBound, NodeName: "node-0", Template: keepsAway("few", 3)})
+	p.Snapshot.DaemonSets = append(p.Snapshot.DaemonSets, cluster.DaemonSet{Name: "few", Template: keepsAway("few-set", 4)})
+	if a := assign.New(p, make(assign.Limits, 1), model.NewEffort(nil, 1)); len(a.State.List) != 7 {
+		t.Errorf("there are %d groups of pods, want 7", len(a.State.List))
 	}
 }
 

@@ -16,15 +16,11 @@ type Resident struct {
 	PerNode []PerNode
 	Members []int // groups counted by domain that they belong to
 	Repels  []int // groups counted by domain that they keep away
-	read    bool
 }
 
-// ReadResident adds the groups that a running pod's anti-affinity and ports speak of.
+// ReadResident adds the groups that a running pod's anti-affinity and ports speak of. It is
+// called once.
 func (gs *Groups) ReadResident(t *cluster.Template, r *Resident) {
-	if r.read {
-		return
-	}
-	r.read = true
 	for _, k := range kinds {
 		k.ReadResident(gs, t, r)
 	}

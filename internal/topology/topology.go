@@ -114,7 +114,7 @@ func (c *rule) refusal(*State, *Rules) string                  { return "" }
 func (c *rule) domainKey(gs *Groups) []string { return []string{gs.List[c.group].Key} }
 
 // Key makes the class keys of a snapshot's pods.
-type Key struct{ labels []string }
+type Key struct{ labels map[string]bool }
 
 // NewKey looks at all selectors of the snapshot.
 func NewKey(snapshot *cluster.Snapshot) *Key {
@@ -137,7 +137,7 @@ func NewKey(snapshot *cluster.Snapshot) *Key {
 	for i := range snapshot.DaemonSets {
 		look(snapshot.DaemonSets[i].Template)
 	}
-	return &Key{model.SortedKeys(keys)}
+	return &Key{keys}
 }
 
 // Append adds what identifies all that is known of a template apart from labels
@@ -147,9 +147,9 @@ func (k *Key) Append(b []byte, t *cluster.Template, needs match.Needs) []byte {
 		b = part(b, func(b []byte) []byte { return of.AppendKey(b, t, needs) })
 	}
 	b = part(b, func(b []byte) []byte {
-		for _, key := range k.labels {
-			if value, ok := t.Labels[key]; ok {
-				b = append(b, "\x00"+key+"="+value...)
+		for _, key := range model.SortedKeys(t.Labels) {
+			if k.labels[key] {
+				b = append(b, "\x00"+key+"="+t.Labels[key]...)
 			}
 		}
 		return b
