@@ -89,7 +89,10 @@ func FromVolume(v *corev1.PersistentVolume) Volume {
 // Lacks says what keeps a claim of a storage class from having the volume, and how near that comes: the
 // number of checks that were passed before. The text is empty where nothing does.
 func (v *Volume) Lacks(c *Claim, class string) (passed int, text string) {
-	selector, err := metav1.LabelSelectorAsSelector(c.Selector)
+	selected := func() bool {
+		selector, err := metav1.LabelSelectorAsSelector(c.Selector)
+		return err == nil && selector.Matches(labels.Set(v.Labels))
+	}
 	switch {
 	case v.StorageClass != class:
 		return 0, "there is no volume of that class"
@@ -101,7 +104,7 @@ func (v *Volume) Lacks(c *Claim, class string) (passed int, text string) {
 		return 2, "none that is available has volumeMode " + mode(c.Block)
 	case slices.ContainsFunc(c.AccessModes, func(m corev1.PersistentVolumeAccessMode) bool { return !slices.Contains(v.AccessModes, m) }):
 		return 3, "none that is available has accessModes " + modes(c.AccessModes)
-	case c.Selector != nil && (err != nil || !selector.Matches(labels.Set(v.Labels))):
+	case c.Selector != nil && !selected():
 		return 4, "none that is available matches its selector " + metav1.FormatLabelSelector(c.Selector)
 	case v.Capacity < c.Request:
 		return 5, "none that is available is as large"

@@ -23,7 +23,8 @@ type static struct {
 	given   map[int]cluster.ClaimKey   // by volume: the claim that it is for
 }
 
-// assign finds volumes for the unbound claims of static classes.
+// assign finds volumes for the unbound claims of static classes that pods use. No other claim gets
+// a volume: binding waits for a pod.
 func (v *Volumes) assign() static {
 	out := static{fitting: map[cluster.ClaimKey][]int{}, given: map[int]cluster.ClaimKey{}}
 	var give func(key cluster.ClaimKey, seen map[int]bool) bool
@@ -42,7 +43,8 @@ func (v *Volumes) assign() static {
 	}
 	for i := range v.snapshot.Claims {
 		c := &v.snapshot.Claims[i]
-		if c.VolumeName != "" || c.Lost || c.Deleting {
+		_, used := v.shared[c.Namespace+"/"+c.Name]
+		if !used || c.VolumeName != "" || c.Lost || c.Deleting {
 			continue
 		}
 		if class, miss := v.class(c.Name, c.StorageClass); !miss.Missed() && class.Static {
@@ -107,8 +109,10 @@ func (v *Volumes) fitting(c *cluster.Claim, class string) []int {
 	var out []int
 	volumes := v.snapshot.Volumes
 	for i := range volumes {
-		_, somewhere := placesOf(&volumes[i], false)
-		if _, lack := volumes[i].Lacks(c, class); somewhere && lack == "" {
+		if _, lack := volumes[i].Lacks(c, class); lack != "" {
+			continue
+		}
+		if _, somewhere := placesOf(&volumes[i], false); somewhere {
 			out = append(out, i)
 		}
 	}

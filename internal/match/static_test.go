@@ -73,12 +73,36 @@ func TestStaticVolumesAreGivenOnce(t *testing.T) {
 		Volumes:        []cluster.Volume{{Name: "v1", StorageClass: class, Capacity: 1, Labels: map[string]string{"tier": "fast"}}, {Name: "v2", StorageClass: class, Capacity: 2}},
 		Claims:         []cluster.Claim{{Namespace: "d", Name: "c1", StorageClass: &class}, {Namespace: "d", Name: "c2", StorageClass: &class, Selector: fast}, {Namespace: "d", Name: "c3", StorageClass: &class}},
 	}
+	s.Pods = []cluster.Pod{usesClaims("c1", "c2"), usesClaims("c3")}
 	volumes := NewVolumes(s)
 	for i, want := range []string{"", "", "persistent volume claim d/c3 needs a volume that exists, because nobody makes volumes for storage class static, and other claims have all that fit"} {
 		_, miss := volumes.Needs(&cluster.Template{Namespace: "d", Claims: []cluster.ClaimRef{{Name: s.Claims[i].Name}}}, false)
 		if miss.Want != want {
 			t.Errorf("claim %s: got %q, want %q", s.Claims[i].Name, miss.Want, want)
 		}
+	}
+}
+
+// usesClaims is a pod of namespace d.
+func usesClaims(names ...string) cluster.Pod {
+	t := &cluster.Template{Namespace: "d"}
+	for _, name := range names {
+		t.Claims = append(t.Claims, cluster.ClaimRef{Name: name})
+	}
+	return cluster.Pod{PodKey: cluster.PodKey{Namespace: "d", Name: names[0]}, Template: t}
+}
+
+// TestStaticVolumesAreForPods: claims that no pod uses wait for one, and keep no volume from others.
+func TestStaticVolumesAreForPods(t *testing.T) {
+	class := "static"
+	s := &cluster.Snapshot{
+		StorageClasses: []cluster.StorageClass{{Name: class, Static: true, WaitForFirstConsumer: true}},
+		Volumes:        []cluster.Volume{{Name: "v", StorageClass: class}},
+		Claims:         []cluster.Claim{{Namespace: "c", Name: "used", StorageClass: &class}, {Namespace: "d", Name: "idle", StorageClass: &class}, {Namespace: "d", Name: "used", StorageClass: &class}},
+		Pods:           []cluster.Pod{usesClaims("used")},
+	}
+	if _, miss := NewVolumes(s).Needs(s.Pods[0].Template, false); miss.Missed() {
+		t.Errorf("the claim that a pod uses gets no volume: %s", miss)
 	}
 }
 

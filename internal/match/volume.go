@@ -21,7 +21,7 @@ const maxAlternatives = 64
 type Volumes struct {
 	snapshot *cluster.Snapshot
 	fallback *cluster.StorageClass // the newest default class
-	shared   map[string]bool       // claims (namespace/name) that several pods use
+	shared   map[string]bool       // by claim (namespace/name) that pods use: whether several do
 	static   static
 }
 
