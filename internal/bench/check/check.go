@@ -134,12 +134,12 @@ func (c *checker) capacity(h *host) {
 	for _, pod := range h.pods {
 		add(pod)
 	}
+	room := amount.FromResourceList(h.node.Status.Allocatable)
 	for _, pod := range c.work.Daemons {
-		if admitted(h.node, pod) {
+		if Expects(c.work, h.node, pod) {
 			add(pod)
 		}
 	}
-	room := amount.FromResourceList(h.node.Status.Allocatable)
 	for _, name := range used.Names() {
 		if used[name] > room[name] {
 			c.faultf("%s (%s): %d of %s are used and %d are there", h.name(), h.node.Labels[corev1.LabelInstanceTypeStable], used[name], name, room[name])

@@ -50,6 +50,10 @@ func small(p *corev1.Pod) {
 	p.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("100m")
 }
 
+func large(p *corev1.Pod) {
+	p.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("3")
+}
+
 func of(app string) *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}
 }
@@ -110,6 +114,10 @@ func TestFaults(t *testing.T) {
 		"taint tolerated":   {tainted(pods(pod("a", tolerating))), Plan{Machines: []Machine{in("a", 0)}}, ""},
 		"daemon fits":       {daemons(pods(pod("a")), pod("d")), Plan{Machines: []Machine{in("a", 0)}}, ""},
 		"daemon in the way": {daemons(pods(pod("a"), pod("a")), pod("d")), Plan{Machines: []Machine{in("a", 0, 1)}}, "of cpu are used"},
+		"daemon too large":  {daemons(pods(pod("a"), pod("a")), pod("d", large)), Plan{Machines: []Machine{in("a", 0, 1)}}, ""},
+		"fits on others":    {daemons(alsoFour(pods(pod("a"))), pod("d", large)), Plan{Machines: []Machine{in("a", 0)}}, "of cpu are used"},
+		"not on others":     {daemons(alsoFour(pods(pod("a"))), pod("d", large, selecting(corev1.LabelInstanceTypeStable, "two"))), Plan{Machines: []Machine{in("a", 0)}}, ""},
+		"not on this node":  {daemons(alsoFour(running(pods(pod("a")), pod("x"))), pod("d", large)), Plan{Bindings: map[int]string{0: "node"}}, ""},
 		"daemon elsewhere":  {daemons(tainted(pods(pod("a", tolerating), pod("a", tolerating))), pod("d")), Plan{Machines: []Machine{in("a", 0, 1)}}, ""},
 
 		"apart":                {pods(pod("a", apart(byHost, "a")), pod("a", apart(byHost, "a"))), Plan{Machines: []Machine{in("a", 0), in("a", 1)}}, ""},
@@ -174,6 +182,15 @@ func (c *fault) verify(t *testing.T) {
 
 func pods(list ...*corev1.Pod) workload.Workload {
 	return workload.Workload{Pods: list, Types: []offer.InstanceType{two()}}
+}
+
+// alsoFour has a type with twice the room sold too.
+func alsoFour(w workload.Workload) workload.Workload {
+	four := two()
+	four.Name, four.Labels[corev1.LabelInstanceTypeStable] = "four", []string{"four"}
+	four.Capacity[amount.CPU] *= 2
+	w.Types = append(w.Types, four)
+	return w
 }
 
 func tainted(w workload.Workload) workload.Workload {

@@ -145,15 +145,31 @@ func (c *checker) ports(h *host) {
 // Admits reports whether labels and taints of a node let a pod in.
 func Admits(node *corev1.Node, pod *corev1.Pod) bool { return admitted(node, pod) }
 
-// Room is what DaemonSets leave of a new node.
+// Room is what DaemonSets leave of a node.
 func Room(w *workload.Workload, node *corev1.Node) amount.List {
 	room := amount.FromResourceList(node.Status.Allocatable)
 	for _, pod := range w.Daemons {
-		if admitted(node, pod) {
+		if Expects(w, node, pod) {
 			room = room.Minus(Requests(pod))
 		}
 	}
 	return room
+}
+
+// Expects reports whether the pod of a DaemonSet belongs on a node. It does not where it stays pending
+// whatever is bought: on nodes of the workload on which it does not even fit alone, and on new ones if
+// it fits on none that their Provisioner sells and that admits it.
+func Expects(w *workload.Workload, node *corev1.Node, pod *corev1.Pod) bool {
+	fits := func(n *corev1.Node) bool { return Requests(pod).Fits(amount.FromResourceList(n.Status.Allocatable)) }
+	if !admitted(node, pod) || fits(node) || slices.Contains(w.Nodes, node) {
+		return admitted(node, pod) && fits(node)
+	}
+	for m, other := range ForSale(w) {
+		if m.Provisioner == node.Labels[api.LabelProvisioner] && fits(other) && admitted(other, pod) {
+			return true
+		}
+	}
+	return false
 }
 
 // Requests is what a pod takes of a node.
