@@ -21,7 +21,7 @@ type impediment struct {
 
 // impeded are the calls that steps impede, each of which its own permission allows.
 var impeded = []string{
-	"Launch", "CreateNode", "Bind", "PatchNode", "DeleteNode", "Evict", "DeletePod", "PodsOn", "NodeReady", "Steer", "ScaleDeployment", "Wanted",
+	"Launch", "CreateNode", "Bind", "PatchNode", "DeleteNode", "Evict", "DeletePod", "PodsOn", "NodeReady", "Steer", "Deployment", "ScaleDeployment", "Wanted",
 	"Market", "Instances", "Find", "Claim", "Retag", "Terminate", "Sweep", "Forget", "Receive", "Acknowledge",
 	"SetProvisionerFinalizer", "UpdateProvisionerStatus", "UpdateNodeTemplateStatus",
 }

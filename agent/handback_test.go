@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -28,13 +27,6 @@ var generalPool = map[string]any{
 	}}},
 }
 
-// deployments are those of a cluster, as its caches have them.
-type deployments struct{ Cluster }
-
-func (c deployments) Deployment(_ context.Context, namespace, name string) (*cluster.Deployment, error) {
-	return c.Snapshot().Deployment(namespace, name), nil
-}
-
 // giveBack gives all machines of the NodePool general back to Karpenter.
 func (r *rig) giveBack(intercept sim.Intercept) error {
 	r.Helper()
@@ -43,7 +35,7 @@ func (r *rig) giveBack(intercept sim.Intercept) error {
 	if err != nil {
 		r.Fatal(err)
 	}
-	ports := handback.Ports{Claims: p.Cluster, Nodes: p.Cluster, Pods: p.Cluster, Deployments: deployments{p.Cluster}, Machines: p.Cloud}
+	ports := handback.Ports{Claims: p.Cluster, Nodes: p.Cluster, Pods: p.Cluster, Deployments: p.Cluster, Machines: p.Cloud}
 	var now []cluster.Node
 	for _, n := range r.Nodes() {
 		now = append(now, cluster.FromNode(n, nil))

@@ -3,6 +3,8 @@ package agent
 import (
 	"errors"
 	"fmt"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -11,6 +13,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
 )
 
@@ -45,9 +48,15 @@ func (r *rig) readyUntil(workload string, replicas int, what string, condition f
 // onOldNode runs a workload on a large node, which is to go for the sake of the edits.
 func (r *rig) onOldNode(load sim.Workload, edits ...func(*api.ProvisionerSpec)) (node string) {
 	r.Helper()
+	return r.onOldNodeIf(nil, load, edits...)
+}
+
+// onOldNodeIf is like onOldNode, with an intercept of the agent's calls.
+func (r *rig) onOldNodeIf(intercept sim.Intercept, load sim.Workload, edits ...func(*api.ProvisionerSpec)) (node string) {
+	r.Helper()
 	large := func(s *api.ProvisionerSpec) { s.InstanceTypes = []string{"m5.4xlarge"} }
 	r.Apply(testProvisioner("default", large))
-	r.start(Options{}, nil)
+	r.start(Options{}, intercept)
 	r.Deploy(load)
 	r.until("the workload runs", r.allRun(load.Name, load.Replicas))
 	r.until("all nodes are up", r.allUp)
@@ -185,6 +194,62 @@ func TestSurgeIsUndone(t *testing.T) {
 		r.SetUnready("web", false)
 		r.readyUntil("web", 1, "the pod has moved", r.moved(node, load))
 	})
+}
+
+// unscalable has each request to scale a Deployment fail with an error, and counts them.
+func unscalable(err error, tries *atomic.Int64) sim.Intercept {
+	return func(call string, when sim.When) error {
+		if call != "ScaleDeployment" || when != sim.Before {
+			return nil
+		}
+		tries.Add(1)
+		return err
+	}
+}
+
+// If the API server refuses to scale the Deployment, surge is given up at once, and the node stays.
+func TestSurgeThatIsRefused(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		var tries atomic.Int64
+		node := r.onOldNodeIf(unscalable(fmt.Errorf("%w: forbidden", cluster.ErrRefused), &tries), surging("web", 1), expireAfter(600))
+		r.readyUntil("web", 1, "it is given up", func() bool { return len(r.Events(event.SurgeFailed)) > 0 })
+		if n := tries.Load(); n != 1 || !strings.Contains(r.Events(event.SurgeFailed)[0].Message, "forbidden") {
+			t.Errorf("%d tries, events %v", n, r.Events(event.SurgeFailed))
+		}
+		r.readyUntil("web", 1, "the node is kept", func() bool {
+			n := r.node(node)
+			return n.Annotations[api.AnnotationDisruption] == "" && len(n.Spec.Taints) == 0 && r.traces() == ""
+		})
+		time.Sleep(8 * time.Minute)
+		if n := tries.Load(); n != 1 {
+			t.Errorf("it was tried %d times within ten minutes", n)
+		}
+	})
+}
+
+// A surge that has never scaled anything up needs no right to scale in order to be given up, and keeps no
+// node that somebody deletes.
+func TestSurgeThatNeverBegan(t *testing.T) {
+	for name, deletes := range map[string]bool{"in time": false, "the node is deleted": true} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, sim.Options{}, func(r *rig) {
+				var tries atomic.Int64
+				node := r.onOldNodeIf(unscalable(errors.New("the webhook does not answer"), &tries), surging("web", 1), expireAfter(600))
+				r.readyUntil("web", 1, "it is tried", func() bool { return tries.Load() > 0 })
+				if deletes {
+					r.DeleteNode(node)
+					r.until("the node is gone", r.gone(node))
+					return
+				}
+				began := time.Now()
+				r.readyUntil("web", 1, "it is given up", func() bool { return len(r.Events(event.SurgeFailed)) > 0 })
+				if took := time.Since(began); took > 11*time.Minute {
+					t.Errorf("it took %s", took)
+				}
+				r.readyUntil("web", 1, "the node is kept", func() bool { return len(r.node(node).Spec.Taints) == 0 && r.traces() == "" })
+			})
+		})
+	}
 }
 
 // Where surge gives up, the node stays, and no machine is bought for its pods.

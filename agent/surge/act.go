@@ -29,7 +29,7 @@ func (s *Surger) carryOut(ctx context.Context, n *cluster.Node, now *state, do a
 	case shrink:
 		return s.shrink(ctx, n, r, d)
 	case undo:
-		return s.undo(ctx, r, d)
+		return s.undo(ctx, r)
 	case forget:
 		return s.steer(ctx, r, 0)
 	}
@@ -62,27 +62,22 @@ func (s *Surger) shrink(ctx context.Context, n *cluster.Node, r *Record, d *clus
 	return nil
 }
 
-// undo takes back what is still there of what was begun. First of all it makes sure that what is known
-// of the Deployment is not old: what is forgotten is never taken back. Without the marks, the
-// ReplicaSet controller ends the youngest pods, and before those all that are not ready.
-func (s *Surger) undo(ctx context.Context, r *Record, d *cluster.Deployment) error {
-	if err := s.Cluster.ScaleDeployment(ctx, d, d.Replicas); err != nil {
-		return err
-	}
+// undo takes back what is still there of what was begun. Without the marks, the ReplicaSet controller
+// ends the youngest pods, and before those all that are not ready.
+func (s *Surger) undo(ctx context.Context, r *Record) error {
 	if err := s.steer(ctx, r, 0); err != nil {
 		return err
 	}
-	if r.grown(d) {
-		return s.Cluster.ScaleDeployment(ctx, d, r.Replicas)
-	}
-	return nil
+	return scaleBack(ctx, s.Cluster, r)
 }
 
-// Deployments reads and scales Deployments while no agent runs that would finish what surge began.
+// Deployments reads and scales Deployments.
 type Deployments interface {
-	// Deployment returns a Deployment as it is now; nil if it is gone.
+	// Deployment returns a Deployment as it is now, whatever the caches hold; nil if it is gone.
 	Deployment(ctx context.Context, namespace, name string) (*cluster.Deployment, error)
-	// ScaleDeployment is that of Cluster.
+	// ScaleDeployment sets how many replicas a Deployment wants. It is cluster.ErrStale if the
+	// Deployment has changed since it was read, or is gone, and cluster.ErrRefused if the API server
+	// refuses to scale it, which has no effect.
 	ScaleDeployment(ctx context.Context, d *cluster.Deployment, replicas int) error
 }
 
@@ -90,18 +85,21 @@ type Deployments interface {
 // scaled them since. The caller takes the marks off the pods before, and the record off the node afterwards.
 func Undo(ctx context.Context, c Deployments, n *cluster.Node) error {
 	for _, r := range records(n) {
-		d, err := c.Deployment(ctx, r.Namespace, r.Deployment)
-		if err != nil {
-			return err
-		}
-		if d == nil || !r.of(d) || !r.grown(d) {
-			continue
-		}
-		if err := c.ScaleDeployment(ctx, d, r.Replicas); err != nil {
+		if err := scaleBack(ctx, c, &r); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// scaleBack goes by the Deployment as it is now: what is forgotten is never taken back. It asks for
+// nothing where the Deployment has not grown, because whoever may not scale it has not scaled it up.
+func scaleBack(ctx context.Context, c Deployments, r *Record) error {
+	d, err := c.Deployment(ctx, r.Namespace, r.Deployment)
+	if err != nil || d == nil || !r.of(d) || !r.grown(d) {
+		return err
+	}
+	return c.ScaleDeployment(ctx, d, r.Replicas)
 }
 
 // steer marks the pods that leave, or takes the marks off.

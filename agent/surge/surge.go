@@ -24,10 +24,7 @@ import (
 
 // Cluster is what surge changes besides nodes.
 type Cluster interface {
-	// ScaleDeployment sets how many replicas a Deployment wants. It is cluster.ErrStale if the
-	// Deployment has changed since it was read, or is gone. To set what it has already finds out
-	// whether what was read is still so.
-	ScaleDeployment(ctx context.Context, d *cluster.Deployment, replicas int) error
+	Deployments
 	// Steer makes the owner of a pod, when it shrinks, end the pod before others, as
 	// disrupt.Pods does.
 	Steer(ctx context.Context, pod cluster.PodKey, grade int) error
@@ -204,6 +201,10 @@ func (s *Surger) tend(ctx context.Context, in *cluster.Snapshot, n *cluster.Node
 	now.left = r.staying(pods)
 	next := next(now)
 	err := s.carryOut(ctx, n, now, next.do)
+	if next.do == grow && errors.Is(err, cluster.ErrRefused) {
+		next = step{do: undo, failed: "could not be scaled up: " + err.Error()}
+		err = s.undo(ctx, r)
+	}
 	switch {
 	case errors.Is(err, cluster.ErrStale):
 		s.Retry() // the caches will tell

@@ -23,6 +23,10 @@ var ErrGone = errors.New("the object is gone")
 // is dropped and planned again.
 var ErrStale = errors.New("the object has changed since the plan was made")
 
+// ErrRefused means that the API server refuses a change that it may go on refusing, for lack of a right or
+// because of a policy. The change had no effect.
+var ErrRefused = errors.New("the API server refuses it")
+
 // ErrLeftToScheduler means that only kube-scheduler can bind the pod: it has to choose a
 // volume that exists for a claim of the pod, or it has selected a node for the claim.
 var ErrLeftToScheduler = errors.New("kube-scheduler binds the pod, because of its claims")

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
 )
 
 // deployment is what the cache of Deployments holds instead of the API server's object, which is
@@ -20,7 +21,8 @@ type deployment struct {
 
 // ScaleDeployment sets the number of replicas of a Deployment. It returns cluster.ErrStale if the
 // Deployment has changed since it was read, so that it does not overwrite what somebody else has
-// set. It does not retry, because a request that failed may have had an effect.
+// set, and cluster.ErrRefused for an answer that will not soon be another one. It does not retry, because
+// a request that failed may have had an effect.
 func (c *Cluster) ScaleDeployment(ctx context.Context, d *cluster.Deployment, replicas int) error {
 	err := callOnce(ctx, func(ctx context.Context) error {
 		scale := &autoscalingv1.Scale{
@@ -30,8 +32,11 @@ func (c *Cluster) ScaleDeployment(ctx context.Context, d *cluster.Deployment, re
 		_, err := c.client.AppsV1().Deployments(d.Namespace).UpdateScale(ctx, d.Name, scale, metav1.UpdateOptions{FieldManager: manager})
 		return err
 	})
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+	switch {
+	case apierrors.IsConflict(err) || apierrors.IsNotFound(err):
 		err = cluster.ErrStale
+	case call.Refused(err) && !call.Passing(err):
+		err = fmt.Errorf("%w: %w", cluster.ErrRefused, err)
 	}
 	if err != nil {
 		return fmt.Errorf("scale Deployment %s/%s to %d: %w", d.Namespace, d.Name, replicas, err)

@@ -74,6 +74,7 @@ func TestScaleDeployment(t *testing.T) {
 	}
 	scale(&first, 4, cluster.ErrStale)
 	scale(&first, 3, cluster.ErrStale)
+	scale(&first, -1, cluster.ErrRefused)
 	user := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web"}, Spec: autoscalingv1.ScaleSpec{Replicas: 5}}
 	if _, err := admin.AppsV1().Deployments(ns).UpdateScale(t.Context(), "web", user, metav1.UpdateOptions{FieldManager: "kubectl"}); err != nil {
 		t.Fatal(err)

@@ -38,17 +38,19 @@ func (c directReader) PodsOn(ctx context.Context, node string) ([]cluster.Pod, e
 	return out, err
 }
 
-// Deployment returns a Deployment as the API server has it now; nil if it is gone.
+// Deployment returns a Deployment as the API server has it now; nil if it is gone. It lists it, because
+// the agent may not get Deployments.
 func (c directReader) Deployment(ctx context.Context, namespace, name string) (out *cluster.Deployment, err error) {
 	err = retry(ctx, func(ctx context.Context) error {
-		d, err := c.api.AppsV1().Deployments(namespace).Get(ctx, name, metav1.GetOptions{})
-		switch {
-		case apierrors.IsNotFound(err):
-			out = nil
-		case err != nil:
+		list, err := c.api.AppsV1().Deployments(namespace).List(ctx, metav1.ListOptions{
+			FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String(),
+		})
+		if err != nil {
 			return fmt.Errorf("read Deployment %s/%s: %w", namespace, name, err)
-		default:
-			converted := cluster.FromDeployment(d, manager)
+		}
+		out = nil
+		for i := range list.Items {
+			converted := cluster.FromDeployment(&list.Items[i], manager)
 			out = &converted
 		}
 		return nil

@@ -59,11 +59,10 @@ func (c *Cluster) Wanted(ctx context.Context, _ string, owner cluster.Owner) (cl
 		if load == nil || owner.Kind != load.Kind() {
 			return fmt.Errorf("%s %s is not known", owner.Kind, owner.Name)
 		}
+		wanted = cluster.Wanted{Pods: load.Replicas, Certain: !load.Doubtful}
 		if load.Stateful {
 			wanted = cluster.Wanted{Pods: 1, Certain: true}
-			return nil
 		}
-		wanted = cluster.Wanted{Pods: load.Replicas, Certain: !load.Doubtful}
 		return nil
 	})
 	return wanted, err

@@ -33,6 +33,23 @@ func (w controllers) deployments() []cluster.Deployment {
 	return out
 }
 
+// alter changes a workload that exists.
+func (w *world) alter(name string, byAgent bool, change func(*Workload)) {
+	load := *w.workloads[name]
+	change(&load)
+	w.put(&load, byAgent)
+}
+
+// Deployment returns a workload that is a Deployment as it is, whatever the caches hold.
+func (c *Cluster) Deployment(ctx context.Context, namespace, name string) (d *cluster.Deployment, err error) {
+	err = c.do(ctx, "Deployment", func(w *world) error {
+		now := cluster.Snapshot{Deployments: w.controllers().deployments()}
+		d = now.Deployment(namespace, name)
+		return nil
+	})
+	return d, err
+}
+
 // ScaleDeployment scales a workload that is a Deployment.
 func (c *Cluster) ScaleDeployment(ctx context.Context, d *cluster.Deployment, replicas int) error {
 	return c.do(ctx, "ScaleDeployment", func(w *world) error {
@@ -40,13 +57,8 @@ func (c *Cluster) ScaleDeployment(ctx context.Context, d *cluster.Deployment, re
 		if load == nil || strconv.Itoa(w.scales[d.Name].Version) != d.Version {
 			return fmt.Errorf("scale %s: %w", d.Name, cluster.ErrStale)
 		}
-		if load.Replicas == replicas {
-			return nil
-		}
 		w.audit.scaled(w, d.Name, replicas)
-		scaled := *load
-		scaled.Replicas = replicas
-		w.put(&scaled, true)
+		w.alter(d.Name, true, func(load *Workload) { load.Replicas = replicas })
 		w.changed()
 		return nil
 	})

@@ -77,21 +77,13 @@ func (w Users) Deploy(load Workload) { w.edit(func() { w.put(&load, false) }) }
 
 // Scale changes the number of a workload's pods.
 func (w Users) Scale(name string, replicas int) {
-	w.edit(func() {
-		load := *w.workloads[name]
-		load.Replicas = replicas
-		w.put(&load, false)
-	})
+	w.edit(func() { w.alter(name, false, func(load *Workload) { load.Replicas = replicas }) })
 }
 
 // SetUnready says whether pods of a workload that start now become ready. Those that have
 // not become ready do so when it ends.
 func (w Users) SetUnready(name string, unready bool) {
-	w.edit(func() {
-		load := *w.workloads[name]
-		load.Unready = unready
-		w.put(&load, false)
-	})
+	w.edit(func() { w.alter(name, false, func(load *Workload) { load.Unready = unready }) })
 }
 
 // Undeploy removes a workload with its pods.
@@ -114,9 +106,7 @@ func (w Users) Leave(which func(*corev1.Pod) bool) {
 			if load == nil || p.DeletionTimestamp != nil || !which(p) {
 				continue
 			}
-			fewer := *load
-			fewer.Replicas--
-			w.put(&fewer, false)
+			w.alter(load.Name, false, func(load *Workload) { load.Replicas-- })
 			w.controllers().stop(p)
 		}
 	})
@@ -149,9 +139,7 @@ func (w Users) AddPod(p *corev1.Pod) {
 // Release takes the finalizers off the pods of a workload.
 func (w Users) Release(workload string) {
 	w.edit(func() {
-		load := *w.workloads[workload]
-		load.Finalizers = nil
-		w.workloads[workload] = &load
+		w.alter(workload, false, func(load *Workload) { load.Finalizers = nil })
 		for uid, p := range w.pods {
 			if !replicas.Belongs(p, workload) {
 				continue
