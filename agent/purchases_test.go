@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -147,6 +148,26 @@ func TestAFailedPurchaseCountsUntilItIsKnown(t *testing.T) {
 		r.until("the pods run", r.allRun("web", 2))
 		if peak := r.Peak("default")[amount.CPU] / 1000; peak > 2 {
 			t.Errorf("%d cores, the limit is 2", peak)
+		}
+	})
+}
+
+// TestAFailedPurchaseIsLookedForBeforeAnother has the machine of a slow order that fails be there nevertheless: it is
+// found before another Provisioner buys one for the same pods.
+func TestAFailedPurchaseIsLookedForBeforeAnother(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.Apply(testProvisioner("first", func(s *api.ProvisionerSpec) { s.Weight = ptr.To[int32](10) }))
+		r.Apply(testProvisioner("second"))
+		shop := &shop{provisioner: "first"}
+		shop.sell = func(o offer.Order) error {
+			_, _ = shop.Cloud.Launch(r.Context(), o)
+			return errors.New("the connection was reset")
+		}
+		shop.with(r)
+		r.Deploy(sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("500m", "1Gi")})
+		r.until("the pod runs", r.allRun("web", 1))
+		if len(r.Machines()) != 1 {
+			t.Errorf("%d machines\n%s", len(r.Machines()), r.describe())
 		}
 	})
 }

@@ -25,6 +25,7 @@ import (
 func (c *Inventory) Compare(ctx context.Context, v *view.View) {
 	// The snapshot of v is older than the listing: a node that is missing in it
 	// was let go after its instance was.
+	asked := c.asks()
 	instances, err := c.instances(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
@@ -77,7 +78,7 @@ func (c *Inventory) Compare(ctx context.Context, v *view.View) {
 	if ctx.Err() == nil {
 		c.reportRefused(v, without.refused)
 	}
-	c.settled(c.letGo(ctx, v, listed, ending), without)
+	c.settled(asked, c.letGo(ctx, v, listed, ending), without)
 	c.Redrain()
 }
 

@@ -21,10 +21,17 @@ type account struct {
 	instances  []offer.Instance
 	terminated []string
 	pods       []cluster.Pod // on each node
+	listing    func()        // is called while instances are listed
+}
+
+func (a *account) Instances(context.Context) ([]offer.Instance, error) {
+	if a.listing != nil {
+		a.listing()
+	}
+	return a.instances, nil
 }
 
 func (a *account) Claim(context.Context) error                              { return nil }
-func (a *account) Instances(context.Context) ([]offer.Instance, error)      { return a.instances, nil }
 func (a *account) Find(context.Context, []string) ([]offer.Instance, error) { return nil, nil }
 func (a *account) Retag(context.Context, offer.Instance) error              { return nil }
 func (a *account) PodsOn(context.Context, string) ([]cluster.Pod, error)    { return a.pods, nil }
@@ -32,6 +39,28 @@ func (a *account) NodeReady(context.Context, string) (bool, error)          { re
 func (a *account) Terminate(_ context.Context, ids []string) ([]string, error) {
 	a.terminated = append(a.terminated, ids...)
 	return ids, nil
+}
+
+func (a *account) inventory() *Inventory {
+	return New(Ports{
+		Listing: a, Reader: a, Machines: a, Nodes: &nodes.Writer{}, Assumed: nodes.NewAssumptions(), Metrics: metrics.New(), Log: hclog.NewNullLogger(),
+		Launching: func(string) bool { return false }, Ended: func(*cluster.Node) {}, Replan: func() {}, Redrain: func() {}, StartupTimeout: 15 * time.Minute,
+	})
+}
+
+// A comparison does not answer what is asked for while it lists the instances: it may have looked too early.
+func TestAskedForWhileInstancesAreListed(t *testing.T) {
+	a := &account{}
+	inventory := a.inventory()
+	a.listing = inventory.Unsettled
+	v := &view.View{Snapshot: &cluster.Snapshot{}}
+	if inventory.Compare(t.Context(), v); inventory.Complete() || !inventory.Due(time.Hour) || !inventory.Waits() {
+		t.Error("the comparison counts as one that looked later than it did")
+	}
+	a.listing = nil
+	if inventory.Compare(t.Context(), v); !inventory.Complete() || inventory.Due(time.Hour) {
+		t.Error("the next comparison does not answer it")
+	}
 }
 
 // An instance that somebody has stopped, and that has no Node object, is terminated once, and not before it is old.
@@ -50,10 +79,7 @@ func TestStoppedInstances(t *testing.T) {
 	} {
 		i := offer.Instance{ID: "i-1", ProviderID: "aws:///a/i-1", NodeName: "n", LaunchID: "launch", Provisioner: "default", State: offer.StateStopping, LaunchedAt: now.Add(-c.age), Owned: true}
 		a := &account{instances: []offer.Instance{i}, pods: c.pods}
-		inventory := New(Ports{
-			Listing: a, Reader: a, Machines: a, Nodes: &nodes.Writer{}, Assumed: nodes.NewAssumptions(), Metrics: metrics.New(), Log: hclog.NewNullLogger(),
-			Launching: func(string) bool { return false }, Ended: func(*cluster.Node) {}, Replan: func() {}, Redrain: func() {}, StartupTimeout: 15 * time.Minute,
-		})
+		inventory := a.inventory()
 		p := &view.Provisioner{Raw: &api.Provisioner{}}
 		p.Raw.Name = "default"
 		v := &view.View{Now: now, Snapshot: &cluster.Snapshot{}, Provisioners: []*view.Provisioner{p}, ByName: map[string]*view.Provisioner{"default": p}}

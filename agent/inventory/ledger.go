@@ -19,7 +19,8 @@ import (
 type ledger struct {
 	mu         sync.Mutex
 	at         time.Time            // of the last comparison; zero: none yet
-	open       bool                 // something was bought and may have no Node object
+	asked      int                  // how often a comparison was asked for, because something may have no Node object
+	answered   int                  // asked when the last comparison began
 	failure    string               // why the last comparison failed; empty where it did not
 	failures   *pace.Retries        // under an empty key: when to compare again after a failure
 	nodeless   []string             // instances whose name or size is not known, or whose Node object is being deleted
@@ -49,22 +50,29 @@ func (l *ledger) Lead() {
 func (l *ledger) Unsettled() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.open = true
+	l.asked++
+}
+
+// asks returns what a comparison that begins now answers: not what is asked while it lists instances.
+func (l *ledger) asks() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.asked
 }
 
 // Due reports whether a comparison is due.
 func (l *ledger) Due(interval time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.failures.Due("") && (l.failure != "" || l.open || len(l.refused) > 0 || l.at.IsZero() || time.Since(l.at) >= interval)
+	return l.failures.Due("") && (!l.complete() || len(l.refused) > 0 || time.Since(l.at) >= interval)
 }
 
-// settled records a comparison, which nodes it found without an instance, and the
-// instances that could not get their Node objects.
-func (l *ledger) settled(missing map[string]bool, without *nodeless) {
+// settled records a comparison, what had been asked for when it began, which nodes it found without an
+// instance, and the instances that could not get their Node objects.
+func (l *ledger) settled(asked int, missing map[string]bool, without *nodeless) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.at, l.open, l.missing = time.Now(), len(without.unknown) > 0, missing
+	l.at, l.answered, l.missing = time.Now(), asked, missing
 	l.failure, l.nodeless, l.refused = "", without.unknown, without.refused
 	l.failures.Succeeded("")
 	maps.DeleteFunc(l.terminated, func(_ string, t time.Time) bool { return time.Since(t) > time.Hour })
@@ -95,7 +103,9 @@ func (l *ledger) Waits() bool {
 	return l.failure == "" && (!l.complete() || len(l.refused) > 0)
 }
 
-func (l *ledger) complete() bool { return !l.at.IsZero() && !l.open && l.failure == "" }
+func (l *ledger) complete() bool {
+	return !l.at.IsZero() && l.answered == l.asked && len(l.nodeless) == 0 && l.failure == ""
+}
 
 // failed records that a comparison was not possible.
 func (l *ledger) failed(err error) {

@@ -291,9 +291,6 @@ func (b *Buyer) order(ctx context.Context, o *order) (offer.Delivery, error) {
 	}
 	b.Metrics.Waited(b.Metrics.UntilLaunch, o.since)
 	delivery, err := b.launch(ctx, o)
-	if err != nil {
-		b.Unsettled()
-	}
 	if err == nil || offer.IsPermanent(err) || len(delivery.Instances) > 0 {
 		b.attempts.count(o)
 	}
@@ -336,6 +333,9 @@ func (b *Buyer) fill(ctx context.Context, v *view.View, p *purchase, out *Outcom
 	o, delivery := p.order, p.delivery
 	o.err, o.refusals = p.err, delivery.Refusals
 	o.missing = o.Count - len(delivery.Instances)
+	if o.err != nil { // from now on, a comparison may find machines of it
+		b.Unsettled()
+	}
 	if o.missing > 0 {
 		out.fellShort()
 	}
