@@ -21,6 +21,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/notice"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/pace"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/purchase"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/release"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/report"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/surge"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/takeover"
@@ -86,6 +87,7 @@ type Agent struct {
 	binder    *bind.Binder
 	disrupter *disrupt.Disrupter
 	surger    *surge.Surger
+	releaser  *release.Releaser
 	notices   *notice.Watcher
 	reporter  *report.Reporter
 	takeover  *takeover.Takeover
@@ -148,9 +150,12 @@ func New(c Cluster, cloud Cloud, options Options, log hclog.Logger) *Agent {
 		Stale: a.replan.set, Failed: retry,
 	})
 	a.reporter = &report.Reporter{Events: a.events, Log: log}
+	a.releaser = release.New(release.Ports{
+		Finalizers: c, Leftovers: cloud, Occupied: a.inventory.Occupied, Unsettled: a.inventory.Unsettled, Replan: a.replan.set, Log: log,
+	})
 	a.buyer = purchase.New(purchase.Ports{
 		Machines: cloud, Nodes: a.nodes, Events: a.events, Metrics: a.metrics, Log: log,
-		Verify: a.verify, Hold: a.hold, Bind: a.binder.Bind, Nominated: a.reporter.Nominated,
+		Verify: a.verify, Hold: a.releaser.Hold, Bind: a.binder.Bind, Nominated: a.reporter.Nominated,
 		FirstSeen: firstSeen, Unsettled: a.inventory.Unsettled, Bought: a.inventory.Bought, Replan: a.replan.set,
 	})
 	a.landings = consolidation.NewLandings(&a.metrics.Consolidation)
@@ -187,6 +192,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	})
 	g.Go(func() error { return a.sweepLoop(ctx) })
 	g.Go(func() error { return a.disrupter.RunSteering(ctx) })
+	g.Go(func() error { return a.releaser.Run(ctx) })
 	if a.options.Notices != nil {
 		g.Go(func() error { return a.whenSynced(ctx, a.notices.Run) })
 	}

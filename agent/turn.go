@@ -42,7 +42,7 @@ func (a *Agent) turn(ctx context.Context) time.Time {
 	a.reporter.Kept(plan)
 	v = a.observe(ctx)
 	a.reporter.Unplaced(v.Snapshot, plan)
-	a.releaseProvisioners(ctx, v)
+	a.releaser.Look(ctx, v)
 	setReady(v, newObstacle(a.inventory.Obstacle()))
 	a.reportStatus(ctx, v)
 	a.buyer.Prune(v.Snapshot)

@@ -4,6 +4,7 @@ package inventory
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -136,11 +137,19 @@ func (c *Inventory) Runs(id string) bool { return c.isRunning(id) && !c.wasGiven
 // machine was not terminated. The machine still counts, and needs another Node object.
 func (c *Inventory) LostNode(s *cluster.Snapshot) bool { return c.lostNode(s, c.wasGivenBack) }
 
-// HasInstances reports whether the cloud has machines of a Provisioner, cannot tell, or has left machines that
-// ran out of its last answer.
-func (c *Inventory) HasInstances(ctx context.Context, provisioner string) bool {
-	instances, err := c.instances(ctx)
-	of := func(i offer.Instance) bool { return i.Provisioner == provisioner && i.Runs() }
-	return err != nil || slices.ContainsFunc(instances, of) ||
-		slices.ContainsFunc(c.leftOut(), func(i offer.Instance) bool { return of(i) && !c.wasGivenBack(i.ID) })
+// Occupied returns the Provisioners of which the cloud has machines, or has left machines that ran out of its last
+// answer. What an earlier leader has ordered is there only once a comparison has claimed it.
+func (c *Inventory) Occupied(ctx context.Context) (map[string]bool, error) {
+	if !c.owned.Load() {
+		return nil, errors.New("no instances were compared yet")
+	}
+	instances, err := c.Listing.Instances(ctx)
+	left := slices.DeleteFunc(c.leftOut(), func(i offer.Instance) bool { return c.wasGivenBack(i.ID) })
+	occupied := map[string]bool{}
+	for _, i := range slices.Concat(instances, left) {
+		if i.Runs() {
+			occupied[i.Provisioner] = true
+		}
+	}
+	return occupied, err
 }

@@ -1,0 +1,65 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
+)
+
+// sluggish is a cloud that takes five seconds to remove what was made for a Provisioner.
+type sluggish struct {
+	Cloud
+	asked atomic.Int64
+}
+
+func (s *sluggish) Forget(ctx context.Context, provisioner string) error {
+	s.asked.Add(1)
+	time.Sleep(5 * time.Second)
+	return s.Cloud.Forget(ctx, provisioner)
+}
+
+// When many Provisioners lose their last nodes at the same time, pods do not wait until what was made for those
+// is removed.
+func TestPlanningDoesNotWaitForEmptiedProvisioners(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		const n = 20
+		name := func(i int) string { return fmt.Sprintf("team-%02d", i) }
+		process := r.Connect(nil)
+		cloud := &sluggish{Cloud: process.Cloud}
+		r.startOn(process.Cluster, cloud, Options{})
+		for i := range n {
+			r.Apply(testProvisioner(name(i)))
+			r.Deploy(sim.Workload{Name: name(i), Replicas: 1, Spec: on(name(i), sim.Requests("500m", "1Gi"))})
+		}
+		r.until("all nodes are up", func() bool { return len(r.ours()) == n && r.allUp() })
+		for i := range n {
+			r.Undeploy(name(i))
+		}
+		for _, node := range r.ours() {
+			r.DeleteNode(node.Name)
+		}
+		r.until("the last nodes are gone", func() bool { return len(r.ours()) == 0 && cloud.asked.Load() > 0 })
+		last := name(n - 1)
+		r.Deploy(sim.Workload{Name: "web", Replicas: 1, Spec: on(last, sim.Requests("500m", "1Gi"))})
+		if took := r.until("a machine is bought", func() bool { return len(r.Launches()) > n }); took > 10*time.Second {
+			t.Errorf("a pod waited %s", took)
+		}
+		r.until("Provisioners without nodes are let go", func() bool {
+			for i := range n {
+				if slices.Contains(r.Provisioner(name(i)).Finalizers, api.Finalizer) != (i == n-1) {
+					return false
+				}
+			}
+			return true
+		})
+		if templates := r.LaunchTemplates(); !slices.Equal(templates, []string{last}) {
+			t.Errorf("there are launch templates of %v", templates)
+		}
+	})
+}
