@@ -11,7 +11,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-// export sets the gauges, and lets the counters of new Provisioners begin.
+// export sets the gauges, and lets the counters of Provisioners begin and end.
 func export(m *metrics.Metrics, v *view.View, plan *decide.Plan) {
 	m.Pending.Set(float64(len(v.Snapshot.Pending())))
 	m.Unplaced.Set(float64(len(plan.Waiting())))
@@ -19,8 +19,9 @@ func export(m *metrics.Metrics, v *view.View, plan *decide.Plan) {
 	m.Price.Reset()
 	m.Unavailable.Reset()
 	exportConditions(m, v)
+	there := map[string]bool{}
 	for _, p := range v.Provisioners {
-		m.Begin(p.Raw.Name)
+		there[p.Raw.Name] = true
 		m.Unavailable.WithLabelValues(p.Raw.Name).Set(float64(p.Unavailable()))
 	}
 	for i := range v.Snapshot.Nodes {
@@ -28,9 +29,11 @@ func export(m *metrics.Metrics, v *view.View, plan *decide.Plan) {
 		if n.Provisioner == "" || n.Doubtful {
 			continue
 		}
+		there[n.Provisioner] = true
 		m.Nodes.WithLabelValues(n.Provisioner, nodeState(n)).Inc()
 		m.Price.WithLabelValues(n.Provisioner).Add(offer.PriceOf(n.Annotations).Dollars())
 	}
+	m.Follow(there, v.Now)
 }
 
 // exportConditions sets the gauges of what the Provisioners can do, and of nodes whose Provisioner

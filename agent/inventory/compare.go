@@ -37,6 +37,7 @@ func (c *Inventory) Compare(ctx context.Context, v *view.View) {
 	}
 	c.learn(instances)
 	nodes := nodesByProviderID(v)
+	c.part(nodes)
 	listed := map[string]offer.Instance{}
 	var surplus, old, kept []instanceNodes
 	var ending []endingNode
@@ -112,7 +113,7 @@ func (c *Inventory) Returned(ctx context.Context, v *view.View) bool {
 		}
 		if id := n.InstanceID(); c.wasGivenBack(id) {
 			ending = append(ending, endingNode{n, offer.Instance{ID: id, State: offer.StateGone}})
-		} else if c.meet(id) {
+		} else if c.meet(n.ProviderID) {
 			unknown = true
 		}
 	}

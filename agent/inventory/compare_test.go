@@ -63,6 +63,26 @@ func TestAskedForWhileInstancesAreListed(t *testing.T) {
 	}
 }
 
+// Instances whose kubelets have registered are not remembered for longer than their nodes are there.
+func TestInstancesThatWereMetAreForgotten(t *testing.T) {
+	a := &account{}
+	inventory := a.inventory()
+	p := &view.Provisioner{Raw: &api.Provisioner{}}
+	v := &view.View{ByName: map[string]*view.Provisioner{"default": p}, Snapshot: &cluster.Snapshot{Nodes: []cluster.Node{{Name: "n", ProviderID: "aws:///a/i-1", Provisioner: "default"}}}}
+	if !inventory.Returned(t.Context(), v) || inventory.Returned(t.Context(), v) {
+		t.Error("a node asks for another number of comparisons than one")
+	}
+	inventory.Compare(t.Context(), v)
+	if inventory.Returned(t.Context(), v) {
+		t.Error("a node asks for another comparison")
+	}
+	v.Snapshot = &cluster.Snapshot{}
+	inventory.Compare(t.Context(), v)
+	if len(inventory.met) > 0 {
+		t.Errorf("remembered: %v", inventory.met)
+	}
+}
+
 // An instance that somebody has stopped, and that has no Node object, is terminated once, and not before it is old.
 func TestStoppedInstances(t *testing.T) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)

@@ -29,7 +29,7 @@ type ledger struct {
 	missing    map[string]bool      // by provider id: nodes whose instance is gone; true if the cloud says so
 	unknown    map[string]time.Time // by provider id: since when the cloud does not know the instance of a node
 	scaled     map[string]time.Time // by Provisioner: a node came or went
-	met        map[string]bool      // instances whose kubelet registered by itself
+	met        map[string]bool      // by provider id: instances whose kubelet registered by itself
 	owned      atomic.Bool          // the cloud refuses the orders of earlier leaders
 }
 
@@ -154,12 +154,19 @@ func (l *ledger) wasGivenBack(id string) bool {
 }
 
 // meet reports whether an instance is new to the agent, once.
-func (l *ledger) meet(id string) bool {
+func (l *ledger) meet(providerID string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	known := l.met[id]
-	l.met[id] = true
+	known := l.met[providerID]
+	l.met[providerID] = true
 	return !known
+}
+
+// part forgets the instances that were met and have no node any more.
+func (l *ledger) part(nodes map[string][]*cluster.Node) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	maps.DeleteFunc(l.met, func(providerID string, _ bool) bool { return len(nodes[providerID]) == 0 })
 }
 
 // InstanceGone reports whether the last comparison found no instance with the provider id. A node

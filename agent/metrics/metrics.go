@@ -3,6 +3,7 @@ package metrics
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -18,6 +19,9 @@ import (
 type Metrics struct {
 	registry *prometheus.Registry
 	listed   []Metric
+	// byProvisioner are those with that label, and followed when each Provisioner was last there.
+	byProvisioner []partial
+	followed      map[string]time.Time
 
 	Turns            prometheus.Counter
 	Rounds           prometheus.Counter
@@ -64,7 +68,7 @@ var (
 // New returns metrics that count nothing yet. They may be given to an agent later, so that requests can be counted
 // that are made before there is an agent.
 func New() *Metrics {
-	m := &Metrics{registry: prometheus.NewRegistry()}
+	m := &Metrics{registry: prometheus.NewRegistry(), followed: map[string]time.Time{}}
 	m.Turns = m.counters("turns_total", "Turns of the planning loop.").WithLabelValues()
 	m.Rounds = m.counters("plans_total", "Plans made. More plans than turns mean that the cloud refused offerings.").WithLabelValues()
 	m.TurnSeconds = m.histogram("turn_duration_seconds", "Duration of a turn of the planning loop.", overheadBuckets)
@@ -122,6 +126,16 @@ func (m *Metrics) register(c prometheus.Collector, doc Metric) {
 	doc.Name = namespace + "_" + doc.Name
 	m.listed = append(m.listed, doc)
 	m.registry.MustRegister(c)
+	if v, ok := c.(partial); ok && slices.Contains(doc.Labels, provisionerLabel) {
+		m.byProvisioner = append(m.byProvisioner, v)
+	}
+}
+
+const provisionerLabel = "provisioner"
+
+// partial has series of which those with some labels can be deleted.
+type partial interface {
+	DeletePartialMatch(prometheus.Labels) int
 }
 
 func (m *Metrics) counters(name, help string, labels ...string) *prometheus.CounterVec {
@@ -169,9 +183,33 @@ const (
 	SurgeUndone   = "undone"
 )
 
-// Begin lets what is counted of a Provisioner begin at 0: Prometheus does not see the
+// seriesStay is how long the series of a Provisioner stay that is gone with its nodes, so that Prometheus sees
+// the last of it.
+const seriesStay = time.Hour
+
+// Follow takes the names of the Provisioners that exist or have nodes, again and again. What is counted of new ones begins,
+// and the series end of those that have been gone for a while. Only one loop calls it.
+func (m *Metrics) Follow(there map[string]bool, now time.Time) {
+	for name := range there {
+		if _, known := m.followed[name]; !known {
+			m.begin(name)
+		}
+		m.followed[name] = now
+	}
+	for name, last := range m.followed {
+		if now.Sub(last) < seriesStay {
+			continue
+		}
+		delete(m.followed, name)
+		for _, v := range m.byProvisioner {
+			v.DeletePartialMatch(prometheus.Labels{provisionerLabel: name})
+		}
+	}
+}
+
+// begin lets what is counted of a Provisioner begin at 0: Prometheus does not see the
 // increase of a series that begins at its first event. Launches have too many labels for it.
-func (m *Metrics) Begin(provisioner string) {
+func (m *Metrics) begin(provisioner string) {
 	for _, reason := range decide.RemovalReasons {
 		m.Disruptions.WithLabelValues(provisioner, string(reason))
 	}

@@ -44,6 +44,24 @@ func TestMetricsCount(t *testing.T) {
 	}
 }
 
+// The series of a Provisioner end when it has been gone for an hour, also those that other loops add meanwhile.
+func TestSeriesEnd(t *testing.T) {
+	m, start := metrics.New(), time.Unix(0, 0)
+	m.Follow(map[string]bool{"stays": true, "goes": true}, start)
+	for _, c := range []struct {
+		after time.Duration
+		left  bool
+	}{{59 * time.Minute, true}, {time.Hour, false}} {
+		m.Launches.WithLabelValues("goes", "pods", "m5.large", "a", "spot").Inc()
+		m.Drained("goes", time.Minute)
+		m.Follow(map[string]bool{"stays": true}, start.Add(c.after))
+		got := scrape(t, m)
+		if strings.Contains(got, `provisioner="goes"`) != c.left || !strings.Contains(got, `provisioner="stays"`) {
+			t.Errorf("after %s:\n%s", c.after, got)
+		}
+	}
+}
+
 // A pod that nobody has seen waiting has no waiting time.
 func TestWaitedNeedsABeginning(t *testing.T) {
 	m := metrics.New()
