@@ -285,6 +285,41 @@ func TestTerminationGracePeriod(t *testing.T) {
 	})
 }
 
+// A pod that may take ten years to stop, and does, keeps a node of a NodePool only until the termination grace period
+// is over. It keeps that of a Provisioner, and an event and a metric say so.
+func TestPodThatMayTakeYearsToStop(t *testing.T) {
+	const limit = 10 * time.Minute
+	for name, p := range map[string]*api.Provisioner{"of a Provisioner": testProvisioner("default", bounded(limit)), "of a NodePool": nodePool(limit)} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, sim.Options{StopTime: 24 * time.Hour}, func(r *rig) {
+				load := patient()
+				load.Spec.TerminationGracePeriodSeconds = ptr.To[int64](315360000)
+				a := r.served(p, load)
+				old := r.ours()[0].Name
+				r.DeleteNode(old)
+				if p.Source != nil {
+					if took := r.until("the node is gone", r.gone(old)); took > 11*time.Minute {
+						t.Errorf("the drain took %s, want the grace period of 10 min", took)
+					}
+					return
+				}
+				time.Sleep(limit - time.Minute)
+				if events := r.Events(event.DrainHeldUp); len(events) > 0 {
+					t.Errorf("before the grace period is over: %v", events)
+				}
+				time.Sleep(2 * time.Minute)
+				says := func(e sim.Event) bool { return strings.Contains(e.Message, "because of its own grace period") }
+				if r.node(old) == nil || len(r.CutOff()) > 0 || !slices.ContainsFunc(r.Events(event.DrainHeldUp), says) {
+					t.Errorf("the node is gone, or no event says what keeps it: %v", r.Events(event.DrainHeldUp))
+				}
+				if got := gauge(t, a.metrics, "drains_held_up", "default", string(drain.HeldByPod)); got != 1 {
+					t.Errorf("%v drains are held up", got)
+				}
+			})
+		})
+	}
+}
+
 // Volumes are detached before the machine goes, or waited for a while.
 func TestDrainWaitsForVolumes(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -51,8 +51,8 @@ type Pods interface {
 	// pod that is gone is no error.
 	Evict(ctx context.Context, pod cluster.PodKey) error
 	// DeletePod deletes a pod without regard to disruption budgets, with the time to stop that
-	// it asks for. A pod that is gone is no error.
-	DeletePod(ctx context.Context, pod cluster.PodKey) error
+	// it asks for, or with this time if it is not 0. A pod that is gone is no error.
+	DeletePod(ctx context.Context, pod cluster.PodKey, within time.Duration) error
 	// RemovePod deletes a pod at once. It fails with cluster.ErrStale if the pod has changed
 	// since it was seen. A pod that is gone is no error.
 	RemovePod(ctx context.Context, seen *cluster.Pod) error
@@ -337,7 +337,8 @@ func (d *Drainer) drainLimits() map[string]time.Duration {
 	return out
 }
 
-// limitOf is how long the drain of a node may wait for evictions. If the Provisioner is gone, as a NodePool is
+// limitOf is how long the drain of a node may wait for evictions; if it was bought for a NodePool, how long the
+// drain may take. If the Provisioner is gone, as a NodePool is
 // once it is deleted, or cannot be read, what the node carries applies.
 func limitOf(n *cluster.Node, limits map[string]time.Duration) time.Duration {
 	if limit, known := limits[n.Provisioner]; known {

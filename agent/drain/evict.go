@@ -25,11 +25,8 @@ const (
 
 // stop asks pods to stop, as the Provisioner's terminationGracePeriod allows.
 func (d *Drainer) stop(ctx context.Context, s *step, pods []*cluster.Pod) {
-	if s.overdue() {
-		d.endAll(ctx, pods)
-	} else {
-		d.evictAll(ctx, s.node, slices.DeleteFunc(slices.Clone(pods), s.spares))
-	}
+	d.endAll(ctx, s, s.ending(pods))
+	d.evictAll(ctx, s.node, slices.DeleteFunc(slices.Clone(pods), func(p *cluster.Pod) bool { return s.spares(p) || s.ends(p) }))
 }
 
 // evictAll asks for the eviction of each pod whose turn it is. A pod that may not
@@ -54,11 +51,11 @@ func largest(n *cluster.Node, pods []*cluster.Pod) []*cluster.Pod {
 	})}
 }
 
-// endAll deletes each pod whose turn it is without regard to budgets. It keeps the
-// grace period that it asks for itself.
-func (d *Drainer) endAll(ctx context.Context, pods []*cluster.Pod) {
-	pods = slices.DeleteFunc(slices.Clone(pods), func(p *cluster.Pod) bool { return p.State != cluster.PodBound })
-	d.eachPod(ctx, pods, func(ctx context.Context, p *cluster.Pod) error { return d.Pods.DeletePod(ctx, p.PodKey) })
+// endAll deletes pods without regard to budgets. What the caches show of one that was asked to stop a moment ago
+// may be old.
+func (d *Drainer) endAll(ctx context.Context, s *step, pods []*cluster.Pod) {
+	pods = slices.DeleteFunc(pods, func(p *cluster.Pod) bool { return p.State == cluster.PodTerminating && !d.memory.due(p.UID) })
+	d.eachPod(ctx, pods, func(ctx context.Context, p *cluster.Pod) error { return d.Pods.DeletePod(ctx, p.PodKey, s.within()) })
 }
 
 func (d *Drainer) evict(ctx context.Context, n *cluster.Node, p *cluster.Pod) {

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
@@ -36,6 +37,45 @@ type step struct {
 // terminationGracePeriod has passed since the node was deleted.
 func (s *step) overdue() bool {
 	return s.limit > 0 && !s.node.DeletedAt.IsZero() && s.now.Sub(s.node.DeletedAt) >= s.limit
+}
+
+// pooled reports whether the node was bought for a NodePool. Then its terminationGracePeriod bounds the whole drain,
+// as with Karpenter: each pod is deleted early enough for its own grace period, or with what is left of the limit.
+func (s *step) pooled() bool { return s.limit > 0 && s.node.Labels[api.LabelNodePool] != "" }
+
+// deadline is when the terminationGracePeriod ends.
+func (s *step) deadline() time.Time { return s.node.DeletedAt.Add(s.limit) }
+
+// within is how long pods that are deleted may take to stop; 0 means as long as they ask for.
+func (s *step) within() time.Duration {
+	if !s.pooled() {
+		return 0
+	}
+	return max(s.deadline().Sub(s.now), time.Second)
+}
+
+// ending returns the pods that are deleted now, among those that the drain waits for.
+func (s *step) ending(next []*cluster.Pod) (out []*cluster.Pod) {
+	if s.pooled() {
+		next = s.pods
+	}
+	for _, p := range next {
+		if WaitsFor(p) && s.ends(p) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// ends reports whether a pod is deleted now, and not evicted.
+func (s *step) ends(p *cluster.Pod) bool {
+	switch {
+	case !s.pooled() || s.node.DeletedAt.IsZero():
+		return s.overdue() && p.State == cluster.PodBound
+	case p.State == cluster.PodTerminating: // with a longer grace period, before the drain began or by somebody else
+		return p.StopBy.After(s.now.Add(s.within() + cluster.ClockSkew))
+	}
+	return p.State == cluster.PodBound && !s.now.Before(s.deadline().Add(-p.Grace))
 }
 
 // next returns the pods that the drain waits for now: critical pods only when all others are gone.
@@ -103,7 +143,7 @@ func (s *step) held() []holdUp {
 func (s *step) heldByAnnotation(p *cluster.Pod) holdUp {
 	text := fmt.Sprintf("pod %s must not be disrupted, and is waited for", p)
 	if s.limit > 0 {
-		text += " until " + amount.Clock(s.node.DeletedAt.Add(s.limit)) + " at most"
+		text += " until " + amount.Clock(s.deadline()) + " at most"
 	}
 	return holdUp{HeldByAnnotation, text, p.PodKey}
 }
@@ -122,6 +162,9 @@ func (s *step) heldBy(p *cluster.Pod) holdUp {
 			amount.Clock(s.node.SilentSince), p, amount.Clock(s.node.SilentSince.Add(kubeletPatience))), cluster.PodKey{}}
 	case silent == 0 && s.late(p) >= stuckAfter:
 		return holdUp{HeldByPod, fmt.Sprintf("pod %s has not stopped, although its grace period ended at %s; %s", p, amount.Clock(p.StopBy), ends), p.PodKey}
+	case s.overdue() && s.late(p) < 0:
+		return holdUp{HeldByPod, fmt.Sprintf("terminationGracePeriod ended at %s, but pod %s may take until %s to stop because of its own grace period",
+			amount.Clock(s.deadline()), p, p.StopBy.UTC().Format(time.DateTime+" UTC")), p.PodKey}
 	}
 	return holdUp{}
 }

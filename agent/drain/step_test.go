@@ -1,6 +1,7 @@
 package drain
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -57,7 +58,7 @@ func TestDrainStep(t *testing.T) {
 		"a finalizer in the grace period":   {pods: []*cluster.Pod{pod("a", finalizer, stopBy(time.Second))}, wants: "a"},
 		"a finalizer after it":              {pods: []*cluster.Pod{pod("a", finalizer, stopBy(0))}, wants: "a", cause: HeldByFinalizer, says: "pod d/a should have gone by 12:00:00 UTC and is held by its finalizer example.com/hold"},
 		"the limit is over, not asked":      {pods: []*cluster.Pod{pod("a")}, limit: time.Minute, asked: time.Hour, wants: "a"},
-		"the limit is over, in its grace":   {pods: []*cluster.Pod{pod("a", stopBy(time.Hour))}, limit: time.Minute, asked: time.Hour, wants: "a"},
+		"the limit is over, in its grace":   {pods: []*cluster.Pod{pod("a", stopBy(10*365*24*time.Hour))}, limit: time.Minute, asked: time.Hour, wants: "a", cause: HeldByPod, says: "terminationGracePeriod ended at 11:01:00 UTC, but pod d/a may take until 2035-12-30 12:00:00 UTC to stop because of its own grace period"},
 		"the limit is over, and its grace":  {pods: []*cluster.Pod{pod("a", stopBy(-cluster.ClockSkew))}, limit: time.Minute, asked: time.Hour},
 		"that ends now, by our clock":       {pods: []*cluster.Pod{pod("a", stopBy(0))}, limit: time.Minute, asked: time.Hour, wants: "a"},
 		"it must not be disrupted":          {pods: []*cluster.Pod{pod("a", protected), pod("b")}, wants: "a b"},
@@ -101,6 +102,48 @@ func TestDrainStep(t *testing.T) {
 		}
 		if got.cause != c.cause || !strings.Contains(got.text, c.says) {
 			t.Errorf("%s: held up by %+v, want %s: %s", name, got, c.cause, c.says)
+		}
+	}
+}
+
+// The terminationGracePeriod of a NodePool bounds the whole drain. That of a Provisioner only says when pods are
+// deleted instead of evicted, each with its own grace period.
+func TestPodsThatEndAtTheLimit(t *testing.T) {
+	const limit = 10 * time.Minute
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	years := 10 * 365 * 24 * time.Hour
+	bound := func(grace time.Duration) *cluster.Pod {
+		return &cluster.Pod{State: cluster.PodBound, Grace: grace, Template: &cluster.Template{}}
+	}
+	stopping := func(in time.Duration) *cluster.Pod {
+		return &cluster.Pod{State: cluster.PodTerminating, StopBy: now.Add(in), Template: &cluster.Template{}}
+	}
+	for name, c := range map[string]struct {
+		pod         *cluster.Pod
+		provisioner bool // and not a NodePool
+		asked       time.Duration
+		ends        bool
+		within      time.Duration
+	}{
+		"there is time":                              {pod: bound(30 * time.Second), asked: time.Minute},
+		"as much as it needs is left":                {pod: bound(30 * time.Second), asked: limit - 30*time.Second, ends: true, within: 30 * time.Second},
+		"it asks for years":                          {pod: bound(years), asked: time.Second, ends: true, within: limit - time.Second},
+		"the limit is over":                          {pod: bound(30 * time.Second), asked: time.Hour, ends: true, within: time.Second},
+		"it was asked to stop within years":          {pod: stopping(years), asked: time.Minute, ends: true, within: limit - time.Minute},
+		"it was asked to stop in time":               {pod: stopping(8 * time.Minute), asked: time.Minute},
+		"as far as clocks tell":                      {pod: stopping(time.Minute), asked: limit},
+		"a critical one does not wait for others":    {pod: &cluster.Pod{State: cluster.PodBound, Grace: years, Template: &cluster.Template{Critical: true}}, ends: true, within: limit},
+		"a DaemonSet's pod stays":                    {pod: &cluster.Pod{State: cluster.PodBound, Grace: years, Template: &cluster.Template{DaemonSet: true}}, asked: time.Hour},
+		"of a Provisioner, within the limit":         {pod: bound(years), provisioner: true, asked: time.Minute},
+		"of a Provisioner, the limit is over":        {pod: bound(years), provisioner: true, asked: time.Hour, ends: true},
+		"of a Provisioner, and it was asked to stop": {pod: stopping(years), provisioner: true, asked: time.Hour},
+	} {
+		s := step{node: &cluster.Node{DeletedAt: now.Add(-c.asked)}, pods: []*cluster.Pod{bound(0), c.pod}, limit: limit, now: now}
+		if !c.provisioner {
+			s.node.Labels = map[string]string{api.LabelNodePool: "pool"}
+		}
+		if got := slices.Contains(s.ending(s.next()), c.pod); got != c.ends || got && s.within() != c.within {
+			t.Errorf("%s: it is deleted: %t, to stop within %s; want %t, %s", name, got, s.within(), c.ends, c.within)
 		}
 	}
 }

@@ -75,6 +75,8 @@ type Pod struct {
 	// StopBy is when the grace period ends in which it may stop, and StopSince when that has
 	// begun; zero while nobody has asked it to.
 	StopBy, StopSince time.Time
+	// Grace is how long it may take to stop, once it is asked to.
+	Grace time.Duration
 	// Finalizers keep it there when it is deleted, whether or not it has stopped.
 	Finalizers []string
 }

@@ -33,6 +33,7 @@ func (t *Templates) Known(pod *corev1.Pod, template *Template) Pod {
 		Ready:         ready(pod),
 		Since:         boundSince(pod),
 		Finalizers:    pod.Finalizers,
+		Grace:         time.Duration(ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds)) * time.Second,
 		Template:      template,
 	}
 	out.DeletionCost, out.Steered, out.CostSet = deletionCost(pod)

@@ -97,6 +97,7 @@ status:
 		State:         PodBound,
 		Ready:         true,
 		DeletionCost:  -7, CostSet: true,
+		Grace: 30 * time.Second,
 		Template: &Template{
 			Namespace:    "shop",
 			Labels:       map[string]string{"app": "web"},

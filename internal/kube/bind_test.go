@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
@@ -286,13 +288,13 @@ func TestDeletePod(t *testing.T) {
 	pod := newPod(t, ns, "web", nil)
 	another := keyOf(pod)
 	another.UID = "00000000-0000-0000-0000-000000000000"
-	if err := c.DeletePod(t.Context(), another); err != nil {
+	if err := c.DeletePod(t.Context(), another, 0); err != nil {
 		t.Errorf("a pod of another UID: %v", err)
 	}
 	if _, err := admin.CoreV1().Pods(ns).Get(t.Context(), "web", metav1.GetOptions{}); err != nil {
 		t.Fatalf("the wrong pod was deleted: %v", err)
 	}
-	if err := c.DeletePod(t.Context(), keyOf(pod)); err != nil {
+	if err := c.DeletePod(t.Context(), keyOf(pod), 0); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the pod goes", func() error {
@@ -302,8 +304,28 @@ func TestDeletePod(t *testing.T) {
 		}
 		return fmt.Errorf("it is there (%w)", err)
 	})
-	if err := c.DeletePod(t.Context(), keyOf(pod)); err != nil {
+	if err := c.DeletePod(t.Context(), keyOf(pod), 0); err != nil {
 		t.Errorf("a pod that is gone: %v", err)
+	}
+}
+
+// The time that a pod may take to stop can be made shorter, also once it is being deleted.
+func TestDeletePodWithin(t *testing.T) {
+	c := connect(t)
+	pod := newPod(t, namespace(t), "web", func(p *corev1.Pod) {
+		p.Spec.NodeName, p.Spec.TerminationGracePeriodSeconds = "none", ptr.To[int64](315360000)
+	})
+	for _, s := range []struct{ within, want time.Duration }{{0, 315360000 * time.Second}, {time.Hour, time.Hour}, {90*time.Second + 1, 90 * time.Second}, {1, time.Second}} {
+		if err := c.DeletePod(t.Context(), keyOf(pod), s.within); err != nil {
+			t.Fatal(err)
+		}
+		got, err := admin.CoreV1().Pods(pod.Namespace).Get(t.Context(), pod.Name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seconds := ptr.Deref(got.DeletionGracePeriodSeconds, 0); time.Duration(seconds)*time.Second != s.want {
+			t.Errorf("within %s: it may take %d s, want %s", s.within, seconds, s.want)
+		}
 	}
 }
 

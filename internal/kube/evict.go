@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -57,10 +58,14 @@ func (c *Cluster) blocked(key cluster.PodKey, err error) error {
 	return err
 }
 
-// DeletePod deletes a pod with its own termination grace period. It ignores budgets, and succeeds
-// if the pod is gone.
-func (c *Cluster) DeletePod(ctx context.Context, pod cluster.PodKey) error {
-	return c.deletePod(ctx, pod, metav1.DeleteOptions{})
+// DeletePod deletes a pod with its own termination grace period, or with this one if it is not 0. It ignores
+// budgets, and succeeds if the pod is gone.
+func (c *Cluster) DeletePod(ctx context.Context, pod cluster.PodKey, within time.Duration) error {
+	var o metav1.DeleteOptions
+	if within > 0 {
+		o.GracePeriodSeconds = ptr.To(max(int64(within/time.Second), 1)) // 0 would not wait for the kubelet
+	}
+	return c.deletePod(ctx, pod, o)
 }
 
 // RemovePod deletes a pod at once, without waiting for a kubelet. It returns cluster.ErrStale if

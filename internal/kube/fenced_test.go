@@ -51,7 +51,7 @@ func TestNothingPassesAClosedFence(t *testing.T) {
 		"delete a node":   func() error { return c.DeleteNode(ctx, "n", "") },
 		"bind":            func() error { return c.Bind(ctx, pod, "n") },
 		"evict":           func() error { return c.Evict(ctx, pod) },
-		"delete a pod":    func() error { return c.DeletePod(ctx, pod) },
+		"delete a pod":    func() error { return c.DeletePod(ctx, pod, 0) },
 		"remove a pod":    func() error { return c.RemovePod(ctx, &cluster.Pod{PodKey: pod, Version: "1"}) },
 		"write a status":  func() error { return c.UpdateProvisionerStatus(ctx, "p", statusWith("a")) },
 		"set a finalizer": func() error { return c.SetProvisionerFinalizer(ctx, "p", true) },

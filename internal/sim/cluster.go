@@ -254,16 +254,16 @@ func (c *Cluster) Evict(ctx context.Context, pod cluster.PodKey) error {
 			}
 		}
 		w.moves.Evicts(p)
-		w.controllers().stop(p)
+		w.controllers().stop(p, 0)
 		return nil
 	})
 }
 
-// DeletePod deletes a pod, which has the time to stop that it asks for.
-func (c *Cluster) DeletePod(ctx context.Context, pod cluster.PodKey) error {
+// DeletePod deletes a pod, which has the time to stop that it asks for, or this time if it is not 0.
+func (c *Cluster) DeletePod(ctx context.Context, pod cluster.PodKey, within time.Duration) error {
 	return c.do(ctx, "DeletePod", func(w *world) error {
 		if p := w.pods[types.UID(pod.UID)]; p != nil {
-			w.controllers().stop(p)
+			w.controllers().stop(p, within)
 		}
 		return nil
 	})

@@ -91,7 +91,7 @@ func (w Users) Undeploy(name string) {
 	w.edit(func() {
 		delete(w.workloads, name)
 		for _, p := range replicas.Of(w.pods, name) {
-			w.controllers().stop(p)
+			w.controllers().stop(p, 0)
 		}
 	})
 }
@@ -107,7 +107,7 @@ func (w Users) Leave(which func(*corev1.Pod) bool) {
 				continue
 			}
 			w.alter(load.Name, false, func(load *Workload) { load.Replicas-- })
-			w.controllers().stop(p)
+			w.controllers().stop(p, 0)
 		}
 	})
 }
@@ -155,7 +155,7 @@ func (w Users) Release(workload string) {
 func (w Users) DeletePods(workload string) {
 	w.edit(func() {
 		for _, p := range replicas.Of(w.pods, workload) {
-			w.controllers().stop(p)
+			w.controllers().stop(p, 0)
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -35,7 +36,7 @@ func (w controllers) reconcileWorkloads() {
 			w.changed()
 		}
 		for _, p := range change.Stop {
-			w.stop(p)
+			w.stop(p, 0)
 		}
 	}
 }
@@ -89,7 +90,7 @@ func (w controllers) run(p *corev1.Pod) {
 		w.endLater(p)
 	}
 	if p.DeletionTimestamp != nil {
-		w.stopLater(p)
+		w.stopLater(p, w.options.StopTime)
 	}
 }
 
@@ -119,7 +120,7 @@ func (w controllers) endLater(p *corev1.Pod) {
 		time.AfterFunc(w.moves.Lifetime(p, load.Lifetime), func() {
 			w.edit(func() {
 				if w.pods[p.UID] == p {
-					w.stop(p)
+					w.stop(p, 0)
 				}
 			})
 		})
@@ -127,28 +128,28 @@ func (w controllers) endLater(p *corev1.Pod) {
 }
 
 // stop deletes a pod: at once if it is not bound, else when its kubelet has
-// stopped it, which a kubelet that never comes up never does.
-func (w controllers) stop(p *corev1.Pod) {
-	if p.DeletionTimestamp != nil {
-		return
-	}
+// stopped it, which a kubelet that never comes up never does. A second time can only be shorter.
+func (w controllers) stop(p *corev1.Pod, within time.Duration) {
 	if p.Spec.NodeName == "" {
 		delete(w.pods, p.UID)
 		w.changed()
 		return
 	}
-	const usualGrace = 30
-	by := metav1.NewTime(w.now().Add(time.Duration(ptr.Deref(p.Spec.TerminationGracePeriodSeconds, usualGrace)) * time.Second))
+	grace := time.Duration(ptr.Deref(p.Spec.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds)) * time.Second
+	by := metav1.NewTime(w.now().Add(cmp.Or(within, grace)))
+	if p.DeletionTimestamp != nil && !by.Before(p.DeletionTimestamp) {
+		return
+	}
 	p.DeletionTimestamp = &by // as in Kubernetes, when it must have stopped
 	w.revise(p)
 	if w.kubelets().hasKubelet(p.Spec.NodeName) {
-		w.stopLater(p)
+		w.stopLater(p, min(cmp.Or(within, w.options.StopTime), w.options.StopTime))
 	}
 	w.changed()
 }
 
-func (w controllers) stopLater(p *corev1.Pod) {
-	time.AfterFunc(w.options.StopTime, func() {
+func (w controllers) stopLater(p *corev1.Pod, after time.Duration) {
+	time.AfterFunc(after, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if w.kubelets().hasKubelet(p.Spec.NodeName) && w.pods[p.UID] == p {
