@@ -490,3 +490,41 @@ func TestAgentEndpointsAreReadBack(t *testing.T) {
 	says(t, c.run(t, "plan"), `- "sqs" = "https://sqs.internal"`, "0 to add, 1 to change, 0 to destroy")
 	c.run(t, "destroy", "-auto-approve")
 }
+
+// While an agent drains nodes, it is not removed: without their finalizer, they would go at once. If no agent is left
+// that could drain them, the destroy names them apart from those that stay.
+func TestAgentIsNotOrphanedWhileItDrains(t *testing.T) {
+	untouched := ofOthers(t, "half-drained")
+	c := installation(t, "agent-draining", `  on_destroy = "orphan"`)
+	if said, err := c.try(t, "apply", "-auto-approve"); err == nil {
+		t.Fatalf("the apply succeeds without a node: %s", said)
+	}
+	addNode(t, "half-drained", "half-stays")
+	addNode(t, "half-drained", "half-leaves")
+	if err := kube.CoreV1().Nodes().Delete(t.Context(), "half-leaves", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Run("an agent leads", func(t *testing.T) {
+		holdLease(t)
+		said, err := c.try(t, "destroy", "-auto-approve")
+		if err == nil {
+			t.Fatalf("the destroy succeeds: %s", said)
+		}
+		says(t, said, "the agent drains 1 nodes", "Nothing has been deleted", "Destroy again when the nodes are gone", "node half-leaves")
+		if _, err := kube.AppsV1().Deployments("agent-draining").Get(t.Context(), "agent-draining", metav1.GetOptions{}); err != nil {
+			t.Errorf("the Deployment: %v", err)
+		}
+		if n, err := kube.CoreV1().Nodes().Get(t.Context(), "half-leaves", metav1.GetOptions{}); err != nil || len(n.Finalizers) == 0 {
+			t.Errorf("the node that is being drained: %v", err)
+		}
+	})
+	says(t, c.run(t, "destroy", "-auto-approve"), "1 nodes and their machines continue to run without an agent", "1 nodes go, and their machines continue to run",
+		"Terminate their instances", "node half-leaves; provisioner half-drained; instance aws:///eu-west-1a/i-0123456789abcdef0")
+	if n, err := kube.CoreV1().Nodes().Get(t.Context(), "half-stays", metav1.GetOptions{}); err != nil || len(n.Finalizers) > 0 || n.DeletionTimestamp != nil {
+		t.Errorf("the node that stays: %v", err)
+	}
+	if _, err := kube.CoreV1().Nodes().Get(t.Context(), "half-leaves", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the node that was being drained: %v", err)
+	}
+	untouched()
+}

@@ -43,7 +43,7 @@ func (k *Keeper) Drain(ctx context.Context, named []string, progress func(remain
 	}
 	store := apply.NewStore(k.objects, api.CustomKind{Name: api.ProvisionerKind, Resource: api.ProvisionerGVR}, k.manager)
 	watch := teardown.NewWatch(k.typed, store, k.roster)
-	alive, err := watch.AgentAlive(ctx, time.Now())
+	alive, err := k.AgentAlive(ctx, time.Now())
 	if err != nil {
 		return err
 	}
@@ -75,6 +75,11 @@ func (k *Keeper) Drain(ctx context.Context, named []string, progress func(remain
 		}
 	}
 	return nil
+}
+
+// AgentAlive reports whether an agent in any namespace leads.
+func (k *Keeper) AgentAlive(ctx context.Context, now time.Time) (bool, error) {
+	return teardown.AgentAlive(ctx, k.typed, now)
 }
 
 // removal lists what Drain removes.

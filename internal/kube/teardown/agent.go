@@ -9,6 +9,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
@@ -17,8 +18,13 @@ import (
 
 // AgentAlive reports whether an agent in any namespace holds its Lease at the given time.
 func (w *Watch) AgentAlive(ctx context.Context, now time.Time) (bool, error) {
+	return AgentAlive(ctx, w.client, now)
+}
+
+// AgentAlive is that of a Watch.
+func AgentAlive(ctx context.Context, client kubernetes.Interface, now time.Time) (bool, error) {
 	leases, err := call.Get(ctx, func(ctx context.Context) (*coordinationv1.LeaseList, error) {
-		return w.client.CoordinationV1().Leases(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + install.LeaseName})
+		return client.CoordinationV1().Leases(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + install.LeaseName})
 	})
 	if err != nil {
 		return false, fmt.Errorf("list the leases named %s: %w", install.LeaseName, err)

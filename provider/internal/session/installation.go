@@ -39,6 +39,8 @@ type Installation interface {
 	// Provisioners that are being deleted or are gone already. If there are such nodes and no agent
 	// leads, it deletes nothing and returns install.ErrNoAgent.
 	Drain(ctx context.Context, provisioners []string, progress func(remaining []string)) error
+	// AgentAlive reports whether an agent leads, which can drain nodes.
+	AgentAlive(ctx context.Context, now time.Time) (bool, error)
 	// Release removes what makes nodes and Provisioners depend on an agent, without draining. It
 	// returns the nodes.
 	Release(context.Context) ([]install.Node, error)

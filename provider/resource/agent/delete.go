@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -200,8 +201,22 @@ func drain(ctx context.Context, m *model, keeper session.Installation, held inst
 	}
 }
 
-// orphan removes the agent's Deployment, and what makes the nodes depend on an agent.
-func orphan(ctx context.Context, m *model, keeper session.Installation, _ install.Holdings, diags *diag.Diagnostics) {
+// orphan removes the agent's Deployment, and what makes the nodes depend on an agent. While an agent drains nodes, it
+// adds an error: without their finalizer, the API server deletes these nodes at once, with the pods that are left.
+func orphan(ctx context.Context, m *model, keeper session.Installation, held install.Holdings, diags *diag.Diagnostics) {
+	if _, leaving := splitNodes(held.Nodes); len(leaving) > 0 {
+		drains, err := keeper.AgentAlive(ctx, time.Now())
+		if err != nil {
+			diags.Append(agentError(m, err))
+			return
+		}
+		if drains {
+			diags.AddError(fmt.Sprintf("%s: the agent drains %d nodes", m.title(), len(leaving)),
+				"Nothing has been deleted. Without the agent, these nodes would go at once: their pods would end without eviction, and their machines would continue to run. "+
+					"Destroy again when the nodes are gone. `packhorse-agent top` says what holds them up.\n\n"+listNodes(leaving))
+			return
+		}
+	}
 	var deployment unstructured.Unstructured
 	deployment.SetAPIVersion("apps/v1")
 	deployment.SetKind("Deployment")
@@ -217,7 +232,24 @@ func orphan(ctx context.Context, m *model, keeper session.Installation, _ instal
 		diags.Append(agentError(m, err))
 		return
 	}
-	if len(nodes) > 0 {
-		diags.AddWarning(fmt.Sprintf("%s: %d nodes and their machines continue to run without an agent", m.title(), len(nodes)), listNodes(nodes))
+	staying, leaving := splitNodes(nodes)
+	if len(staying) > 0 {
+		diags.AddWarning(fmt.Sprintf("%s: %d nodes and their machines continue to run without an agent", m.title(), len(staying)), listNodes(staying))
 	}
+	if len(leaving) > 0 {
+		diags.AddWarning(fmt.Sprintf("%s: %d nodes go, and their machines continue to run", m.title(), len(leaving)),
+			"These nodes were being deleted, and no agent has finished that. Terminate their instances.\n\n"+listNodes(leaving))
+	}
+}
+
+// splitNodes separates the nodes that are being deleted from the others.
+func splitNodes(nodes []install.Node) (staying, leaving []install.Node) {
+	for _, n := range nodes {
+		if n.Leaving {
+			leaving = append(leaving, n)
+		} else {
+			staying = append(staying, n)
+		}
+	}
+	return staying, leaving
 }

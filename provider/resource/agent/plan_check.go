@@ -147,7 +147,7 @@ func (m *model) fateOfNodes() string {
 	return map[string]string{
 		refuseNodes: "The destroy fails while there are nodes.",
 		drainNodes:  "The agent drains the nodes of provisioners that are deleted and terminates their machines before it is removed. The destroy fails while NodePools have nodes.",
-		orphanNodes: "The nodes and their machines continue to run without an agent.",
+		orphanNodes: "The nodes and their machines continue to run without an agent. The destroy fails while the agent drains nodes.",
 	}[m.onDestroy()]
 }
 
