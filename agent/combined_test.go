@@ -283,6 +283,44 @@ func TestPodsWaitForStartupTaints(t *testing.T) {
 	}
 }
 
+// Another program taints each new node at once, until its own pod runs there. The place of pods that the agent does
+// not bind is kept nevertheless: one machine is bought for them, and it is not up before a taint is gone of which it is
+// known that it goes.
+func TestTaintsOfOthersOnNewNodes(t *testing.T) {
+	for key, c := range map[string]struct {
+		after time.Duration // the creation of the node: it boots in 40 s
+		known bool
+	}{
+		"node.cilium.io/agent-not-ready": {time.Minute, true},
+		"readiness.k8s.io/network":       {time.Minute, true},
+		"example.com/scanning":           {30 * time.Second, false},
+	} {
+		inBubble(t, sim.Options{}, func(r *rig) {
+			r.Apply(testProvisioner("default"))
+			r.start(Options{}, nil)
+			r.Deploy(sim.Workload{Name: "work", Replicas: 2, Job: time.Hour, Spec: sim.Requests("500m", "500Mi")})
+			since := map[string]time.Time{}
+			r.until("the Job runs", func() bool {
+				for _, n := range r.ours() {
+					switch put, is := since[n.Name]; {
+					case !is:
+						since[n.Name] = time.Now()
+						r.Taint(n.Name, corev1.Taint{Key: key, Effect: corev1.TaintEffectNoSchedule})
+					case time.Since(put) >= c.after:
+						r.Untaint(n.Name, key)
+					case c.known && r.allUp():
+						r.Fatalf("%s: the node is up although it has the taint", key)
+					}
+				}
+				return r.allRun("work", 2)()
+			})
+			if len(since) != 1 {
+				t.Errorf("%s: %d machines, want one", key, len(since))
+			}
+		})
+	}
+}
+
 // Pods run on a node that keeps its startup taints. When its kubelet is silent for a while, the node stays, and
 // new pods do not wait for it.
 func TestSilenceOfANodeWithStartupTaints(t *testing.T) {

@@ -93,8 +93,9 @@ func (b *Binder) Bind(ctx context.Context, fresh *view.Verifier, n *cluster.Node
 		return 0
 	}
 	var bound atomic.Int64
+	away := slices.Concat(of.Spec.Spec.StartupTaints, slices.DeleteFunc(slices.Clone(n.Taints), func(t corev1.Taint) bool { return cluster.IsComingUp(&t) }))
 	pods = slices.DeleteFunc(slices.Clone(pods), func(pod cluster.PodKey) bool {
-		return !fresh.Pod(pod) || !bindable(fresh.Pods[pod.UID], of.Spec.Spec.StartupTaints) || !admits(n, fresh.Pods[pod.UID].Template)
+		return !fresh.Pod(pod) || !bindable(fresh.Pods[pod.UID], away) || !admits(n, fresh.Pods[pod.UID].Template)
 	})
 	parallel.Each(podsAtOnce, attachable(fresh, n, pods), func(pod cluster.PodKey) {
 		if b.bindOne(ctx, pod, n.Name) {
@@ -113,8 +114,8 @@ func startsSlowly(n *cluster.Node) bool {
 // bindable reports whether the agent may bind the pod: the scheduler has found no node for it, so that
 // it does not bind the pod itself, the pod needs no devices, and it stays while the node starts. A kubelet
 // rejects pods that need devices until the device plugin has registered, for which the scheduler waits.
-func bindable(p *cluster.Pod, startup []corev1.Taint) bool {
-	return p.State == cluster.PodPending && !p.PresumedUnschedulable && !p.Template.ResourceClaims && !needsDevices(p) && isReplaced(p) && stays(p, startup)
+func bindable(p *cluster.Pod, away []corev1.Taint) bool {
+	return p.State == cluster.PodPending && !p.PresumedUnschedulable && !p.Template.ResourceClaims && !needsDevices(p) && isReplaced(p) && stays(p, away)
 }
 
 // admits reports whether the node has the labels that a pod requires. A kubelet rejects pods for which it lacks
@@ -137,21 +138,21 @@ var notReady = []corev1.Taint{
 	{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute},
 }
 
-// stays reports whether the pod may be on a node that has the startup taints and is not ready. One that does not
-// tolerate a startup taint must not start before the taint is gone, and Kubernetes deletes it at once if the
-// effect is NoExecute. Nothing ends it until a kubelet runs, so that its room is not free either: its
-// successor would need another machine, and so on. The same goes for a pod that tolerates such a taint for a
-// short time only.
-func stays(p *cluster.Pod, startup []corev1.Taint) bool {
+// stays reports whether the pod may be on a node that is not ready and has the taints: startup taints, and those that
+// other programs have added. One that does not tolerate such a taint must not start before it is gone, and Kubernetes
+// deletes the pod at once if the effect is NoExecute. Nothing ends it until a kubelet runs, so that its room is not
+// free either: its successor would need another machine, and so on. The same goes for a pod that tolerates such a
+// taint for a short time only.
+func stays(p *cluster.Pod, away []corev1.Taint) bool {
 	keepsAway := func(t corev1.Taint) bool {
 		return t.Effect != corev1.TaintEffectPreferNoSchedule &&
 			!slices.ContainsFunc(p.Template.Tolerations, func(tol corev1.Toleration) bool { return cluster.Tolerates(&tol, &t) })
 	}
-	return !slices.ContainsFunc(startup, keepsAway) && !slices.ContainsFunc(p.Template.Tolerations, func(tol corev1.Toleration) bool {
+	return !slices.ContainsFunc(away, keepsAway) && !slices.ContainsFunc(p.Template.Tolerations, func(tol corev1.Toleration) bool {
 		ends := func(t corev1.Taint) bool {
 			return t.Effect == corev1.TaintEffectNoExecute && cluster.Tolerates(&tol, &t)
 		}
-		return tol.TolerationSeconds != nil && *tol.TolerationSeconds < evictionPatience && (slices.ContainsFunc(notReady, ends) || slices.ContainsFunc(startup, ends))
+		return tol.TolerationSeconds != nil && *tol.TolerationSeconds < evictionPatience && (slices.ContainsFunc(notReady, ends) || slices.ContainsFunc(away, ends))
 	})
 }
 

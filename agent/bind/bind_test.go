@@ -71,6 +71,12 @@ func TestBindsOnlyWhatTheSchedulerDoesNot(t *testing.T) {
 		"a Windows node": {func(s *cluster.Snapshot, _ *api.Provisioner) {
 			s.Nodes[0].Labels = map[string]string{api.LabelOS: "windows"}
 		}, 0},
+		"a node that another program has tainted": {func(s *cluster.Snapshot, _ *api.Provisioner) {
+			s.Nodes[0].Taints = []corev1.Taint{{Key: "example.com/scanning", Effect: corev1.TaintEffectNoExecute}}
+		}, 0},
+		"a node with the taints of a new one": {func(s *cluster.Snapshot, _ *api.Provisioner) {
+			s.Nodes[0].Taints = []corev1.Taint{{Key: "node.kubernetes.io/not-ready", Effect: corev1.TaintEffectNoSchedule}}
+		}, 1},
 		"a bare metal node": {func(s *cluster.Snapshot, _ *api.Provisioner) {
 			s.Nodes[0].Labels = map[string]string{api.LabelOS: "linux", api.LabelInstanceSize: "metal-24xl"}
 		}, 0},

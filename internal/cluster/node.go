@@ -143,19 +143,26 @@ func FromDisruptionBudget(b *policyv1.PodDisruptionBudget) DisruptionBudget {
 	return out
 }
 
-// comingUp are the keys of the taints of a node that is not ready for pods yet.
+// comingUp are the keys of the taints of a node that is not ready for pods yet. The operator of Cilium adds its own
+// to new nodes as well, whether or not it is a startup taint.
 var comingUp = []string{
 	corev1.TaintNodeNotReady,
 	corev1.TaintNodeUnreachable,
 	corev1.TaintNodeNetworkUnavailable,
 	"node.cloudprovider.kubernetes.io/uninitialized",
+	"node.cilium.io/agent-not-ready",
 }
 
-// IsComingUp reports whether a taint is one of a node that is not ready for pods yet.
-func IsComingUp(t *corev1.Taint) bool { return slices.Contains(comingUp, t.Key) }
+// readinessRules begins the keys of the taints of the Node Readiness Controller.
+const readinessRules = "readiness.k8s.io/"
 
-// PassingTaints are the keys of the taints that a node loses when it comes up and still has: those of
-// Kubernetes, and the startup taints of its Provisioner, which may be nil.
+// IsComingUp reports whether a taint is one of a node that is not ready for pods yet.
+func IsComingUp(t *corev1.Taint) bool {
+	return slices.Contains(comingUp, t.Key) || strings.HasPrefix(t.Key, readinessRules)
+}
+
+// PassingTaints are the keys of the taints that a node loses when it comes up and still has: those that say so
+// themselves, and the startup taints of its Provisioner, which may be nil.
 func (n *Node) PassingTaints(p *api.Provisioner) (keys []string) {
 	for _, t := range n.Taints {
 		startup := p != nil && slices.ContainsFunc(p.Spec.StartupTaints, func(s corev1.Taint) bool { return s.MatchTaint(&t) })

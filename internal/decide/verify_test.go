@@ -202,13 +202,13 @@ func spreadOver(pods []*cluster.Template, key string) []*cluster.Template {
 }
 
 func lasting(in *Input, n *cluster.Node) []corev1.Taint {
-	var startup []corev1.Taint
+	var of *api.Provisioner
 	for _, p := range in.Provisioners {
 		if p.Spec.Name == n.Provisioner {
-			startup = p.Spec.Spec.StartupTaints
+			of = p.Spec
 		}
 	}
-	return match.Lasting(n, startup)
+	return match.Lasting(n, of)
 }
 
 func machineHome(t reporter, in *Input, m *Machine, c offer.Candidate) *home {

@@ -51,6 +51,12 @@ func TestLastingTaints(t *testing.T) {
 		{Key: "startup", Effect: corev1.TaintEffectNoSchedule},
 		{Key: "own", Effect: corev1.TaintEffectNoSchedule},
 	}
+	others := []corev1.Taint{
+		{Key: "node.cilium.io/agent-not-ready", Effect: corev1.TaintEffectNoSchedule},
+		{Key: "readiness.k8s.io/network", Effect: corev1.TaintEffectNoSchedule},
+		{Key: corev1.TaintNodeNetworkUnavailable, Effect: corev1.TaintEffectNoSchedule},
+		{Key: "unknown", Effect: corev1.TaintEffectNoSchedule},
+	}
 	cordon := corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}
 	for name, c := range map[string]struct {
 		node cluster.Node
@@ -60,8 +66,12 @@ func TestLastingTaints(t *testing.T) {
 		"a startup taint that came back stays": {cluster.Node{Taints: taints, Initialized: true}, taints[1:]},
 		"a cordon is a taint":                  {cluster.Node{Unschedulable: true}, []corev1.Taint{cordon}},
 		"a cordon with its taint":              {cluster.Node{Unschedulable: true, Taints: []corev1.Taint{cordon}}, []corev1.Taint{cordon}},
+		"taints of others while it boots":      {cluster.Node{Taints: others}, nil},
+		"those that go once its kubelet runs":  {cluster.Node{Taints: others, Ready: true}, others[3:]},
+		"taints of others that come back stay": {cluster.Node{Taints: others, Ready: true, Initialized: true}, others},
 	} {
-		if diff := cmp.Diff(c.want, Lasting(&c.node, taints[1:2])); diff != "" {
+		of := &api.Provisioner{Spec: api.ProvisionerSpec{Taints: taints[2:], StartupTaints: taints[1:2]}}
+		if diff := cmp.Diff(c.want, Lasting(&c.node, of)); diff != "" {
 			t.Errorf("%s: -want +got\n%s", name, diff)
 		}
 	}

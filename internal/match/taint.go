@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
@@ -23,32 +24,44 @@ func Untolerated(taints []corev1.Taint, tolerations []corev1.Toleration, honourP
 	return Miss{}, false
 }
 
-// passes reports whether a taint is one of a node that is coming up or lost contact for a while, which
-// Kubernetes removes by itself. A missing network may last.
-func passes(t *corev1.Taint) bool {
-	return cluster.IsComingUp(t) && t.Key != corev1.TaintNodeNetworkUnavailable
+// passes reports whether a taint of a node of the Provisioner, which may be nil, is one that will go. A node that has
+// been up may lose contact for a while, but what else is missing may stay so. One that has not is to lose its startup
+// taints. While its machine boots, other programs may taint it until their pods run there, so that only what the
+// Provisioner asks for and cordons are known to stay.
+func passes(n *cluster.Node, of *api.Provisioner, t *corev1.Taint) bool {
+	among := func(all []corev1.Taint) bool {
+		return slices.ContainsFunc(all, func(o corev1.Taint) bool { return o.MatchTaint(t) })
+	}
+	switch {
+	case slices.Contains(contact, t.Key):
+		return true
+	case n.Initialized || of == nil:
+		return false
+	case cluster.IsComingUp(t) || among(of.Spec.StartupTaints):
+		return true
+	}
+	return !n.Ready && !among(of.Spec.Taints) && !t.MatchTaint(&cordon)
 }
+
+// contact are the keys of the taints that Kubernetes puts on a node without contact to its kubelet, and on one that
+// it has not seen before.
+var contact = []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable, "node.cloudprovider.kubernetes.io/uninitialized"}
 
 // cordon is the taint of a node that is cordoned. kube-scheduler lets pods that tolerate it
 // onto the node, whether or not the node's controller has added it yet.
 var cordon = corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}
 
-// Lasting returns the taints of a node that will stay: those that pass by
-// themselves are left out, and so are the startup taints of a node that has not
-// been up yet. A cordon counts as its taint.
-func Lasting(n *cluster.Node, startup []corev1.Taint) []corev1.Taint {
+// Lasting returns the taints of a node of the Provisioner, which may be nil, that will stay. A cordon counts as its
+// taint.
+func Lasting(n *cluster.Node, of *api.Provisioner) []corev1.Taint {
 	var out []corev1.Taint
 	if n.Unschedulable && !slices.ContainsFunc(n.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&cordon) }) {
 		out = append(out, cordon)
 	}
 	for _, t := range n.Taints {
-		if passes(&t) {
-			continue
+		if !passes(n, of, &t) {
+			out = append(out, t)
 		}
-		if !n.Initialized && slices.ContainsFunc(startup, func(s corev1.Taint) bool { return s.Key == t.Key && s.Effect == t.Effect }) {
-			continue
-		}
-		out = append(out, t)
 	}
 	return out
 }

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 )
@@ -24,16 +25,16 @@ func usable(n *cluster.Node) bool { return n.Ready || n.Provisioner != "" }
 // that have been up before those that have not, then by name; and the others that
 // stay, of which only the pods matter.
 func (m *Supply) addNodes(in *Input) {
-	startup := map[string][]corev1.Taint{}
+	provisioners := map[string]*api.Provisioner{}
 	for _, p := range m.Pools {
-		startup[p.Spec.Name] = p.Spec.Spec.StartupTaints
+		provisioners[p.Spec.Name] = p.Spec
 	}
 	for i := range in.Snapshot.Nodes {
 		n := &in.Snapshot.Nodes[i]
 		switch {
 		case in.Leaving[n.Name] || n.Deleting:
 		case usable(n) && !in.Shut[n.Name]:
-			m.Nodes = append(m.Nodes, &Node{n, match.Lasting(n, startup[n.Provisioner])})
+			m.Nodes = append(m.Nodes, &Node{n, match.Lasting(n, provisioners[n.Provisioner])})
 		default:
 			m.Closed = append(m.Closed, &Node{n, n.Taints})
 		}
