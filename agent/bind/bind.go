@@ -111,11 +111,13 @@ func startsSlowly(n *cluster.Node) bool {
 	return n.Labels[api.LabelOS] == string(corev1.Windows) || strings.HasPrefix(n.Labels[api.LabelInstanceSize], "metal")
 }
 
-// bindable reports whether the agent may bind the pod: the scheduler has found no node for it, so that
+// bindable reports whether the agent may bind the pod: kube-scheduler has found no node for it, so that
 // it does not bind the pod itself, the pod needs no devices, and it stays while the node starts. A kubelet
-// rejects pods that need devices until the device plugin has registered, for which the scheduler waits.
+// rejects pods that need devices until the device plugin has registered, for which the scheduler waits. Other
+// schedulers may bind the pods of a group together or not at all, and keep accounts of what they have bound.
 func bindable(p *cluster.Pod, away []corev1.Taint) bool {
-	return p.State == cluster.PodPending && !p.PresumedUnschedulable && !p.Template.ResourceClaims && !needsDevices(p) && isReplaced(p) && stays(p, away)
+	ours := p.State == cluster.PodPending && !p.PresumedUnschedulable && p.Template.SchedulerName == corev1.DefaultSchedulerName
+	return ours && !p.Template.ResourceClaims && !needsDevices(p) && isReplaced(p) && stays(p, away)
 }
 
 // admits reports whether the node has the labels that a pod requires. A kubelet rejects pods for which it lacks

@@ -38,7 +38,7 @@ func scene() (*cluster.Snapshot, *api.Provisioner) {
 	p.Name, p.UID = "default", "u"
 	return &cluster.Snapshot{
 		Nodes: []cluster.Node{{Name: "a", Provisioner: "default"}},
-		Pods:  []cluster.Pod{{PodKey: web, State: cluster.PodPending, Owner: replicaSet, Template: &cluster.Template{Requests: amount.List{"cpu": 1000}}}},
+		Pods:  []cluster.Pod{{PodKey: web, State: cluster.PodPending, Owner: replicaSet, Template: &cluster.Template{Requests: amount.List{"cpu": 1000}, SchedulerName: corev1.DefaultSchedulerName}}},
 	}, p
 }
 
@@ -54,6 +54,7 @@ func TestBindsOnlyWhatTheSchedulerDoesNot(t *testing.T) {
 		"a node that is ready":           {func(s *cluster.Snapshot, _ *api.Provisioner) { s.Nodes[0].Ready = true }, 0},
 		"a node of others":               {func(s *cluster.Snapshot, _ *api.Provisioner) { s.Nodes[0].Provisioner = "" }, 0},
 		"the scheduler is to bind":       {func(_ *cluster.Snapshot, p *api.Provisioner) { p.Spec.PodBinding = api.BindScheduler }, 0},
+		"a pod of another scheduler":     {func(s *cluster.Snapshot, _ *api.Provisioner) { s.Pods[0].Template.SchedulerName = "volcano" }, 0},
 		"a pod that is only presumed":    {func(s *cluster.Snapshot, _ *api.Provisioner) { s.Pods[0].PresumedUnschedulable = true }, 0},
 		"a pod that needs devices":       {func(s *cluster.Snapshot, _ *api.Provisioner) { s.Pods[0].Template.Requests["nvidia.com/gpu"] = 1 }, 0},
 		"a pod of a StatefulSet":         {func(s *cluster.Snapshot, _ *api.Provisioner) { s.Pods[0].Owner.Kind = "StatefulSet" }, 1},
@@ -138,7 +139,7 @@ func TestBindsFewVolumes(t *testing.T) {
 		add := func(n, claims int, node string) (keys []cluster.PodKey) {
 			for range n {
 				key := cluster.PodKey{Namespace: "default", Name: fmt.Sprint("p", len(s.Pods)), UID: fmt.Sprint(len(s.Pods))}
-				pod := cluster.Pod{PodKey: key, State: cluster.PodPending, Owner: replicaSet, Template: &cluster.Template{Claims: make([]cluster.ClaimRef, claims)}}
+				pod := cluster.Pod{PodKey: key, State: cluster.PodPending, Owner: replicaSet, Template: &cluster.Template{Claims: make([]cluster.ClaimRef, claims), SchedulerName: corev1.DefaultSchedulerName}}
 				if node != "" {
 					pod.State, pod.NodeName = cluster.PodBound, node
 				}
