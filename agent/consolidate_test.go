@@ -154,6 +154,10 @@ func TestPodComesWhileReplacementIsBought(t *testing.T) {
 	ofJob := func(p *corev1.Pod) {
 		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "batch", UID: "job", Controller: ptr.To(true)}}
 	}
+	ofWorkflow := func(p *corev1.Pod) {
+		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "argoproj.io/v1alpha1", Kind: "Workflow", Name: "batch", UID: "workflow", Controller: ptr.To(true)}}
+		p.Spec.RestartPolicy = corev1.RestartPolicyNever
+	}
 	for name, c := range map[string]struct {
 		launch time.Duration
 		edits  []func(*corev1.Pod)
@@ -161,6 +165,7 @@ func TestPodComesWhileReplacementIsBought(t *testing.T) {
 		"a pod without a controller":              {launch: 20 * time.Second},
 		"a pod without a controller, soon bought": {launch: time.Second},
 		"a pod of a Job":                          {launch: 20 * time.Second, edits: []func(*corev1.Pod){ofJob}},
+		"a pod of a workflow":                     {launch: 20 * time.Second, edits: []func(*corev1.Pod){ofWorkflow}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, sim.Options{LaunchTime: c.launch}, func(r *rig) {

@@ -135,6 +135,7 @@ type Template struct {
 	// where the annotation holds a duration; 0 where it does not.
 	DoNotDisruptFor time.Duration
 	DaemonSet       bool // owned by a DaemonSet
+	Ends            bool // its containers are not always started again
 	Static          bool // a mirror pod, owned by its node
 	Critical        bool // system-cluster-critical or system-node-critical
 	ResourceClaims  bool // uses dynamic resource allocation

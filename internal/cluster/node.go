@@ -73,6 +73,12 @@ func (t *Template) BelongsToNode() bool { return t.DaemonSet || t.Static }
 // that are going, do not.
 func (p *Pod) NeedsNode() bool { return p.State == PodBound && !p.Template.BelongsToNode() }
 
+// Finishes reports whether the pod does a piece of work for its owner and ends, as those of Jobs do. Pods that go on for
+// as long as their owner wants them are always started again.
+func (p *Pod) Finishes() bool {
+	return p.NeedsNode() && (p.Owner.Kind == "Job" || p.Owner.Kind != "" && p.Template.Ends)
+}
+
 // NotDisrupted reports whether the pod must not be disrupted now.
 func (p *Pod) NotDisrupted(now time.Time) bool {
 	return p.Template.DoNotDisrupt || p.recent(now)

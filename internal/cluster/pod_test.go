@@ -14,6 +14,16 @@ status:
   conditions: [{type: PodScheduled, status: "False", reason: Unschedulable}]
 `
 
+// A pod that is not always started again ends by itself. That is also so where the API server has not set the default.
+func TestPodsThatEnd(t *testing.T) {
+	for policy, want := range map[string]bool{"": false, "Always": false, "OnFailure": true, "Never": true} {
+		pod := podFrom(t, "spec: {restartPolicy: "+policy+"}")
+		if got, _ := NewTemplates().Pod(pod); got.Template.Ends != want {
+			t.Errorf("%q: it ends: %t, want %t", policy, !want, want)
+		}
+	}
+}
+
 func TestPodState(t *testing.T) {
 	for name, c := range map[string]struct {
 		pod  string

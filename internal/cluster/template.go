@@ -35,6 +35,7 @@ func newTemplate(pod *corev1.Pod) *Template {
 		DoNotEvict:      doNotEvict && !doNotDisrupt,
 		DoNotDisruptFor: doNotDisruptFor(pod),
 		DaemonSet:       owner.Kind == "DaemonSet",
+		Ends:            pod.Spec.RestartPolicy == corev1.RestartPolicyNever || pod.Spec.RestartPolicy == corev1.RestartPolicyOnFailure,
 		Static:          mirror || owner.Kind == "Node",
 		Critical:        pod.Spec.PriorityClassName == "system-cluster-critical" || pod.Spec.PriorityClassName == "system-node-critical",
 		ResourceClaims:  len(pod.Spec.ResourceClaims) > 0,

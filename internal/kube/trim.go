@@ -56,6 +56,7 @@ func trimPodSpec(s *corev1.PodSpec) corev1.PodSpec {
 		Affinity:                  s.Affinity,
 		Tolerations:               s.Tolerations,
 		TopologySpreadConstraints: s.TopologySpreadConstraints,
+		RestartPolicy:             s.RestartPolicy,
 		HostNetwork:               s.HostNetwork,
 		Priority:                  s.Priority,
 		PriorityClassName:         s.PriorityClassName,

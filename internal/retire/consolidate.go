@@ -70,12 +70,12 @@ func unlabelled(c *Case) string {
 }
 
 // finishing holds where pods will end by themselves: waiting for them is cheaper than
-// beginning their work again.
+// beginning their work again, and owners other than Jobs may not begin it again at all.
 func finishing(c *Case) string {
 	for _, p := range c.Node.Pods {
 		switch {
-		case p.NeedsNode() && p.Owner.Kind == "Job":
-			return fmt.Sprintf("pod %s belongs to a Job, whose end is waited for", p)
+		case p.Finishes():
+			return fmt.Sprintf("pod %s of a %s ends by itself, which is waited for", p, p.Owner.Kind)
 		case c.Node.comesBack(p):
 			return fmt.Sprintf("pod %s of a StatefulSet is being replaced", p)
 		}
@@ -113,7 +113,7 @@ const startTime = 15 * time.Minute
 func (n *Node) Settled() time.Time {
 	last := n.Created
 	for _, p := range n.Pods {
-		if p.NeedsNode() && p.Owner.Kind != "Job" && p.Since.After(last) {
+		if p.NeedsNode() && !p.Finishes() && p.Since.After(last) {
 			last = p.Since
 		}
 	}

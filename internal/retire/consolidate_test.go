@@ -17,6 +17,7 @@ func TestBlockers(t *testing.T) {
 	for name, c := range map[string]struct {
 		change  func(*Node)
 		budgets []cluster.DisruptionBudget
+		policy  Policy
 		last    time.Time
 		want    Blocker
 	}{
@@ -28,6 +29,17 @@ func TestBlockers(t *testing.T) {
 		"it is not up":                 {change: func(n *Node) { n.Initialized = false }, want: BlockedQuiet},
 		"pods are on their way to it":  {change: func(n *Node) { n.Nominated = true }, want: BlockedQuiet},
 		"a pod came a moment ago":      {last: noon.Add(-time.Second), want: BlockedQuiet},
+		"a pod of a Job":               {change: func(n *Node) { n.Pods[0].Owner.Kind = "Job" }, want: BlockedProtection},
+		"a pod of a workflow": {change: func(n *Node) {
+			n.Pods[0].Owner.Kind, n.Pods[0].Template.Ends = "Workflow", true
+		}, want: BlockedProtection},
+		"a pod of an unknown kind that goes on": {change: func(n *Node) { n.Pods[0].Owner.Kind = "RayCluster" }},
+		"a pod without a controller that ends, allowed": {change: func(n *Node) {
+			n.Pods[0].Owner.Kind, n.Pods[0].Template.Ends = "", true
+		}, policy: Policy{EvictOwnerless: true}},
+		"a static pod that ends": {change: func(n *Node) {
+			n.Pods[0].Owner.Kind, n.Pods[0].Template.Ends, n.Pods[0].Template.Static = "Node", true, true
+		}},
 		"no window is open": {change: func(n *Node) {
 			n.Provisioner.Spec.Disruption = &api.Disruption{Windows: []api.Window{{Schedule: "0 0 * * *", Duration: metav1.Duration{Duration: time.Hour}}}}
 		}, want: BlockedBudget},
@@ -40,10 +52,21 @@ func TestBlockers(t *testing.T) {
 		if c.change != nil {
 			c.change(n)
 		}
-		got := (&Case{DueNode: DueNode{Node: n, Reason: Consolidated}, Now: noon, Guards: NewGuards(c.budgets)}).Source(c.last)
+		got := (&Case{DueNode: DueNode{Node: n, Reason: Consolidated}, Now: noon, Guards: NewGuards(c.budgets), Policy: c.policy}).Source(c.last)
 		if got.Blocker != c.want || (got.Why == "") != (c.want == "") {
 			t.Errorf("%s: %q (%s), want %q", name, got.Blocker, got.Why, c.want)
 		}
+	}
+}
+
+// What ends by itself does not count as having come to stay.
+func TestSettled(t *testing.T) {
+	n := up("n", provisioner(nil), web(), web())
+	n.Pods[0].Since = n.Created.Add(time.Minute)
+	n.Pods[1].Since = n.Created.Add(time.Hour)
+	n.Pods[1].Owner.Kind, n.Pods[1].Template.Ends = "TaskRun", true
+	if got := n.Settled(); !got.Equal(n.Pods[0].Since) {
+		t.Errorf("it has settled at %s, want %s", got, n.Pods[0].Since)
 	}
 }
 
