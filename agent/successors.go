@@ -9,12 +9,12 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
-// successorPatience is how long after a StatefulSet's pod has gone its successor may take
-// until the scheduler has tried it. If none comes, the StatefulSet has gone or
+// successorPatience is how long after a pod has gone that comes back its successor may take
+// until the scheduler has tried it. If none comes, its StatefulSet, for example, has gone or
 // shrunk.
 const successorPatience = 10 * time.Second
 
-// successors remember the pods of StatefulSets that have gone lately. The successor has
+// successors remember the pods that have gone lately and come back, as those of StatefulSets do. The successor has
 // the same name and often the same volume, and is made when its predecessor has gone:
 // in between nothing in the cluster says that the node is needed. Several purchases may
 // look at the cluster at once. Losing them at a restart may cost a node that is bought again.
@@ -37,7 +37,7 @@ func (h *successors) await(s *cluster.Snapshot, now time.Time) *cluster.Snapshot
 	there, arrived := map[podName]cluster.Pod{}, map[podName]bool{}
 	for i := range s.Pods {
 		p := &s.Pods[i]
-		if p.Owner.Kind != "StatefulSet" {
+		if !p.ComesBack() {
 			continue
 		}
 		name := podName{p.Namespace, p.Name}

@@ -79,6 +79,19 @@ func (p *Pod) Finishes() bool {
 	return p.NeedsNode() && (p.Owner.Kind == "Job" || p.Owner.Kind != "" && p.Template.Ends)
 }
 
+// ComesBack reports whether the pod's owner, once the pod has gone, makes another one that takes its place: with its
+// name, or its volumes. Controllers that are not part of Kubernetes, such as those of databases, do so if they have given
+// it a claim, as a StatefulSet does.
+func (p *Pod) ComesBack() bool {
+	switch p.Owner.Kind {
+	case "StatefulSet":
+		return true
+	case "", "ReplicaSet", "ReplicationController", "Job", "DaemonSet":
+		return false
+	}
+	return !p.Template.Ends && slices.ContainsFunc(p.Template.Claims, func(c ClaimRef) bool { return !c.Ephemeral })
+}
+
 // NotDisrupted reports whether the pod must not be disrupted now.
 func (p *Pod) NotDisrupted(now time.Time) bool {
 	return p.Template.DoNotDisrupt || p.recent(now)

@@ -77,7 +77,7 @@ func finishing(c *Case) string {
 		case p.Finishes():
 			return fmt.Sprintf("pod %s of a %s ends by itself, which is waited for", p, p.Owner.Kind)
 		case c.Node.comesBack(p):
-			return fmt.Sprintf("pod %s of a StatefulSet is being replaced", p)
+			return fmt.Sprintf("pod %s of a %s is being replaced", p, p.Owner.Kind)
 		}
 	}
 	return ""

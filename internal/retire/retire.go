@@ -139,9 +139,9 @@ func (n *Node) InUse() bool {
 // stopped keeps its node for its successor.
 const stoppingPatience = 5 * time.Minute
 
-// comesBack reports whether a pod that is going will have a successor of its name,
+// comesBack reports whether a pod that is going will have a successor in its place,
 // which is made when it has gone: until then its node is not empty. One that does not
 // go in time does not keep its node for ever.
 func (n *Node) comesBack(p *cluster.Pod) bool {
-	return p.State == cluster.PodTerminating && p.Owner.Kind == "StatefulSet" && n.At.Sub(p.StopBy) < stoppingPatience
+	return p.State == cluster.PodTerminating && p.ComesBack() && n.At.Sub(p.StopBy) < stoppingPatience
 }

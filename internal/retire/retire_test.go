@@ -265,22 +265,31 @@ func TestMark(t *testing.T) {
 	}
 }
 
-// A StatefulSet's pod that stops has a successor of its name; others', and one that
-// does not stop for long, are not waited for.
+// A StatefulSet's pod that stops has a successor of its name, and so has one to which another controller has given a
+// claim; others', and one that does not stop for long, are not waited for.
 func TestTerminatingStatefulPodKeepsItsNode(t *testing.T) { // DISR-025, DEPROV-013
 	empties := provisioner(func(s *api.ProvisionerSpec) { s.TTLSecondsAfterEmpty = seconds(0) })
 	for name, c := range map[string]struct {
-		kind string
-		late time.Duration
-		want bool
+		kind   string
+		claims []cluster.ClaimRef
+		ends   bool
+		late   time.Duration
+		want   bool
 	}{
-		"StatefulSet":                    {kind: "StatefulSet", late: -time.Minute, want: true},
-		"StatefulSet, a little late":     {kind: "StatefulSet", late: time.Minute, want: true},
-		"StatefulSet, late":              {kind: "StatefulSet", late: stoppingPatience},
-		"ReplicaSet":                     {kind: "ReplicaSet", late: -time.Minute},
-		"a pod that nobody will replace": {late: -time.Minute},
+		"StatefulSet":                                   {kind: "StatefulSet", late: -time.Minute, want: true},
+		"StatefulSet, a little late":                    {kind: "StatefulSet", late: time.Minute, want: true},
+		"StatefulSet, late":                             {kind: "StatefulSet", late: stoppingPatience},
+		"ReplicaSet":                                    {kind: "ReplicaSet", late: -time.Minute},
+		"a pod that nobody will replace":                {late: -time.Minute},
+		"StrimziPodSet":                                 {kind: "StrimziPodSet", claims: []cluster.ClaimRef{{Name: "data-kafka-0"}}, late: -time.Minute, want: true},
+		"StrimziPodSet, late":                           {kind: "StrimziPodSet", claims: []cluster.ClaimRef{{Name: "data-kafka-0"}}, late: stoppingPatience},
+		"another kind, without a claim":                 {kind: "StrimziPodSet", late: -time.Minute},
+		"another kind, with a volume that goes with it": {kind: "StrimziPodSet", claims: []cluster.ClaimRef{{Name: "web-tmp", Ephemeral: true}}, late: -time.Minute},
+		"a workflow with a claim":                       {kind: "Workflow", ends: true, claims: []cluster.ClaimRef{{Name: "work"}}, late: -time.Minute},
+		"ReplicaSet with a claim":                       {kind: "ReplicaSet", claims: []cluster.ClaimRef{{Name: "data"}}, late: -time.Minute},
 	} {
 		p := web()
+		p.Template.Claims, p.Template.Ends = c.claims, c.ends
 		p.State, p.Owner.Kind, p.StopBy = cluster.PodTerminating, c.kind, noon.Add(-c.late)
 		n := up("n", empties, p)
 		n.At = noon
