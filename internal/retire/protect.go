@@ -2,10 +2,15 @@ package retire
 
 import (
 	"fmt"
+	"slices"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
 // Case is a node with a reason to go voluntarily, and what speaks against it.
@@ -127,11 +132,25 @@ func ownerless(c *Case) string {
 		return ""
 	}
 	for _, p := range c.Node.Pods {
-		if p.NeedsNode() && p.Owner.Kind == "" {
+		if p.NeedsNode() && p.Owner.Kind == "" && !tied(p) {
 			return fmt.Sprintf("pod %s has no controller that would replace it", p)
 		}
 	}
 	return ""
+}
+
+// tied reports whether the pod was made for its node and may run nowhere else, like those that a driver of volumes
+// makes beside the pods that mount them. It is of no use once those have gone.
+func tied(p *cluster.Pod) bool {
+	a := p.Template.Affinity
+	if a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return false
+	}
+	only := func(f corev1.NodeSelectorRequirement) bool {
+		return f.Key == metav1.ObjectNameField && f.Operator == corev1.NodeSelectorOpIn && slices.Equal(f.Values, []string{p.NodeName})
+	}
+	terms := a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+	return len(terms) == 1 && slices.ContainsFunc(terms[0].MatchFields, only)
 }
 
 // young holds for reasons that somebody's edit may bring up again and again, not

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -49,17 +50,19 @@ func TestProtected(t *testing.T) {
 		policy  Policy
 		want    string
 	}{
-		"nothing":                {want: ""},
-		"blocked":                {change: func(n *Node) { n.Blocked = "it is invalid" }, want: "the agent may not act for provisioner default now: it is invalid"},
-		"not up":                 {change: func(n *Node) { n.Initialized = false }, want: "it is not up yet"},
-		"nominated":              {change: func(n *Node) { n.Nominated = true }, want: "pods are about to be bound to it"},
-		"annotation":             {change: func(n *Node) { n.Annotations[api.AnnotationDoNotDisrupt] = "true" }, want: "it has the annotation karpenter.sh/do-not-disrupt"},
-		"false is no bar":        {change: func(n *Node) { n.Annotations[api.AnnotationDoNotDisrupt] = "false" }, want: ""},
-		"pod":                    {change: func(n *Node) { n.Pods[0].Template.DoNotDisrupt = true }, want: "pod d/web must not be disrupted"},
-		"no controller":          {change: func(n *Node) { n.Pods[0].Owner.Kind = "" }, want: "pod d/web has no controller that would replace it"},
-		"no controller, allowed": {change: func(n *Node) { n.Pods[0].Owner.Kind = "" }, policy: Policy{EvictOwnerless: true}, want: ""},
-		"young":                  {policy: Policy{MinLifetime: 2 * time.Hour}, want: "it is younger than 2h"},
-		"old enough":             {policy: Policy{MinLifetime: time.Hour}, want: ""},
+		"nothing":                          {want: ""},
+		"blocked":                          {change: func(n *Node) { n.Blocked = "it is invalid" }, want: "the agent may not act for provisioner default now: it is invalid"},
+		"not up":                           {change: func(n *Node) { n.Initialized = false }, want: "it is not up yet"},
+		"nominated":                        {change: func(n *Node) { n.Nominated = true }, want: "pods are about to be bound to it"},
+		"annotation":                       {change: func(n *Node) { n.Annotations[api.AnnotationDoNotDisrupt] = "true" }, want: "it has the annotation karpenter.sh/do-not-disrupt"},
+		"false is no bar":                  {change: func(n *Node) { n.Annotations[api.AnnotationDoNotDisrupt] = "false" }, want: ""},
+		"pod":                              {change: func(n *Node) { n.Pods[0].Template.DoNotDisrupt = true }, want: "pod d/web must not be disrupted"},
+		"no controller":                    {change: func(n *Node) { n.Pods[0].Owner.Kind = "" }, want: "pod d/web has no controller that would replace it"},
+		"no controller, allowed":           {change: func(n *Node) { n.Pods[0].Owner.Kind = "" }, policy: Policy{EvictOwnerless: true}, want: ""},
+		"no controller, made for the node": {change: func(n *Node) { pin(n, "n") }, want: ""},
+		"no controller, made for another":  {change: func(n *Node) { pin(n, "m") }, want: "pod d/web has no controller that would replace it"},
+		"young":                            {policy: Policy{MinLifetime: 2 * time.Hour}, want: "it is younger than 2h"},
+		"old enough":                       {policy: Policy{MinLifetime: time.Hour}, want: ""},
 		"budget": {
 			budgets: []cluster.DisruptionBudget{{Namespace: "d", Name: "b", Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}}},
 			want:    "PodDisruptionBudget d/b allows no eviction of pod d/web now",
@@ -115,6 +118,16 @@ func TestProtected(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", name, got, c.want)
 		}
 	}
+}
+
+// pin makes the first pod of a node one without a controller that may run on one node only, as those that mount volumes
+// of Mountpoint for Amazon S3.
+func pin(n *Node, to string) {
+	p := n.Pods[0]
+	p.Owner, p.NodeName = cluster.Owner{}, n.Name
+	p.Template.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+		NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{to}}}}},
+	}}}
 }
 
 // ofNodePool makes a node one of a NodePool, whose terminationGracePeriod is the limit.
