@@ -34,6 +34,7 @@ func steer(ctx context.Context, pods typed.PodInterface, key cluster.PodKey, gra
 	if err != nil || patch == nil {
 		return err
 	}
-	_, err = pods.Patch(ctx, key.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager})
+	// A change of the status may change annotations, and never what the pod runs, so that the agent needs no right to that.
+	_, err = pods.Patch(ctx, key.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager}, "status")
 	return err
 }

@@ -47,8 +47,8 @@ If you leave out the second step, the machines keep running, but nobody manages
 them, because Karpenter does not know them. If handback ends with an error, run it again before
 you start Karpenter.
 
-It needs the rights to write NodeClaims, their status, nodes and pods in the cluster, to
-read and scale Deployments that surge has scaled up, and ec2:DescribeInstances,
+It needs the rights to write NodeClaims, their status, nodes and the status of pods in the
+cluster, to read and scale Deployments that surge has scaled up, and ec2:DescribeInstances,
 ec2:CreateTags and ec2:DeleteTags in AWS.`,
 		Example: `  packhorse-agent handback --cluster-name prod --dry-run
   packhorse-agent handback --cluster-name prod`,
