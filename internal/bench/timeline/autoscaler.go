@@ -46,7 +46,7 @@ func Autoscaler() Policy {
 			defer close(stopped)
 			for ctx.Err() == nil {
 				for _, name := range scaler.remove(process.Cluster.Snapshot(), time.Now()) {
-					if err := process.Cluster.DeleteNode(ctx, name); err != nil && ctx.Err() == nil {
+					if err := process.Cluster.DeleteNode(ctx, name, ""); err != nil && ctx.Err() == nil {
 						t.Errorf("delete node %s: %v", name, err)
 					}
 				}

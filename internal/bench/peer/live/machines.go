@@ -189,7 +189,7 @@ func (p *Peer) drain(ctx context.Context, claim *v1.NodeClaim) error {
 	if _, err := p.process.Cloud.Terminate(ctx, []string{path.Base(claim.Status.ProviderID)}); err != nil {
 		return err
 	}
-	if err := p.process.Cluster.DeleteNode(ctx, node); err != nil {
+	if err := p.process.Cluster.DeleteNode(ctx, node, claim.Status.ProviderID); err != nil {
 		return err
 	}
 	p.store.drop(claim.Name)
