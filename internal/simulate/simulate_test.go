@@ -281,7 +281,7 @@ status: {phase: Running}
 // What a PodDisruptionBudget of files allows counts the live pods that it selects, and a Namespace of files takes
 // the place of the live one.
 func TestCombineAsAfterAnApply(t *testing.T) {
-	set, err := manifest.Parse("cluster.yaml", []byte(`
+	set, err := manifesttest.Parse("cluster.yaml", []byte(`
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: web}

@@ -90,6 +90,7 @@ func TestKeyHasAllThatCounts(t *testing.T) {
 	elsewhere := map[string]string{
 		"SchedulerName": "decides whether a pod is ours to place at all",
 		"DoNotDisrupt":  "protects a node", "DoNotEvict": "protects a node", "DoNotDisruptFor": "protects a node",
+		"Ends":      "decides what consolidation waits for",
 		"DaemonSet": "needs no place", "Static": "needs no place",
 		"Critical": "is evicted last",
 		"Claims":   "counts by what the claims lead to, which is among the needs",
@@ -102,7 +103,7 @@ func TestKeyHasAllThatCounts(t *testing.T) {
 		"Spread":    []corev1.TopologySpreadConstraint{{TopologyKey: "zone", LabelSelector: selector}},
 		"HostPorts": []cluster.HostPort{{Port: 1}}, "Priority": int32(1), "ResourceClaims": true,
 	}
-	key := &Key{labels: []string{"app"}}
+	key := &Key{labels: map[string]bool{"app": true}}
 	plain := string(key.Append(nil, &cluster.Template{}, match.Needs{}))
 	for f := range reflect.TypeFor[cluster.Template]().Fields() {
 		if elsewhere[f.Name] != "" {
