@@ -16,11 +16,11 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/drain"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/inventory"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/launch"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/metrics"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/nodes"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/notice"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/pace"
-	"github.com/packhorse-io/terraform-provider-packhorse/agent/purchase"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/release"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/report"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/surge"
@@ -82,7 +82,7 @@ type Agent struct {
 	nodes     *nodes.Writer
 	drainer   *drain.Drainer
 	reader    *view.Reader
-	buyer     *purchase.Buyer
+	buyer     *launch.Buyer
 	inventory *inventory.Inventory
 	binder    *bind.Binder
 	disrupter *disrupt.Disrupter
@@ -153,7 +153,7 @@ func New(c Cluster, cloud Cloud, options Options, log hclog.Logger) *Agent {
 	a.releaser = release.New(release.Ports{
 		Finalizers: c, Leftovers: cloud, Occupied: a.inventory.Occupied, Unsettled: a.inventory.Unsettled, Replan: a.replan.set, Log: log,
 	})
-	a.buyer = purchase.New(purchase.Ports{
+	a.buyer = launch.New(launch.Ports{
 		Machines: cloud, Nodes: a.nodes, Events: a.events, Metrics: a.metrics, Log: log,
 		Verify: a.verify, Hold: a.releaser.Hold, Bind: a.binder.Bind, Nominated: a.reporter.Nominated,
 		FirstSeen: firstSeen, Unsettled: a.inventory.Unsettled, Bought: a.inventory.Bought, Replan: a.replan.set,

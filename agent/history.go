@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/batch"
-	"github.com/packhorse-io/terraform-provider-packhorse/agent/purchase"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/launch"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 )
@@ -77,7 +77,7 @@ func (h *history) oldest(s *cluster.Snapshot, plan *decide.Plan, now time.Time) 
 
 // place notes where a plan has placed pods that wait or have to move, so that the next plan leaves
 // them there.
-func (h *history) place(plan *decide.Plan, bought *purchase.Outcome) {
+func (h *history) place(plan *decide.Plan, bought *launch.Outcome) {
 	clear(h.planned)
 	for _, b := range plan.Bindings {
 		h.planned[b.Pod.UID] = b

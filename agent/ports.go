@@ -8,8 +8,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/drain"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/inventory"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/launch"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/nodes"
-	"github.com/packhorse-io/terraform-provider-packhorse/agent/purchase"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/surge"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -89,7 +89,7 @@ type Cluster interface {
 // within seconds, whatever the cloud does.
 type Cloud interface {
 	view.Market
-	purchase.Machines
+	launch.Machines
 	inventory.Listing
 	inventory.Machines
 	Leftovers

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/batch"
-	"github.com/packhorse-io/terraform-provider-packhorse/agent/purchase"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/launch"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
@@ -153,13 +153,13 @@ func (a *Agent) provision(ctx context.Context, v *view.View) (summary, *decide.P
 
 // buy buys the machines of a plan, provided that all earlier purchases are known, and that no machine has lost
 // its Node object between the last comparison and what the plan was made from.
-func (a *Agent) buy(ctx context.Context, v *view.View, plan *decide.Plan) *purchase.Outcome {
+func (a *Agent) buy(ctx context.Context, v *view.View, plan *decide.Plan) *launch.Outcome {
 	if a.inventory.LostNode(v.Snapshot) {
 		a.inventory.Unsettled()
 		a.replan.set()
 	}
 	if !a.inventory.Complete() {
-		return &purchase.Outcome{}
+		return &launch.Outcome{}
 	}
 	return a.buyer.Buy(ctx, v, plan)
 }
@@ -193,7 +193,7 @@ func (a *Agent) followMoves(v *view.View, plan *decide.Plan) {
 }
 
 // disrupt carries out the removals of a plan.
-func (a *Agent) disrupt(ctx context.Context, v *view.View, plan *decide.Plan, bought *purchase.Outcome) {
+func (a *Agent) disrupt(ctx context.Context, v *view.View, plan *decide.Plan, bought *launch.Outcome) {
 	a.disrupter.Mark(ctx, v.Expected, plan.Marks)
 	if a.consolidation.Guides(v.Now) && len(plan.Guides)+len(plan.Steers) > 0 {
 		a.disrupter.Guide(ctx, v.Expected, plan.Guides)

@@ -24,7 +24,7 @@ const (
 var roots = map[string]layer{
 	"internal/api": noun, "internal/finding": noun, "internal/amount": noun, "internal/cluster": noun, "internal/offer": noun,
 	"internal/bitset": decision, "internal/match": decision, "internal/model": decision, "internal/topology": decision, "internal/pack": decision, "internal/colgen": decision, "internal/lp": decision, "internal/knapsack": decision, "internal/bound": decision, "internal/retire": decision,
-	"internal/buy": decision, "internal/price": decision, "internal/assign": decision, "internal/purchase": decision, "internal/place": decision, "internal/proof": decision, "internal/consolidate": decision,
+	"internal/localsearch": decision, "internal/price": decision, "internal/assign": decision, "internal/purchase": decision, "internal/place": decision, "internal/proof": decision, "internal/consolidate": decision,
 	"internal/decide": decision, "internal/explain": decision,
 	"internal/kube": adapter, "internal/aws": adapter, "internal/sim": adapter,
 	"agent": shell, "provider": shell,

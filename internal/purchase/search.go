@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/buy"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/localsearch"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
 )
@@ -38,7 +38,7 @@ func search(b *bought, least float64, d duals) *bought {
 		}
 	}
 	enough := max(0, least) * (1 + searchGap)
-	search, idle := buy.New(&p.Problem, p.state(b)), 0.0
+	search, idle := localsearch.New(&p.Problem, p.state(b)), 0.0
 	for cycle := firstCycle; r.searches > 0 && float64(search.Cost()) > enough; cycle += cycle / 2 {
 		cost := search.Cost()
 		trials := min(cycle, r.searches)
@@ -58,7 +58,7 @@ func search(b *bought, least float64, d duals) *bought {
 
 // searchProblem states what has been bought for the search.
 type searchProblem struct {
-	buy.Problem
+	localsearch.Problem
 	*request
 	offerings []int           // of the problem's offerings
 	items     []int           // pod groups
@@ -82,7 +82,7 @@ func newSearchProblem(b *bought, d duals) *searchProblem {
 	}
 	for _, k := range p.offerings {
 		of := &r.Offerings[k]
-		o := buy.Offering{Room: of.Room, Cost: of.Cost, Limit: -1}
+		o := localsearch.Offering{Room: of.Room, Cost: of.Cost, Limit: -1}
 		if r.limits[of.Pool] != nil {
 			o.Limit, o.Uses = of.Pool, of.Capacity
 		}
@@ -91,7 +91,7 @@ func newSearchProblem(b *bought, d duals) *searchProblem {
 	p.Limits = r.limits
 	p.addItems(b, d)
 	for _, h := range p.nodes {
-		p.Problem.Offerings = append(p.Problem.Offerings, buy.Offering{Room: h.room, Cost: p.worth(h, p.items, d.value), Node: true, Limit: -1})
+		p.Problem.Offerings = append(p.Problem.Offerings, localsearch.Offering{Room: h.room, Cost: p.worth(h, p.items, d.value), Node: true, Limit: -1})
 	}
 	p.Rules, p.machine = p, r.NewMachine(p.offerings[0])
 	return p
@@ -120,7 +120,7 @@ func (p *searchProblem) addItems(b *bought, d duals) {
 			kinds = append(kinds, on)
 			p.Kinds = append(p.Kinds, slices.Collect(on.All))
 		}
-		p.Items = append(p.Items, buy.Item{Need: l.Need, Count: l.N - b.left[i], Kind: kind, Value: d.value[i], Price: d.unit[i], Tied: p.tied(l)})
+		p.Items = append(p.Items, localsearch.Item{Need: l.Need, Count: l.N - b.left[i], Kind: kind, Value: d.value[i], Price: d.unit[i], Tied: p.tied(l)})
 	}
 }
 
@@ -163,23 +163,23 @@ func (p *searchProblem) Add(item int, n int64) {
 }
 
 // state states what has been bought.
-func (p *searchProblem) state(b *bought) []buy.Machine {
+func (p *searchProblem) state(b *bought) []localsearch.Machine {
 	at := make([]int, len(p.asked))
 	for i, group := range p.items {
 		at[group] = i
 	}
-	var out []buy.Machine
+	var out []localsearch.Machine
 	for _, of := range b.machines {
-		m := buy.Machine{Offering: slices.Index(p.offerings, of.Offering)}
+		m := localsearch.Machine{Offering: slices.Index(p.offerings, of.Offering)}
 		for _, it := range of.Items {
-			m.Parts = append(m.Parts, buy.Part{Item: at[it.Group.Index], N: it.N})
+			m.Parts = append(m.Parts, localsearch.Part{Item: at[it.Group.Index], N: it.N})
 		}
 		out = append(out, m)
 	}
 	for j := range p.nodes {
-		m := buy.Machine{Offering: len(p.offerings) + j}
+		m := localsearch.Machine{Offering: len(p.offerings) + j}
 		for _, it := range b.onNode(j) {
-			m.Parts = append(m.Parts, buy.Part{Item: at[it.Group.Index], N: it.N})
+			m.Parts = append(m.Parts, localsearch.Part{Item: at[it.Group.Index], N: it.N})
 		}
 		out = append(out, m)
 	}
@@ -187,7 +187,7 @@ func (p *searchProblem) state(b *bought) []buy.Machine {
 }
 
 // carriedOut returns the purchase of these machines for the items that b has bought for.
-func (p *searchProblem) carriedOut(b *bought, machines []buy.Machine) *bought {
+func (p *searchProblem) carriedOut(b *bought, machines []localsearch.Machine) *bought {
 	out := &bought{of: p.request, left: b.left, limits: p.limits.Clone(), onNodes: make([][]assign.Items, len(p.nodes))}
 	for _, of := range machines {
 		if at := of.Offering - len(p.offerings); at >= 0 {

@@ -1,7 +1,7 @@
-// Package buy searches for a cheaper set of machines for counted items: what is asked for,
+// Package localsearch searches for a cheaper set of machines for counted items: what is asked for,
 // what is sold and a purchase in, a purchase out. It knows nothing of pods and nodes. What
 // depends on who else is on a machine, apart from its room, is asked of Rules.
-package buy
+package localsearch
 
 // Item is a number of equal items, each of which needs a place on one machine.
 type Item struct {

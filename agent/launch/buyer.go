@@ -1,5 +1,5 @@
-// Package purchase buys the machines of plans, and makes their Node objects.
-package purchase
+// Package launch buys the machines of plans, and makes their Node objects.
+package launch
 
 import (
 	"context"
