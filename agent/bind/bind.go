@@ -93,7 +93,7 @@ func (b *Binder) Bind(ctx context.Context, fresh *view.Verifier, n *cluster.Node
 		return 0
 	}
 	var bound atomic.Int64
-	away := slices.Concat(of.Spec.Spec.StartupTaints, slices.DeleteFunc(slices.Clone(n.Taints), func(t corev1.Taint) bool { return cluster.IsComingUp(&t) }))
+	away := slices.Concat(of.Spec.Spec.StartupTaints, slices.DeleteFunc(slices.Clone(n.Taints), func(t corev1.Taint) bool { return cluster.IsOfKubernetes(&t) }))
 	pods = slices.DeleteFunc(slices.Clone(pods), func(pod cluster.PodKey) bool {
 		return !fresh.Pod(pod) || !bindable(fresh.Pods[pod.UID], away) || !admits(n, fresh.Pods[pod.UID].Template)
 	})

@@ -75,6 +75,12 @@ func TestBindsOnlyWhatTheSchedulerDoesNot(t *testing.T) {
 		"a node that another program has tainted": {func(s *cluster.Snapshot, _ *api.Provisioner) {
 			s.Nodes[0].Taints = []corev1.Taint{{Key: "example.com/scanning", Effect: corev1.TaintEffectNoExecute}}
 		}, 0},
+		"a node that waits for Cilium": {func(s *cluster.Snapshot, _ *api.Provisioner) {
+			s.Nodes[0].Taints = []corev1.Taint{{Key: "node.cilium.io/agent-not-ready", Effect: corev1.TaintEffectNoExecute}}
+		}, 0},
+		"a node that has to become ready by a rule": {func(s *cluster.Snapshot, _ *api.Provisioner) {
+			s.Nodes[0].Taints = []corev1.Taint{{Key: "readiness.k8s.io/network", Effect: corev1.TaintEffectNoExecute}}
+		}, 0},
 		"a node with the taints of a new one": {func(s *cluster.Snapshot, _ *api.Provisioner) {
 			s.Nodes[0].Taints = []corev1.Taint{{Key: "node.kubernetes.io/not-ready", Effect: corev1.TaintEffectNoSchedule}}
 		}, 1},

@@ -162,22 +162,28 @@ func FromDisruptionBudget(b *policyv1.PodDisruptionBudget) DisruptionBudget {
 	return out
 }
 
-// comingUp are the keys of the taints of a node that is not ready for pods yet. The operator of Cilium adds its own
-// to new nodes as well, whether or not it is a startup taint.
-var comingUp = []string{
+// ofKubernetes are the keys of the taints that Kubernetes gives a node that is not ready for pods yet.
+var ofKubernetes = []string{
 	corev1.TaintNodeNotReady,
 	corev1.TaintNodeUnreachable,
 	corev1.TaintNodeNetworkUnavailable,
 	"node.cloudprovider.kubernetes.io/uninitialized",
-	"node.cilium.io/agent-not-ready",
 }
 
-// readinessRules begins the keys of the taints of the Node Readiness Controller.
-const readinessRules = "readiness.k8s.io/"
+const (
+	// ciliumNotReady is the key of the taint that the operator of Cilium adds to new nodes, whether or not it is
+	// a startup taint.
+	ciliumNotReady = "node.cilium.io/agent-not-ready"
+	// readinessRules begins the keys of the taints of the Node Readiness Controller.
+	readinessRules = "readiness.k8s.io/"
+)
+
+// IsOfKubernetes reports whether a taint is one that Kubernetes gives a node that is not ready for pods yet.
+func IsOfKubernetes(t *corev1.Taint) bool { return slices.Contains(ofKubernetes, t.Key) }
 
 // IsComingUp reports whether a taint is one of a node that is not ready for pods yet.
 func IsComingUp(t *corev1.Taint) bool {
-	return slices.Contains(comingUp, t.Key) || strings.HasPrefix(t.Key, readinessRules)
+	return IsOfKubernetes(t) || t.Key == ciliumNotReady || strings.HasPrefix(t.Key, readinessRules)
 }
 
 // PassingTaints are the keys of the taints that a node loses when it comes up and still has: those that say so
