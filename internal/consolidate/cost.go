@@ -44,7 +44,7 @@ func Demand(s *cluster.Snapshot) amount.List {
 	for i := range s.Pods {
 		if p := &s.Pods[i]; p.NodeName != "" {
 			for name, v := range p.Template.Requests {
-				out[name] += v
+				out[name] = amount.Add(out[name], v)
 			}
 		}
 	}

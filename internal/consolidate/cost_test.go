@@ -83,3 +83,14 @@ func TestRates(t *testing.T) {
 		t.Errorf("a GPU is worth %d, want half of its machine", v)
 	}
 }
+
+// TestDemandBeyondAll: what any number of pods ask for stays a number that nothing exceeds.
+func TestDemandBeyondAll(t *testing.T) {
+	s := &cluster.Snapshot{}
+	for range 3000 {
+		s.Pods = append(s.Pods, cluster.Pod{NodeName: "n", Template: &cluster.Template{Requests: amount.List{amount.CPU: amount.Most}}})
+	}
+	if got := Demand(s)[amount.CPU]; got < amount.Most {
+		t.Errorf("pods ask for %d together", got)
+	}
+}

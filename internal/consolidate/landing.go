@@ -177,7 +177,7 @@ func (l *landings) price(st *Step, left []*cluster.Pod) (price offer.Price, ok b
 		}
 	}
 	for _, pod := range left {
-		p.Pods = append(p.Pods, pack.Demand{Pod: pod})
+		p.Pods = append(p.Pods, pack.Demand{Pod: pod, From: pod.NodeName})
 	}
 	layout := l.solve(&p)
 	for i := range layout.Machines {
