@@ -109,7 +109,7 @@ func (s *solver) confirm(proposed []*Source, tries int) (left int) {
 		return tries
 	}
 	layout, demands := s.without(proposed)
-	if tries--; layout == nil || len(layout.Machines) > 0 || slices.ContainsFunc(layout.Places, func(p pack.Place) bool { return !p.Placed() }) {
+	if tries--; len(layout.Machines) > 0 || slices.ContainsFunc(layout.Places, func(p pack.Place) bool { return !p.Placed() }) {
 		return s.part(proposed, layout, demands, tries)
 	}
 	by := map[string]*Step{}

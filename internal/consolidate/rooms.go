@@ -150,6 +150,7 @@ func (r *rooms) admits(k *kind, t *cluster.Template, i int, zone string) bool {
 	}
 	if k.may[i] == 0 {
 		k.may[i] = -1
+		// The startup taints of a node that is coming up count: kube-scheduler puts nothing there yet.
 		_, bad := match.Untolerated(match.Lasting(m.node, nil), t.Tolerations, false)
 		if !bad && slices.ContainsFunc(k.places, func(q match.Requirements) bool { return match.Meets(q, m.node) }) {
 			k.may[i] = 1

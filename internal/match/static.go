@@ -59,7 +59,7 @@ func (v *Volumes) assign() static {
 // that is for it, and those that no claim needs.
 func (v *Volumes) existing(c *cluster.Claim, class *cluster.StorageClass) ([]Requirements, string, Miss) {
 	fitting, known := v.static.fitting[c.Key()]
-	if !known { // of an ephemeral volume, and not there yet
+	if !known { // of an ephemeral volume that is not there yet, or of no pod in the snapshot
 		fitting = v.fitting(c, class.Name)
 	}
 	free := slices.DeleteFunc(slices.Clone(fitting), func(i int) bool {
