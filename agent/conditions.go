@@ -111,7 +111,7 @@ func (a *Agent) provisionerStatus(v *view.View, p *view.Provisioner) api.Provisi
 func setMarketConditions(p *view.Provisioner, conditions *[]metav1.Condition) {
 	prices := p.Market.Estimate
 	if prices != "" {
-		prices = "on-demand prices are those that this release was built with: " + prices
+		prices = "on-demand prices are estimates from the table that this release was built with: " + prices
 	}
 	setFailure(p, conditions, conditionPrices, obstacle{reasonEmbeddedPrices, prices})
 	setFailure(p, conditions, conditionStock, obstacle{p.Market.FaultReason, p.Market.Fault})

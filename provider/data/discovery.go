@@ -63,7 +63,7 @@ func (d *discoveryData) Read(ctx context.Context, _ datasource.ReadRequest, resp
 		return
 	}
 	for _, left := range found.Denied {
-		resp.Diagnostics.AddWarning("not discovered: "+left, "AWS denies this permission to the provider. What it could read is there.")
+		resp.Diagnostics.AddWarning("not discovered: "+left, "AWS denies this permission to the provider. The data source holds everything else.")
 	}
 	m := discoveryModel{Items: []discoveredModel{}}
 	ids := map[string][]string{}

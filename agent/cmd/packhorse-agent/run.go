@@ -103,7 +103,7 @@ func (s *settings) flags(cmd *cobra.Command) {
 	f.Float64Var(&s.nodeCost, "node-cost", decide.DefaultNodeCost.Dollars(), "cost of one more node beyond its price, in "+
 		"`DOLLARS` per hour; a higher value prefers fewer, larger nodes")
 	f.BoolVar(&s.nodePools, "node-pools", false, "serve Karpenter's NodePools and EC2NodeClasses too, while Karpenter itself does not run")
-	f.StringSliceVar(&s.schedulers, "scheduler-name", nil, "`NAME` of a further scheduler whose pods get nodes, to which it binds them itself; may be repeated")
+	f.StringSliceVar(&s.schedulers, "scheduler-name", nil, "`NAME` of a further scheduler whose pods get nodes; that scheduler binds the pods, not the agent; may be repeated")
 
 	f.StringVar(&s.cloud.DefaultInstanceProfile, "default-instance-profile", "", "`NAME` of the IAM instance profile for node "+
 		"profiles that do not set one")

@@ -118,7 +118,7 @@ func kubeletAttributes() attribute.Level {
 func disruptionAttributes() attribute.Level {
 	return attribute.Level{
 		"budgets": attribute.Objects("How many nodes may be disrupted at the same time. If several budgets apply, the smallest counts. "+
-			"By default 10 % of the nodes, and empty nodes are not held back. A budget that is set also holds for empty nodes.", attribute.Level{
+			"By default 10 % of the nodes, without a limit for empty nodes. A budget that you set also holds for empty nodes.", attribute.Level{
 			"nodes": attribute.RequiredText("A number of nodes such as `3`, or a percentage such as `10%`."),
 			"schedule": attribute.Text("Cron expression in UTC for the times at which the budget begins to apply, such as `0 9 * * " +
 				"mon-fri`. Without it, the budget always applies."),
