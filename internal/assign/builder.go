@@ -260,10 +260,14 @@ func (b *builder) expectDaemons(n *Node, there map[string]bool) {
 	bare := b.Space.Vector(n.Allocatable)
 	for i := range b.DaemonSets {
 		d := &b.DaemonSets[i]
-		if there[d.Namespace+"/"+d.Name] || !d.RunsOn(n.Node) || !model.Fits(d.Need, bare) || !b.State.TakesResident(n.NodeView, b.State.Daemons[i]) {
+		if there[d.Namespace+"/"+d.Name] || !d.RunsOn(n.Node) {
 			continue
 		}
-		model.AddTimes(n.Free, d.Need, -1)
+		need := d.NeedOf(bare)
+		if !model.Fits(need, bare) || !b.State.TakesResident(n.NodeView, b.State.Daemons[i]) {
+			continue
+		}
+		model.AddTimes(n.Free, need, -1)
 		b.State.Occupy(n.NodeView, b.State.Daemons[i])
 	}
 }

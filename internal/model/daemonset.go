@@ -16,6 +16,19 @@ type DaemonSet struct {
 	On     Bitset // offerings
 }
 
+// NeedOf returns what its pods need of all that a machine has. A device that the machine does not have
+// does not count: nodes may have it once they run, and whether it is counted at all depends on what
+// other pods ask for.
+func (d *DaemonSet) NeedOf(all []int64) []int64 {
+	need := slices.Clone(d.Need)
+	for i := range need {
+		if all[i] == 0 {
+			need[i] = 0
+		}
+	}
+	return need
+}
+
 // addDaemons lists the DaemonSets that run anywhere.
 func (m *Supply) addDaemons(all []cluster.DaemonSet) {
 	for i := range all {
@@ -83,7 +96,8 @@ func (m *Supply) holds(p *Pool, d *DaemonSet) bool {
 			if !types[at.Type] || !places[at.Place] {
 				continue
 			}
-			if Fits(d.Need, m.Space.Vector(p.Types[at.Type].Allocatable())) {
+			all := m.Space.Vector(p.Types[at.Type].Allocatable())
+			if Fits(d.NeedOf(all), all) {
 				return true
 			}
 			types[at.Type] = false // in no other place either
@@ -100,7 +114,7 @@ func (m *Supply) addShape(bare *Shape, daemons []int) *Shape {
 	if len(daemons) > 0 {
 		out.Room = slices.Clone(bare.Room)
 		for _, i := range daemons {
-			AddTimes(out.Room, m.DaemonSets[i].Need, -1)
+			AddTimes(out.Room, m.DaemonSets[i].NeedOf(bare.Room), -1)
 		}
 		if slices.Min(out.Room) < 0 {
 			out.Room[m.Space.index[amount.Pods]] = 0 // not even its DaemonSets fit

@@ -152,6 +152,7 @@ func TestDaemonSetThatDoesNotFit(t *testing.T) {
 		"on any":                        {9000, nil, nil, "large 8000, small 2000"},
 		"on those on which it may run":  {3000, small, nil, "large 8000, small 2000"},
 		"with devices that no type has": {100, nil, nil, "large 7900, small 1900"},
+		"with devices that pods want":   {100, nil, nil, "large 7900, small 1900"},
 		"on this one when it is bare":   {2000, small, nil, "large 8000, small 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -162,6 +163,9 @@ func TestDaemonSetThatDoesNotFit(t *testing.T) {
 			}
 			in.Snapshot.DaemonSets = []cluster.DaemonSet{{Template: &cluster.Template{Requests: requests, NodeSelector: of.selector}}}
 			in.Pods = []Pod{pod("web", &cluster.Template{Requests: amount.List{amount.CPU: 1, amount.Pods: 1}, NodeSelector: of.pods})}
+			if strings.HasSuffix(name, "pods want") {
+				in.Pods = append(in.Pods, pod("worker", &cluster.Template{Requests: amount.List{"example.com/device": 1, amount.Pods: 1}}))
+			}
 			m := read(in)
 			room := map[string]int64{}
 			for k := range m.Offerings {

@@ -105,8 +105,9 @@ func (s rendering) render(m *assign.Machine, r *ranker) Machine {
 	col := &s.Offerings[m.Offering]
 	out := Machine{Provisioner: m.Pool.Number, Cost: offer.Price(col.Cost), Labels: s.ChosenLabels(m.Offering, m.Residual)}
 	used := slices.Clone(m.Used)
+	all := s.Space.Vector(col.Type.Allocatable())
 	for _, i := range col.DaemonSets {
-		model.AddTimes(used, s.DaemonSets[i].Need, 1)
+		model.AddTimes(used, s.DaemonSets[i].NeedOf(all), 1)
 	}
 	out.Used = s.Space.List(used)
 	out.Allocatable = col.Type.Allocatable()
