@@ -124,3 +124,18 @@ func TestFollowerAmongManyPods(t *testing.T) {
 		t.Errorf("%s: %s", plan.Unplaced[0].Pod, plan.Unplaced[0].Reason)
 	}
 }
+
+// TestFollowersOfPodsWithoutPlace: no zones are tried for pods that have no place in any.
+func TestFollowersOfPodsWithoutPlace(t *testing.T) {
+	effort := func(follower string) int64 {
+		w := newWorld(t, shop()).provisioner("default", onDemand).pods(250, "other", "requests: {cpu: 100m}")
+		w.pods(1, "web", "labels: {app: web}, requests: {cpu: 1000}").pods(1, "follower", follower)
+		_, effort := decideCounting(w.in)
+		return effort
+	}
+	follows := effort("{requests: {cpu: 1}, " + affine("podAffinity", "$zone", "web") + "}")
+	follower := effort("{requests: {cpu: 1}, " + affine("podAffinity", "$zone", "nobody") + "}")
+	if follows > 2*follower {
+		t.Errorf("%d steps, and %d where nobody is followed", follows, follower)
+	}
+}
