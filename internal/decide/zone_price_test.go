@@ -115,13 +115,23 @@ func TestNodesOfAllAlternativesAreFilled(t *testing.T) {
 // Pods that others have to be with go where these have room, also if there are too many pods to
 // compare zones by their price.
 func TestFollowerAmongManyPods(t *testing.T) {
-	w := newWorld(t, shop()).provisioner("default", onDemand)
-	w.pods(250, "other", "requests: {cpu: 100m}").pods(1, "web", "labels: {app: web}, requests: {cpu: 1}")
-	w.pods(1, "trainer", "nodeSelector: {$zone: c}, requests: {cpu: 1}, affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: $zone, labelSelector: {matchLabels: {app: web}}}]}}")
-	plan := w.decide()
-	verify(t, &w.in, &plan)
-	if len(plan.Unplaced) > 0 {
-		t.Errorf("%s: %s", plan.Unplaced[0].Pod, plan.Unplaced[0].Reason)
+	for name, zones := range map[string][]string{
+		"one":                       {"c"},
+		"two that need other zones": {"b", "c"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, shop()).provisioner("default", onDemand).pods(250, "other", "requests: {cpu: 100m}")
+			for _, zone := range zones {
+				app := "web-" + zone
+				w.pods(1, app, "labels: {app: "+app+"}, requests: {cpu: 1}")
+				w.pods(1, "trainer-"+zone, "{requests: {cpu: 1}, nodeSelector: {$zone: "+zone+"}, "+affine("podAffinity", "$zone", app)+"}")
+			}
+			plan := w.decide()
+			verify(t, &w.in, &plan)
+			if len(plan.Unplaced) > 0 {
+				t.Errorf("%s: %s", plan.Unplaced[0].Pod, plan.Unplaced[0].Reason)
+			}
+		})
 	}
 }
 
