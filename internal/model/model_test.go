@@ -325,3 +325,34 @@ func TestLabelChoices(t *testing.T) {
 		t.Errorf("silver is to be left by %v and not by %v", m.Offerings[0].LabelChoice, m.Offerings[1].LabelChoice)
 	}
 }
+
+// TestVarietyMindsPodsThatCanHavePlaces: what is offered together is chosen so that pods have room,
+// unless others lose theirs, which those cannot that have no place anywhere.
+func TestVarietyMindsPodsThatCanHavePlaces(t *testing.T) {
+	for name, of := range map[string]struct {
+		claims bool // of the other pod, which cannot be planned
+		want   int64
+	}{"another pod keeps its room": {false, 4000}, "another pod has none in any case": {true, 8000}} {
+		t.Run(name, func(t *testing.T) {
+			p := pool("default")
+			p.Spec.Spec.Requirements = []api.Requirement{{Key: api.LabelInstanceType, Operator: api.OpExists, MinValues: new(int32(2))}}
+			// The second loses as little of the first one's room as the third, and costs less.
+			p.Types = []offer.InstanceType{machineType("both", 8000, 100), machineType("memory", 4000, 200), machineType("cpu", 8000, 300)}
+			p.Types[2].Capacity[amount.Memory] = 4
+			for i := range p.Types {
+				p.Types[i].Offerings = p.Types[i].Offerings[:1]
+			}
+			in := input(p)
+			in.Pods = []Pod{
+				pod("cpu", &cluster.Template{Requests: amount.List{amount.CPU: 8000, amount.Memory: 1, amount.Pods: 1}}),
+				pod("other", &cluster.Template{Requests: amount.List{amount.CPU: 4000, amount.Memory: 8, amount.Pods: 1}, ResourceClaims: of.claims}),
+			}
+			m := read(in)
+			for k := range m.Offerings {
+				if o := &m.Offerings[k]; o.Type.Name == "both" && o.Room[m.Space.index[amount.CPU]] != of.want {
+					t.Errorf("room for %d CPU, want %d", o.Room[m.Space.index[amount.CPU]], of.want)
+				}
+			}
+		})
+	}
+}

@@ -167,7 +167,7 @@ func (m *Supply) varyFor(classes []*Class, all []*varieties) {
 		}
 		harmless := func(k int, before *Offering) bool {
 			return !m.Effort.Over() && !slices.ContainsFunc(classes, func(c *Class) bool {
-				return slices.ContainsFunc(m.optionsOf(c), func(o *Options) bool { return m.takes(o, c.Need, k, before) }) && !m.roomFor(c)
+				return !c.Never.Missed() && slices.ContainsFunc(m.optionsOf(c), func(o *Options) bool { return m.takes(o, c.Need, k, before) }) && !m.roomFor(c)
 			})
 		}
 		for _, o := range m.optionsOf(c) {
