@@ -356,3 +356,24 @@ func TestVarietyMindsPodsThatCanHavePlaces(t *testing.T) {
 		})
 	}
 }
+
+// TestVarietyEndsWithEffort: nothing is chosen once more for pods that have spent what they may, and
+// what is chosen for others counts.
+func TestVarietyEndsWithEffort(t *testing.T) {
+	p := pool("default")
+	p.Spec.Spec.Requirements = []api.Requirement{{Key: api.LabelInstanceType, Operator: api.OpExists, MinValues: new(int32(2))}}
+	m := read(input(p))
+	v := &varieties{Supply: &m.Supply, pool: m.Pools[0]}
+	v.note()
+	tried := func(account Account) (n int) {
+		m.Effort.Begin(&account)
+		v.chooseFor(m.OptionsFor(nil, nil, "", false), make([]int64, len(m.Space.Names)), func(int, *Offering) bool { n++; return false })
+		return n
+	}
+	if got := tried(Account{limit: 1000}); got == 0 {
+		t.Error("nothing was tried although there is effort left")
+	}
+	if got := tried(Account{limit: 5}); got > 1 {
+		t.Errorf("%d were tried with effort for one", got)
+	}
+}

@@ -215,12 +215,17 @@ func (v *varieties) chooseFor(o *Options, need []int64, harmless func(k int, bef
 			fit = append(fit, k)
 		}
 	}
+	v.Effort.Spend(len(fit))
 	with, done, tooFew := v.among(fit), map[int]bool{}, map[string]bool{}
 	for _, k := range fit {
+		if v.Effort.Over() {
+			return
+		}
 		of := &v.Offerings[k]
 		if done[of.Place] || tooFew[v.wideKeyOf(of)] {
 			continue
 		}
+		v.Effort.Spend(len(fit))
 		before, chosen := *of, with(k)
 		if chosen == nil {
 			tooFew[v.wideKeyOf(of)] = true // nor are there for dearer ones
