@@ -146,7 +146,7 @@ func (s *solver) part(proposed []*Source, layout *pack.Layout, demands []pack.De
 			needy[demands[i].From] = true
 		}
 	}
-	good, bad := Split(proposed, func(src *Source) bool { return needy[src.Node.Name] })
+	good, bad := SplitBatch(proposed, func(src *Source) bool { return needy[src.Node.Name] })
 	s.going(bad, false)
 	if tries = s.confirm(good, tries); tries <= 0 {
 		return tries
@@ -164,20 +164,4 @@ func (s *solver) going(sources []*Source, gone bool) {
 			delete(s.gone, src.Node.Name)
 		}
 	}
-}
-
-// Split divides a batch that cannot go together, so that both parts are smaller: into those that can be spared
-// and the needy, or else into halves.
-func Split[T any](batch []T, needy func(T) bool) (spared, others []T) {
-	for _, one := range batch {
-		if needy(one) {
-			others = append(others, one)
-		} else {
-			spared = append(spared, one)
-		}
-	}
-	if len(spared) == 0 || len(others) == 0 {
-		return batch[:len(batch)/2], batch[len(batch)/2:]
-	}
-	return spared, others
 }

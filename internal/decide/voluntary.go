@@ -130,7 +130,7 @@ func (f *voluntary) spare(batch []retire.DueNode) {
 	case len(batch) == 1:
 		f.giveBack(batch)
 	default:
-		first, second := consolidate.Split(batch, func(one retire.DueNode) bool { return needed[one.Node.Name] != "" })
+		first, second := consolidate.SplitBatch(batch, func(one retire.DueNode) bool { return needed[one.Node.Name] != "" })
 		f.spare(first)
 		f.spare(second)
 	}

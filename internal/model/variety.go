@@ -1,7 +1,6 @@
 package model
 
 import (
-	"cmp"
 	"encoding/binary"
 	"slices"
 	"strconv"
@@ -260,16 +259,6 @@ func (v *varieties) keyOf(o *Offering) string {
 	}
 	return string(key)
 }
-
-func boolByte(b bool) byte {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-// CmpBool puts false before true.
-func CmpBool(a, b bool) int { return cmp.Compare(boolByte(a), boolByte(b)) }
 
 // with returns k and those of its mates that are offered with it: first such as have all
 // the room that it has, the cheapest first, then such as take the least of it away. Mates
