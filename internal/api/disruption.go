@@ -145,7 +145,7 @@ const (
 	ReasonConsolidation = "consolidation"
 )
 
-// DisruptionReasons are all of them.
+// DisruptionReasons lists the reasons that budgets may name and that nodes are marked with.
 var DisruptionReasons = []string{ReasonEmptiness, ReasonExpiry, ReasonDrift, ReasonConsolidation}
 
 // Never is the ConsolidateAfter of nodes that are not consolidated.

@@ -121,7 +121,8 @@ func (b *builder) constrain() {
 }
 
 // readResidents reads what pods that are there, and those of DaemonSets, ask of others. Pods that
-// run may have anything to ask, so that those that ask for most are left out where it is too much.
+// run may have anything to ask: if all of them together ask for too much, those that ask for the
+// most are left out.
 func (b *builder) readResidents() {
 	most := b.mostAsked()
 	read := func(t *cluster.Template, r *topology.Resident) {
@@ -137,8 +138,8 @@ func (b *builder) readResidents() {
 	}
 }
 
-// Of what residents ask, so much is read for all of them together, and as much more for each pod.
-// A term takes about 100 bytes, and what is kept of it ten times that.
+// Of what residents ask, askedByAll bytes are read for all of them together, and askedByPod bytes
+// more for each pod. A term takes about 100 bytes, and what is kept of it ten times that.
 const (
 	askedByAll = 1 << 20
 	askedByPod = 1 << 10

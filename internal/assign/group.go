@@ -18,7 +18,7 @@ type PodGroup struct {
 	N     int64                      // items left to buy for
 	Mask  model.Bitset               // offerings that allow and hold an item
 	Lent  []int                      // groups counted by domain of which a DaemonSet puts a pod on all of them
-	Index int                        // of the newest request of internal/purchase; an older one is void
+	Index int                        // in the newest request of internal/purchase, and not valid for an older one
 	// Plain is the pod group of the same items on plain types alone, if this one may also be a guest on
 	// special types beside items that need them.
 	Plain *PodGroup
