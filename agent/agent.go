@@ -152,6 +152,7 @@ func New(c Cluster, cloud Cloud, options Options, log hclog.Logger) *Agent {
 	a.reporter = &report.Reporter{Events: a.events, Log: log}
 	a.releaser = release.New(release.Ports{
 		Finalizers: c, Leftovers: cloud, Occupied: a.inventory.Occupied, Unsettled: a.inventory.Unsettled, Replan: a.replan.set, Log: log,
+		Failed: a.metrics.Failed,
 	})
 	a.buyer = launch.New(launch.Ports{
 		Machines: cloud, Nodes: a.nodes, Events: a.events, Metrics: a.metrics, Log: log,

@@ -102,6 +102,12 @@ func TestCloudErrorsAreThoseOfTheCloud(t *testing.T) {
 		begin func(r *rig, fail sim.Intercept) *running
 		cloud bool
 	}{
+		"Forget": {func(r *rig, fail sim.Intercept) *running {
+			p := testProvisioner("default")
+			p.Finalizers = []string{api.Finalizer}
+			r.Apply(p)
+			return r.start(Options{}, fail)
+		}, true},
 		"Steer": {func(r *rig, fail sim.Intercept) *running {
 			r.spreadOut(Options{}, "web").end()
 			return r.start(Options{}, fail)

@@ -2,6 +2,10 @@ package inventory
 
 import (
 	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,13 +26,14 @@ type account struct {
 	terminated []string
 	pods       []cluster.Pod // on each node
 	listing    func()        // is called while instances are listed
+	denied     error         // in place of the instances
 }
 
 func (a *account) Instances(context.Context) ([]offer.Instance, error) {
 	if a.listing != nil {
 		a.listing()
 	}
-	return a.instances, nil
+	return a.instances, a.denied
 }
 
 func (a *account) Claim(context.Context) error                              { return nil }
@@ -60,6 +65,25 @@ func TestAskedForWhileInstancesAreListed(t *testing.T) {
 	a.listing = nil
 	if inventory.Compare(t.Context(), v); !inventory.Complete() || inventory.Due(time.Hour) {
 		t.Error("the next comparison does not answer it")
+	}
+}
+
+// Whoever waits for a Provisioner to go finds in the metrics that its instances cannot be listed.
+func TestInstancesThatAreNotListedCount(t *testing.T) {
+	a := &account{}
+	inventory := a.inventory()
+	counted := func() bool {
+		page := httptest.NewRecorder()
+		inventory.Metrics.Handler().ServeHTTP(page, httptest.NewRequest(http.MethodGet, "/", nil))
+		return strings.Contains(page.Body.String(), `packhorse_cloud_errors_total{call="Instances"} 1`)
+	}
+	if _, err := inventory.Occupied(t.Context()); err == nil || counted() {
+		t.Errorf("before the first comparison: %v, counts: %t", err, counted())
+	}
+	inventory.Compare(t.Context(), &view.View{Snapshot: &cluster.Snapshot{}})
+	a.denied = errors.New("access denied")
+	if _, err := inventory.Occupied(t.Context()); !errors.Is(err, a.denied) || !counted() {
+		t.Errorf("denied: %v, counts: %t", err, counted())
 	}
 }
 

@@ -144,6 +144,10 @@ func (c *Inventory) Occupied(ctx context.Context) (map[string]bool, error) {
 		return nil, errors.New("no instances were compared yet")
 	}
 	instances, err := c.Listing.Instances(ctx)
+	if err != nil && ctx.Err() == nil {
+		c.Metrics.Failed("Instances")
+		c.Log.Warn("could not list the instances of Provisioners without nodes", "error", err)
+	}
 	left := slices.DeleteFunc(c.leftOut(), func(i offer.Instance) bool { return c.wasGivenBack(i.ID) })
 	occupied := map[string]bool{}
 	for _, i := range slices.Concat(instances, left) {

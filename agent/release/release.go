@@ -30,8 +30,10 @@ type Ports struct {
 	Finalizers Finalizers
 	Leftovers  Leftovers
 	Log        hclog.Logger
-	// Occupied returns the Provisioners that have instances. It asks the cloud.
+	// Occupied returns the Provisioners that have instances. It asks the cloud, and says if that fails.
 	Occupied func(ctx context.Context) (map[string]bool, error)
+	// Failed counts a call to the cloud that failed.
+	Failed func(call string)
 	// Unsettled is called when an instance has no Node object, and Replan when there is something to plan.
 	Unsettled, Replan func()
 }
@@ -190,6 +192,9 @@ func (r *Releaser) release(ctx context.Context, name string) {
 	}
 	defer r.end(g)
 	err := r.Leftovers.Forget(ctx, name)
+	if err != nil && ctx.Err() == nil {
+		r.Failed("Forget")
+	}
 	if err == nil && ctx.Err() == nil {
 		r.mu.Lock()
 		r.released[name] = true

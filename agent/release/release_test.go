@@ -56,7 +56,7 @@ func run(t *testing.T, w *world, test func(t *testing.T, r *release.Releaser)) {
 	w.finalized = map[string]bool{}
 	synctest.Test(t, func(t *testing.T) {
 		r := release.New(release.Ports{
-			Finalizers: w, Leftovers: w, Log: hclog.NewNullLogger(), Unsettled: func() { w.unsettled++ }, Replan: func() {},
+			Finalizers: w, Leftovers: w, Log: hclog.NewNullLogger(), Unsettled: func() { w.unsettled++ }, Replan: func() {}, Failed: func(string) {},
 			Occupied: func(context.Context) (map[string]bool, error) { w.listings++; return w.occupied, nil },
 		})
 		ctx, stop := context.WithCancel(t.Context())
