@@ -49,6 +49,7 @@ type Releaser struct {
 	mu       sync.Mutex
 	empty    map[string]bool // Provisioners with the finalizer and without nodes
 	released map[string]bool // their finalizer may be gone, and the caches still show it
+	held     map[string]bool // may have got an instance since the instances were listed
 	going    *going          // the one that is being released; nil for none
 }
 
@@ -63,7 +64,7 @@ const listingHolds = time.Minute
 
 // New returns a Releaser that has nothing to do.
 func New(p Ports) *Releaser {
-	return &Releaser{Ports: p, retries: pace.NewRetries(2*time.Second, time.Minute), wake: make(chan struct{}, 1), empty: map[string]bool{}, released: map[string]bool{}}
+	return &Releaser{Ports: p, retries: pace.NewRetries(2*time.Second, time.Minute), wake: make(chan struct{}, 1), empty: map[string]bool{}, released: map[string]bool{}, held: map[string]bool{}}
 }
 
 // Hold puts the finalizer on a Provisioner before it gets a node, so that it cannot go before its nodes
@@ -85,6 +86,7 @@ func (r *Releaser) Hold(ctx context.Context, p *view.Provisioner) error {
 // show it.
 func (r *Releaser) keep(provisioner string) bool {
 	r.mu.Lock()
+	r.held[provisioner] = true
 	delete(r.empty, provisioner)
 	if g := r.going; g != nil && g.provisioner == provisioner {
 		g.stop()
@@ -175,9 +177,11 @@ func (r *Releaser) pass(ctx context.Context) {
 	}
 }
 
+// due returns the Provisioners that are to be released by a new list of the instances.
 func (r *Releaser) due() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	clear(r.held)
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(r.empty)), func(name string) bool { return !r.retries.Due(name) })
 }
 
@@ -212,7 +216,7 @@ func (r *Releaser) release(ctx context.Context, name string) {
 func (r *Releaser) begin(g *going) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.empty[g.provisioner] {
+	if !r.empty[g.provisioner] || r.held[g.provisioner] {
 		return false
 	}
 	r.going = g

@@ -131,6 +131,25 @@ func TestHoldEndsRelease(t *testing.T) {
 	})
 }
 
+// A Provisioner that has got an instance since the instances were listed is not released by that list, although the
+// instance has no Node object yet.
+func TestHoldOutdatesTheList(t *testing.T) {
+	w := &world{forget: func(context.Context) error { time.Sleep(10 * time.Second); return nil }}
+	run(t, w, func(t *testing.T, r *release.Releaser) {
+		r.Look(t.Context(), seen("a", "b"))
+		synctest.Wait() // a is being released
+		if err := r.Hold(t.Context(), provisioner("b")); err != nil {
+			t.Error(err)
+		}
+		w.occupied = map[string]bool{"b": true}
+		r.Look(t.Context(), seen("a", "b"))
+		time.Sleep(time.Minute)
+		if _, touched := w.finalized["b"]; touched || slices.Contains(w.forgotten, "b") {
+			t.Errorf("began to release %v, finalizers %v", w.forgotten, w.finalized)
+		}
+	})
+}
+
 // A Provisioner with nodes gets the finalizer, unless it is being deleted.
 func TestProvisionersWithNodes(t *testing.T) {
 	w := &world{}
