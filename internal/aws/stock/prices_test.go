@@ -42,8 +42,8 @@ func TestReadPrice(t *testing.T) {
 }
 
 func TestEmbeddedPricesOfAnUnknownRegion(t *testing.T) {
-	if got := embeddedPrices("mars-north-1")["m5.large"]; got != 96_000 {
-		t.Errorf("price in a region without a table = %d, want that of us-east-1", got)
+	if got, own := embeddedPrices("mars-north-1"); got["m5.large"] != 96_000 || own {
+		t.Errorf("price in a region without a table = %d, want that of us-east-1", got["m5.large"])
 	}
 }
 
@@ -93,6 +93,18 @@ func TestEstimatesFollowSpotPrices(t *testing.T) {
 	s.onDemand.value = map[string]offer.Price{"m5.large": 70_000}
 	if got := price("m5.large"); got != 70_000 {
 		t.Errorf("with a published price: %d", got)
+	}
+}
+
+// In a region of the table, one type whose spot price is above its old price says nothing about the others.
+func TestEstimatesInRegionsOfTheTable(t *testing.T) {
+	table, own := embeddedPrices("us-east-1")
+	spot := spotPrices{"m5.large": {"us-east-1a": 480_000, "us-east-1b": 500_000, "us-east-1c": 10_000}, "r5.large": {"us-east-1a": 10_000}, "x9.large": {"us-east-1a": 1}}
+	got := estimates(table, own, spot)
+	for name, want := range map[string]offer.Price{"m5.large": 500_000, "m5.xlarge": 192_000, "r5.large": 126_000, "x9.large": 0} {
+		if got[name] != want {
+			t.Errorf("%s: %d, want %d", name, got[name], want)
+		}
 	}
 }
 

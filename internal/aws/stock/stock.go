@@ -240,7 +240,8 @@ func refresh[T any](ctx context.Context, s *Stock, part *snapshot[T], read func(
 // assemble makes a catalogue of the parts. An instance type without a known on-demand price
 // gets that of the embedded table, marked as an estimate.
 func (s *Stock) assemble() *offer.Catalogue {
-	fallback := estimates(embeddedPrices(s.region), s.spot.value)
+	table, own := embeddedPrices(s.region)
+	fallback := estimates(table, own, s.spot.value)
 	region := &offer.Region{ZoneIDs: s.hardware.value.zoneIDs, Sales: map[string]offer.Sale{}}
 	for _, h := range s.hardware.value.hardware {
 		zones := s.hardware.value.zones[h.Name]
@@ -260,8 +261,8 @@ func (s *Stock) assemble() *offer.Catalogue {
 }
 
 // embeddedPrices returns the on-demand prices of the embedded table. For a region that is not
-// in the table, these are the prices of fallbackRegion.
-func embeddedPrices(region string) map[string]offer.Price {
+// in the table, these are the prices of fallbackRegion, and own is false.
+func embeddedPrices(region string) (prices map[string]offer.Price, own bool) {
 	table := offer.Embedded()
 	r, err := table.Region(region)
 	if err != nil {
@@ -273,19 +274,23 @@ func embeddedPrices(region string) map[string]offer.Price {
 			out[name] = sale.OnDemand
 		}
 	}
-	return out
+	return out, err == nil
 }
 
 const fallbackRegion = "us-east-1"
 
-// estimates raises prices of the embedded table that are too low for the region: another region may
-// be dearer, or have another currency. As no machine costs more as spot capacity than on demand, the
-// region's prices are at least as many times those of the table as the highest spot price, measured so.
-func estimates(table map[string]offer.Price, spot spotPrices) map[string]offer.Price {
+// estimates raises prices of the embedded table that are too low. No machine costs more as spot capacity than on
+// demand. So in a region of which the table has its own prices, none is below the spot price of its type. Another
+// region may be dearer, or have another currency: its prices are at least as many times those of the table as the
+// highest spot price, measured so.
+func estimates(table map[string]offer.Price, own bool, spot spotPrices) map[string]offer.Price {
 	times := 1.0
 	for name, zones := range spot {
 		for _, price := range zones {
-			if known := table[name]; known > 0 {
+			switch known := table[name]; {
+			case known > 0 && own:
+				table[name] = max(known, price)
+			case known > 0:
 				times = max(times, float64(price)/float64(known))
 			}
 		}
