@@ -75,7 +75,7 @@ func (s *step) ends(p *cluster.Pod) bool {
 	case p.State == cluster.PodTerminating: // with a longer grace period, before the drain began or by somebody else
 		return p.StopBy.After(s.now.Add(s.within() + cluster.ClockSkew))
 	}
-	return p.State == cluster.PodBound && !s.now.Before(s.deadline().Add(-p.Grace))
+	return p.State == cluster.PodBound && p.Grace >= s.deadline().Sub(s.now)
 }
 
 // next returns the pods that the drain waits for now: critical pods only when all others are gone.

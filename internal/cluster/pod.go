@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -33,15 +34,20 @@ func (t *Templates) Known(pod *corev1.Pod, template *Template) Pod {
 		Ready:         ready(pod),
 		Since:         boundSince(pod),
 		Finalizers:    pod.Finalizers,
-		Grace:         time.Duration(ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds)) * time.Second,
+		Grace:         seconds(ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds)),
 		Template:      template,
 	}
 	out.DeletionCost, out.Steered, out.CostSet = deletionCost(pod)
 	if pod.DeletionTimestamp != nil {
 		out.StopBy = pod.DeletionTimestamp.Time
-		out.StopSince = out.StopBy.Add(-time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)) * time.Second)
+		out.StopSince = out.StopBy.Add(-seconds(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)))
 	}
 	return out
+}
+
+// seconds returns a grace period, to which the API server sets no upper bound, as the longest duration if it is longer.
+func seconds(n int64) time.Duration {
+	return time.Duration(min(n, int64(math.MaxInt64/time.Second))) * time.Second
 }
 
 func (t *Templates) state(pod *corev1.Pod, template *Template) PodState {

@@ -1,11 +1,13 @@
 package cluster
 
 import (
+	"math"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 const marked = `
@@ -56,6 +58,19 @@ func TestPodState(t *testing.T) {
 				t.Errorf("got %q (kept: %v), want %q", got.State, ok, c.want)
 			}
 		})
+	}
+}
+
+// The API server sets no upper bound to grace periods.
+func TestGracePeriods(t *testing.T) {
+	const longest = math.MaxInt64 / time.Second * time.Second
+	deleted := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	for given, want := range map[int64]time.Duration{0: 0, 90: 90 * time.Second, int64(longest / time.Second): longest, int64(longest/time.Second) + 1: longest, math.MaxInt64: longest} {
+		pod := &corev1.Pod{Spec: corev1.PodSpec{TerminationGracePeriodSeconds: &given}}
+		pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &deleted, &given
+		if p, _ := NewTemplates().Pod(pod); p.Grace != want || p.StopBy.Sub(p.StopSince) != want {
+			t.Errorf("%d seconds: %s, has been stopping for %s; want %s", given, p.Grace, p.StopBy.Sub(p.StopSince), want)
+		}
 	}
 }
 
