@@ -85,7 +85,7 @@ func draining(n *cluster.Node, pods []*cluster.Pod, held string) status.Leaving 
 	}
 	last := slices.MaxFunc(pods, func(a, b *cluster.Pod) int { return a.StopBy.Compare(b.StopBy) })
 	if !last.StopBy.IsZero() {
-		what += fmt.Sprintf(", and pod %s may take until %s to stop", last, amount.Clock(last.StopBy))
+		what += fmt.Sprintf(", and pod %s may take until %s to stop", last, amount.Moment(last.StopBy))
 	}
 	return status.Leaving{What: what}
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim/stock"
@@ -74,6 +75,16 @@ func (r *rig) nodeWith(workload string) string {
 	}
 	r.Fatalf("no node has pods of %s", workload)
 	return ""
+}
+
+// Grace periods may last for years, so that the time of day does not tell when one ends.
+func TestDrainingTellsTheDate(t *testing.T) {
+	deleted := time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC)
+	p := &cluster.Pod{PodKey: cluster.PodKey{Namespace: "d", Name: "a"}, State: cluster.PodTerminating, StopBy: deleted.AddDate(10, 0, 0), Template: &cluster.Template{}}
+	want := "has been draining since 03:00:00 UTC: 1 pod is still there, and pod d/a may take until 2036-01-01 03:00:00 UTC to stop"
+	if got := draining(&cluster.Node{DeletedAt: deleted}, []*cluster.Pod{p}, "").What; got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
 }
 
 // A status tells of everything that an operator asks about.

@@ -164,7 +164,7 @@ func (s *step) heldBy(p *cluster.Pod) holdUp {
 		return holdUp{HeldByPod, fmt.Sprintf("pod %s has not stopped, although its grace period ended at %s; %s", p, amount.Clock(p.StopBy), ends), p.PodKey}
 	case s.overdue() && s.late(p) < 0:
 		return holdUp{HeldByPod, fmt.Sprintf("terminationGracePeriod ended at %s, but pod %s may take until %s to stop because of its own grace period",
-			amount.Clock(s.deadline()), p, p.StopBy.UTC().Format(time.DateTime+" UTC")), p.PodKey}
+			amount.Clock(s.deadline()), p, amount.Moment(p.StopBy)), p.PodKey}
 	}
 	return holdUp{}
 }

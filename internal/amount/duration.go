@@ -20,3 +20,6 @@ func ShortDuration(d time.Duration) string {
 
 // Clock writes the time of day: 15:04:05 UTC.
 func Clock(t time.Time) string { return t.UTC().Format(time.TimeOnly) + " UTC" }
+
+// Moment writes the date and the time of day: 2006-01-02 15:04:05 UTC.
+func Moment(t time.Time) string { return t.UTC().Format(time.DateTime) + " UTC" }
