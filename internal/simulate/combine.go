@@ -88,9 +88,13 @@ func elsewhere(s *cluster.Snapshot) []*cluster.Pod {
 func Combine(live *cluster.Survey, set *manifest.Set) *cluster.Survey {
 	a, b := live.Snapshot, set.Snapshot
 	declared, bound := split(b.Claims, func(c cluster.Claim) bool { return c.VolumeName != "" })
-	assumed, written := split(b.Namespaces, func(n cluster.Namespace) bool {
-		return slices.ContainsFunc(set.Documents, func(d *manifest.Document) bool { return d.Known && d.Object() == "Namespace "+n.Name })
-	})
+	named := map[string]bool{}
+	for _, d := range set.Documents {
+		if d.Known {
+			named[d.Object()] = true
+		}
+	}
+	assumed, written := split(b.Namespaces, func(n cluster.Namespace) bool { return named["Namespace "+n.Name] })
 	snapshot := &cluster.Snapshot{
 		Pods:           overlay(a.Pods, lacking(a.Pods, b.Pods), podName),
 		Nodes:          overlay(a.Nodes, b.Nodes, func(n cluster.Node) string { return n.Name }),
