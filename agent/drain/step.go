@@ -29,7 +29,7 @@ const (
 type step struct {
 	node  *cluster.Node
 	pods  []*cluster.Pod // that are on the node
-	limit time.Duration  // how long a drain may wait for evictions; 0 means no limit
+	limit time.Duration  // the terminationGracePeriod, see pooled; 0 means no limit
 	now   time.Time
 }
 
