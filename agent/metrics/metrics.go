@@ -187,8 +187,8 @@ const (
 // the last of it.
 const seriesStay = time.Hour
 
-// Follow takes the names of the Provisioners that exist or have nodes, again and again. What is counted of new ones begins,
-// and the series end of those that have been gone for a while. Only one loop calls it.
+// Follow is called in each turn with the names of the Provisioners that exist or have nodes. What is counted of new ones
+// begins, and the series end of those that have been gone for a while. Only one loop calls it.
 func (m *Metrics) Follow(there map[string]bool, now time.Time) {
 	for name := range there {
 		if _, known := m.followed[name]; !known {

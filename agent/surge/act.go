@@ -92,8 +92,8 @@ func Undo(ctx context.Context, c Deployments, n *cluster.Node) error {
 	return nil
 }
 
-// scaleBack goes by the Deployment as it is now: what is forgotten is never taken back. It asks for
-// nothing where the Deployment has not grown, because whoever may not scale it has not scaled it up.
+// scaleBack goes by the Deployment as it is now: once the record is dropped, nothing would scale the Deployment back. It
+// asks for nothing where the Deployment has not grown, because whoever may not scale it has not scaled it up.
 func scaleBack(ctx context.Context, c Deployments, r *Record) error {
 	d, err := c.Deployment(ctx, r.Namespace, r.Deployment)
 	if err != nil || d == nil || !r.of(d) || !r.grown(d) {

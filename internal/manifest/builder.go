@@ -38,7 +38,7 @@ func NewBuilder(schedulers ...string) *Builder {
 	return &Builder{templates: cluster.NewTemplates(schedulers...), live: &cluster.Survey{Snapshot: &cluster.Snapshot{}}, seen: map[string]*Document{}}
 }
 
-// Beside has the pods of the files made in a cluster, whose classes count for them.
+// Beside sets the cluster in which the pods of the files are made. Its classes count for them.
 func (b *Builder) Beside(live *cluster.Survey) { b.live = live }
 
 // Add adds the YAML or JSON documents of a file.
