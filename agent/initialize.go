@@ -23,7 +23,7 @@ func (a *Agent) markInitialized(ctx context.Context, v *view.View) {
 			up = append(up, n)
 		}
 	}
-	parallel.Each(parallel.NodeWrites, up, func(n *cluster.Node) {
+	parallel.Each(parallel.NodesAtOnce, up, func(n *cluster.Node) {
 		change := cluster.NodeChange{SetLabels: map[string]string{api.LabelInitialized: "true"}}
 		if !a.nodes.Patch(ctx, n, change) {
 			return

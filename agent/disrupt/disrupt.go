@@ -73,7 +73,7 @@ type Disrupter struct {
 
 // Mark sets and removes emptiness timestamps. The snapshot is that which the plan was made from.
 func (d *Disrupter) Mark(ctx context.Context, s *cluster.Snapshot, marks []decide.Mark) {
-	parallel.Each(parallel.NodeWrites, marks, func(m decide.Mark) {
+	parallel.Each(parallel.NodesAtOnce, marks, func(m decide.Mark) {
 		change := cluster.NodeChange{RemoveAnnotations: []string{api.AnnotationEmptiness}}
 		if !m.Since.IsZero() {
 			change = cluster.NodeChange{SetAnnotations: map[string]string{
@@ -87,7 +87,7 @@ func (d *Disrupter) Mark(ctx context.Context, s *cluster.Snapshot, marks []decid
 // Guide leads new pods away from nodes that should become empty, or lets them come again. The snapshot is that
 // which the plan was made from.
 func (d *Disrupter) Guide(ctx context.Context, s *cluster.Snapshot, guides []decide.Guide) {
-	parallel.Each(parallel.NodeWrites, guides, func(g decide.Guide) {
+	parallel.Each(parallel.NodesAtOnce, guides, func(g decide.Guide) {
 		d.Nodes.Patch(ctx, s.Node(g.Node), cluster.NodeChange{Guide: &g.Grade})
 	})
 }
@@ -139,7 +139,7 @@ func wholeSeconds(t time.Time) time.Time { return t.Add(time.Second - 1).Truncat
 // that are still being bought is postponed.
 func (d *Disrupter) Remove(ctx context.Context, fresh *view.Verifier, removals []decide.Removal, bought func(machine string) (node string, ok bool)) {
 	pods := fresh.Snapshot.PodsByNode()
-	parallel.Each(parallel.NodeWrites, removals, func(r decide.Removal) {
+	parallel.Each(parallel.NodesAtOnce, removals, func(r decide.Removal) {
 		n := fresh.Snapshot.Node(r.Node)
 		switch {
 		case n == nil || n.Deleting || n.Provisioner == "":
@@ -229,7 +229,7 @@ func (d *Disrupter) disrupt(ctx context.Context, n *cluster.Node, r *decide.Remo
 func (d *Disrupter) Release(ctx context.Context, fresh *view.Verifier, chosen []decide.Chosen) {
 	came, pods := fresh.Newcomers(), fresh.Snapshot.PodsByNode()
 	seen := d.Cluster.Snapshot()
-	parallel.Each(parallel.NodeWrites, chosen, func(c decide.Chosen) {
+	parallel.Each(parallel.NodesAtOnce, chosen, func(c decide.Chosen) {
 		n := seen.Node(c.Node)
 		if n == nil || n.Deleting || n.Mark().Reason == "" {
 			return

@@ -181,7 +181,7 @@ func (d *Drainer) takeSteps(leaving []*cluster.Node, take func(*cluster.Node) (s
 	done := make(chan struct{})
 	d.background.Go(func() {
 		defer close(done)
-		parallel.Each(parallel.NodeWrites, leaving, func(n *cluster.Node) {
+		parallel.Each(parallel.NodesAtOnce, leaving, func(n *cluster.Node) {
 			if _, runs := d.steps.LoadOrStore(n.Name, true); runs {
 				return
 			}

@@ -37,7 +37,7 @@ func (d *Drainer) conclude(ctx context.Context, drained []*step) {
 func (d *Drainer) vacant(ctx context.Context, drained []*step) []*cluster.Node {
 	var mu sync.Mutex
 	var out []*cluster.Node
-	parallel.Each(parallel.NodeWrites, drained, func(s *step) {
+	parallel.Each(parallel.NodesAtOnce, drained, func(s *step) {
 		switch {
 		case !d.terminations.Due(s.node.InstanceID()):
 			d.waitForCloud(s.node)
@@ -128,7 +128,7 @@ func (d *Drainer) onlyNode(ctx context.Context, drained []*cluster.Node) []*clus
 // removes the finalizer from the Node object.
 func (d *Drainer) finish(ctx context.Context, drained []*cluster.Node) {
 	gone := d.terminate(ctx, drained)
-	parallel.Each(parallel.NodeWrites, drained, func(n *cluster.Node) {
+	parallel.Each(parallel.NodesAtOnce, drained, func(n *cluster.Node) {
 		switch id := n.InstanceID(); {
 		case !gone[id]:
 			d.waitForCloud(n)

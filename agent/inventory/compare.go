@@ -70,7 +70,7 @@ func (c *Inventory) Compare(ctx context.Context, v *view.View) {
 	without := &nodeless{}
 	vacant, occupied := c.vacant(ctx, old, without)
 	surplus, kept = append(surplus, vacant...), append(kept, occupied...)
-	parallel.Each(parallel.NodeWrites, kept, func(i instanceNodes) {
+	parallel.Each(parallel.NodesAtOnce, kept, func(i instanceNodes) {
 		c.unreserve(ctx, v, i.own, i.Instance)
 		without.note(i.Instance, c.adoptAll(ctx, v, i))
 	})
@@ -179,7 +179,7 @@ func (c *Inventory) drainable(v *view.View, i offer.Instance, others []*cluster.
 // caches of nodes may be too old to show the object. Those of which it cannot tell are noted.
 func (c *Inventory) vacant(ctx context.Context, old []instanceNodes, without *nodeless) (vacant, occupied []instanceNodes) {
 	var mu sync.Mutex
-	parallel.Each(parallel.NodeWrites, old, func(i instanceNodes) {
+	parallel.Each(parallel.NodesAtOnce, old, func(i instanceNodes) {
 		pods, err := c.podsOn(ctx, i.NodeName)
 		mu.Lock()
 		defer mu.Unlock()
@@ -307,7 +307,7 @@ func end(ending []endingNode, i offer.Instance, own, others []*cluster.Node) []e
 // close deletes nodes of instances that are being terminated or gone: nodes that registered again after
 // they were deleted, and nodes of instances that somebody else has terminated.
 func (c *Inventory) close(ctx context.Context, ending []endingNode) {
-	parallel.Each(parallel.NodeWrites, ending, func(e endingNode) {
+	parallel.Each(parallel.NodesAtOnce, ending, func(e endingNode) {
 		n, i := e.Node, e.instance
 		if n.Deleting || !c.Nodes.Delete(ctx, n) {
 			return

@@ -53,7 +53,7 @@ func (c *Inventory) letGo(ctx context.Context, v *view.View, listed map[string]o
 			gone = append(gone, n)
 		}
 	}
-	parallel.Each(parallel.NodeWrites, gone, func(n *cluster.Node) {
+	parallel.Each(parallel.NodesAtOnce, gone, func(n *cluster.Node) {
 		if c.Nodes.Delete(ctx, n) {
 			c.Log.Info("removed a node whose instance is gone", "node", n.Name, "provider_id", n.ProviderID)
 			c.Events.Warning(event.Node(n.Name), event.InstanceGone, "the instance no longer exists")
@@ -128,7 +128,7 @@ func (c *Inventory) readyOnes(ctx context.Context, unknown []*cluster.Node) map[
 	var mu sync.Mutex
 	ready := map[string]bool{}
 	example := ""
-	parallel.Each(parallel.NodeWrites, unknown, func(n *cluster.Node) {
+	parallel.Each(parallel.NodesAtOnce, unknown, func(n *cluster.Node) {
 		is, err := c.Reader.NodeReady(ctx, n.Name)
 		if err != nil && ctx.Err() == nil {
 			c.Log.Warn("could not read a node whose instance AWS does not know", "node", n.Name, "error", err)
@@ -181,7 +181,7 @@ func (c *Inventory) Mend(ctx context.Context, v *view.View) {
 			lost = append(lost, n)
 		}
 	}
-	parallel.Each(parallel.NodeWrites, lost, func(n *cluster.Node) {
+	parallel.Each(parallel.NodesAtOnce, lost, func(n *cluster.Node) {
 		if c.owners.closed(n) && c.Nodes.Patch(ctx, n, cluster.NodeChange{RemoveTaints: []corev1.Taint{drain.Taint}}) {
 			c.Log.Info("opened a node that had lost the mark of its removal", "node", n.Name, "provisioner", n.Provisioner)
 			c.Events.Warning(event.Node(n.Name), event.MarksLost, "removed the taint "+drain.Taint.Key+", because the annotation that goes with it was lost")
@@ -205,7 +205,7 @@ func (c *Inventory) LeaveMachines(ctx context.Context, v *view.View) {
 			owned = append(owned, n)
 		}
 	}
-	parallel.Each(parallel.NodeWrites, owned, func(n *cluster.Node) {
+	parallel.Each(parallel.NodesAtOnce, owned, func(n *cluster.Node) {
 		if !c.Nodes.Patch(ctx, n, view.WithoutMachine(v.ByName[n.Provisioner], n)) {
 			return
 		}
@@ -223,7 +223,7 @@ func (c *Inventory) NoteGracePeriods(ctx context.Context, v *view.View) {
 			held = append(held, n)
 		}
 	}
-	parallel.Each(parallel.NodeWrites, held, func(n *cluster.Node) {
+	parallel.Each(parallel.NodesAtOnce, held, func(n *cluster.Node) {
 		if change, differs := view.GracePeriod(v.ByName[n.Provisioner], n); differs {
 			c.Nodes.Patch(ctx, n, change)
 		}

@@ -345,7 +345,7 @@ func (b *Buyer) fill(ctx context.Context, v *view.View, p *purchase, out *Outcom
 		all = append(all, Delivered{order: o, machine: o.machines[i], expected: p.nodes[i].Name, instance: instance, why: why})
 	}
 	fresh := b.Verify(v) // buying takes seconds
-	parallel.Each(parallel.NodeWrites, all, func(d Delivered) { b.makeNode(ctx, fresh, d, out) })
+	parallel.Each(parallel.NodesAtOnce, all, func(d Delivered) { b.makeNode(ctx, fresh, d, out) })
 }
 
 // makeNode creates the Node object of an instance and binds its pods.

@@ -106,7 +106,7 @@ func (w *Watcher) heed(ctx context.Context) error {
 	}
 	var mu sync.Mutex
 	open := map[*offer.Notice]bool{}
-	parallel.Each(parallel.NodeWrites, slices.Sorted(maps.Keys(about)), func(id string) {
+	parallel.Each(parallel.NodesAtOnce, slices.Sorted(maps.Keys(about)), func(id string) {
 		for _, n := range about[id] {
 			if !w.actOn(ctx, id, n) {
 				mu.Lock()

@@ -3,9 +3,9 @@ package parallel
 
 import "golang.org/x/sync/errgroup"
 
-// NodeWrites is how many nodes are created, changed or deleted at the same time. One after another, each could
-// wait for an admission webhook that hangs. How many requests the agent makes in a second is bounded elsewhere.
-const NodeWrites = 64
+// NodesAtOnce is how many nodes, or what belongs to them, are read, created, changed or deleted at the same time. One
+// after another, each could wait for an admission webhook that hangs. How many requests the agent makes in a second is bounded elsewhere.
+const NodesAtOnce = 64
 
 // Each calls do with each of the items, for at most limit of them at a time, and
 // returns when all calls have returned. What goes wrong is dealt with by do.

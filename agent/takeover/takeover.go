@@ -276,7 +276,7 @@ func (p *pass) takeNodes(ctx context.Context, v *view.View) {
 			found = append(found, n)
 		}
 	}
-	parallel.Each(parallel.NodeWrites, found, func(n *cluster.Node) { p.takeNode(ctx, n) })
+	parallel.Each(parallel.NodesAtOnce, found, func(n *cluster.Node) { p.takeNode(ctx, n) })
 }
 
 // held reports whether a node that was taken over still has the taint of an unregistered node, because
@@ -321,7 +321,7 @@ func (p *pass) disown(ctx context.Context) {
 // release is the last step. It also removes NodeClaims without a machine: the agent buys a machine for
 // their pods, or takes over the machine that Karpenter has bought once the cloud lists it.
 func (p *pass) release(ctx context.Context) {
-	parallel.Each(parallel.NodeWrites, p.claims, func(c cluster.NodeClaim) {
+	parallel.Each(parallel.NodesAtOnce, p.claims, func(c cluster.NodeClaim) {
 		if c.ProviderID != "" && p.hasFailed(c.ProviderID) {
 			return
 		}
