@@ -25,6 +25,7 @@ var otherPages = []way{
 	{"docs/guides/moving-from-node-groups.md", (*reader).importingPage},
 	{"docs/guides/from-modules-karpenter.md", (*reader).modulePage},
 	{"docs/consolidation.md", (*reader).manifestPage},
+	{"docs/operations.md", (*reader).manifestPage},
 	{"README.md", (*reader).readme},
 	{"CONTRIBUTING.md", (*reader).contributing},
 	{"docs/conformance.md", (*reader).contributing},
