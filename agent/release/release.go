@@ -100,12 +100,12 @@ func (r *Releaser) keep(provisioner string) bool {
 
 // Look finds the Provisioners that have got nodes, or have none any more.
 func (r *Releaser) Look(ctx context.Context, v *view.View) {
-	empty, finalized := map[string]bool{}, map[string]bool{}
+	empty, withFinalizer := map[string]bool{}, map[string]bool{}
 	for _, p := range v.Provisioners {
 		has := len(v.NodesOf(p.Raw.Name)) > 0
 		switch finalizer := slices.Contains(p.Raw.Finalizers, api.Finalizer); {
 		case finalizer:
-			finalized[p.Raw.Name] = true
+			withFinalizer[p.Raw.Name] = true
 			if !has {
 				empty[p.Raw.Name] = true
 			}
@@ -119,7 +119,7 @@ func (r *Releaser) Look(ctx context.Context, v *view.View) {
 	if r.going != nil && !empty[r.going.provisioner] {
 		r.going.stop()
 	}
-	maps.DeleteFunc(r.released, func(name string, _ bool) bool { return !finalized[name] })
+	maps.DeleteFunc(r.released, func(name string, _ bool) bool { return !withFinalizer[name] })
 	if len(empty) > 0 {
 		select {
 		case r.wake <- struct{}{}:

@@ -18,7 +18,7 @@ import (
 
 // world is a cluster and a cloud.
 type world struct {
-	finalized map[string]bool
+	withFinalizer map[string]bool
 	occupied  map[string]bool
 	listings  int
 	forgotten []string
@@ -27,7 +27,7 @@ type world struct {
 }
 
 func (w *world) SetProvisionerFinalizer(_ context.Context, name string, present bool) error {
-	w.finalized[name] = present
+	w.withFinalizer[name] = present
 	return nil
 }
 
@@ -53,7 +53,7 @@ func seen(names ...string) *view.View {
 
 // run runs a Releaser in a bubble.
 func run(t *testing.T, w *world, test func(t *testing.T, r *release.Releaser)) {
-	w.finalized = map[string]bool{}
+	w.withFinalizer = map[string]bool{}
 	synctest.Test(t, func(t *testing.T) {
 		r := release.New(release.Ports{
 			Finalizers: w, Leftovers: w, Log: hclog.NewNullLogger(), Unsettled: func() { w.unsettled++ }, Replan: func() {}, Failed: func(string) {},
@@ -77,13 +77,13 @@ func TestOneListOfInstances(t *testing.T) {
 		if w.listings != 1 || !slices.Equal(w.forgotten, []string{"a", "c"}) || w.unsettled != 1 {
 			t.Errorf("%d lists, %d comparisons, forgot %v", w.listings, w.unsettled, w.forgotten)
 		}
-		if _, touched := w.finalized["b"]; touched || w.finalized["a"] || w.finalized["c"] {
-			t.Errorf("finalizers: %v", w.finalized)
+		if _, touched := w.withFinalizer["b"]; touched || w.withFinalizer["a"] || w.withFinalizer["c"] {
+			t.Errorf("finalizers: %v", w.withFinalizer)
 		}
 		w.occupied = nil
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		if kept, touched := w.finalized["b"]; kept || !touched {
+		if kept, touched := w.withFinalizer["b"]; kept || !touched {
 			t.Error("it is not let go although its instance is gone")
 		}
 	})
@@ -97,8 +97,8 @@ func TestDenied(t *testing.T) {
 			r.Look(t.Context(), seen("a"))
 			time.Sleep(time.Second)
 		}
-		if len(w.finalized) > 0 || len(w.forgotten) < 10 || len(w.forgotten) > 16 || w.listings > 16 {
-			t.Errorf("asked %d times with %d lists in ten minutes, finalizers %v", len(w.forgotten), w.listings, w.finalized)
+		if len(w.withFinalizer) > 0 || len(w.forgotten) < 10 || len(w.forgotten) > 16 || w.listings > 16 {
+			t.Errorf("asked %d times with %d lists in ten minutes, finalizers %v", len(w.forgotten), w.listings, w.withFinalizer)
 		}
 	})
 }
@@ -116,16 +116,16 @@ func TestHoldEndsRelease(t *testing.T) {
 			t.Error(err)
 		}
 		time.Sleep(time.Hour)
-		if !slices.Equal(w.forgotten, []string{"a"}) || len(w.finalized) > 0 {
-			t.Errorf("began to release %v, finalizers %v", w.forgotten, w.finalized)
+		if !slices.Equal(w.forgotten, []string{"a"}) || len(w.withFinalizer) > 0 {
+			t.Errorf("began to release %v, finalizers %v", w.forgotten, w.withFinalizer)
 		}
 		w.forget = func(context.Context) error { return nil }
 		r.Look(t.Context(), seen("a"))
 		synctest.Wait()
-		if held, touched := w.finalized["a"]; held || !touched {
+		if held, touched := w.withFinalizer["a"]; held || !touched {
 			t.Error("it is not released although it has no nodes")
 		}
-		if err := r.Hold(t.Context(), provisioner("a")); err != nil || !w.finalized["a"] { // the caches still show it
+		if err := r.Hold(t.Context(), provisioner("a")); err != nil || !w.withFinalizer["a"] { // the caches still show it
 			t.Errorf("it does not get its finalizer back: %v", err)
 		}
 	})
@@ -144,8 +144,8 @@ func TestHoldOutdatesTheList(t *testing.T) {
 		w.occupied = map[string]bool{"b": true}
 		r.Look(t.Context(), seen("a", "b"))
 		time.Sleep(time.Minute)
-		if _, touched := w.finalized["b"]; touched || slices.Contains(w.forgotten, "b") {
-			t.Errorf("began to release %v, finalizers %v", w.forgotten, w.finalized)
+		if _, touched := w.withFinalizer["b"]; touched || slices.Contains(w.forgotten, "b") {
+			t.Errorf("began to release %v, finalizers %v", w.forgotten, w.withFinalizer)
 		}
 	})
 }
@@ -164,8 +164,8 @@ func TestProvisionersWithNodes(t *testing.T) {
 		v.Provisioners[1].Raw.DeletionTimestamp = &now
 		r.Look(t.Context(), v)
 		synctest.Wait()
-		if len(w.finalized) != 1 || !w.finalized["a"] || w.listings > 0 {
-			t.Errorf("finalizers %v, %d lists", w.finalized, w.listings)
+		if len(w.withFinalizer) != 1 || !w.withFinalizer["a"] || w.listings > 0 {
+			t.Errorf("finalizers %v, %d lists", w.withFinalizer, w.listings)
 		}
 	})
 }

@@ -63,7 +63,7 @@ func TestPodState(t *testing.T) {
 
 // The API server sets no upper bound to grace periods.
 func TestGracePeriods(t *testing.T) {
-	const longest = math.MaxInt64 / time.Second * time.Second
+	longest := time.Duration(math.MaxInt64).Truncate(time.Second)
 	deleted := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	for given, want := range map[int64]time.Duration{0: 0, 90: 90 * time.Second, int64(longest / time.Second): longest, int64(longest/time.Second) + 1: longest, math.MaxInt64: longest} {
 		pod := &corev1.Pod{Spec: corev1.PodSpec{TerminationGracePeriodSeconds: &given}}

@@ -33,7 +33,7 @@ type Cluster interface {
 	RoleOf(ctx context.Context, namespace, name string) (string, error)
 }
 
-// Account reads the AWS account in the region of the cluster. What it may not read is left out, and reported by Denied.
+// Account reads the AWS account in the region of the cluster. What it may not read is left out, and reported by a DeniedError.
 type Account interface {
 	// Scope looks the cluster up by its name.
 	Scope(ctx context.Context, cluster string) (Scope, error)
@@ -52,21 +52,21 @@ type Account interface {
 	Queues(context.Context) ([]Queue, error)
 }
 
-// Denied is an error that says what an Account may not read, each with the permission. What it may read is returned
+// DeniedError says what an Account may not read, each with the permission. What it may read is returned
 // with it.
-type Denied []string
+type DeniedError []string
 
-func (d Denied) Error() string { return strings.Join(d, "; ") }
+func (d DeniedError) Error() string { return strings.Join(d, "; ") }
 
-// Has reports whether err is Denied too, and adds it.
-func (d *Denied) Has(err error) bool {
-	more, ok := errors.AsType[Denied](err)
+// Has reports whether err is a DeniedError too, and adds it.
+func (d *DeniedError) Has(err error) bool {
+	more, ok := errors.AsType[DeniedError](err)
 	*d = append(*d, more...)
 	return ok
 }
 
 // Err returns nil if nothing is denied.
-func (d Denied) Err() error {
+func (d DeniedError) Err() error {
 	if len(d) == 0 {
 		return nil
 	}
@@ -115,7 +115,7 @@ type Found struct {
 	// Items are by resource types in the order of the documentation, and by names.
 	Items []Item
 	// Denied is what may not be read.
-	Denied Denied
+	Denied DeniedError
 }
 
 // Find returns what can be adopted in the named cluster and is, or would become, a resource of the types, as Only
@@ -220,7 +220,7 @@ func findRoles(ctx context.Context, scope Scope, account Account) ([]Role, error
 		return nil, err
 	}
 	var out []Role
-	var left Denied
+	var left DeniedError
 	for _, brief := range all {
 		if !scope.trustedBy(brief.Trust) {
 			continue

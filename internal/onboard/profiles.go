@@ -43,7 +43,7 @@ func profilesOfRoles(ctx context.Context, documents []map[string]any, account Ac
 			continue
 		}
 		profiles, err := account.ProfilesOf(ctx, role)
-		switch left, isDenied := errors.AsType[Denied](err); {
+		switch left, isDenied := errors.AsType[DeniedError](err); {
 		case isDenied:
 			out[role] = karpenter.Profile{Missing: "AWS denies a permission: " + left.Error()}
 		case errors.Is(err, fs.ErrNotExist):

@@ -188,7 +188,7 @@ func TestClusterNamesTheProviderOfItsIssuer(t *testing.T) {
 
 // What cannot be imported is found too, but has no id to import it by.
 func TestDiscovery(t *testing.T) {
-	a := read(t, data.NewDiscovery(), &platform{found: &onboard.Found{Denied: onboard.Denied{"role a: iam:GetRole"}, Items: []onboard.Item{
+	a := read(t, data.NewDiscovery(), &platform{found: &onboard.Found{Denied: onboard.DeniedError{"role a: iam:GetRole"}, Items: []onboard.Item{
 		{Kind: "Provisioner", Name: "a", Resource: "packhorse_provisioner", ImportID: "a"},
 		{Kind: "NodePool", Name: "b", Resource: "packhorse_provisioner", Notes: []string{"is converted"}},
 		{Kind: "Provisioner", Name: "c", Resource: "packhorse_provisioner", ImportID: "c"},

@@ -79,7 +79,7 @@ func (a *Account) NodeRoles(ctx context.Context, cluster string) ([]onboard.Node
 		return nil, denied("roles of nodes", err)
 	}
 	var out []onboard.NodeRole
-	var left onboard.Denied
+	var left onboard.DeniedError
 	for _, entry := range entries {
 		role, err := a.Role(ctx, nameIn(entry.Principal))
 		if errors.Is(err, fs.ErrNotExist) {
@@ -119,7 +119,7 @@ func (a *Account) ProfilesOf(ctx context.Context, role string) ([]asset.Profile,
 
 // Queues returns the queues of the account to which rules send interruption notices.
 func (a *Account) Queues(ctx context.Context) ([]onboard.Queue, error) {
-	var left onboard.Denied
+	var left onboard.DeniedError
 	fed, err := a.queues.FedBut(ctx, policy.InterruptionPatterns(), func(rule string, err error) bool { return left.Has(denied("rule "+rule, err)) })
 	if err != nil {
 		return nil, denied("interruption queues", err)
@@ -141,10 +141,10 @@ func (a *Account) Queues(ctx context.Context) ([]onboard.Queue, error) {
 	return out, left.Err()
 }
 
-// denied returns onboard.Denied for an error by which AWS denies to read something, and any other error as it is.
+// denied returns onboard.DeniedError for an error by which AWS denies to read something, and any other error as it is.
 func denied(what string, err error) error {
 	if permission, ok := call.Denied(err); ok {
-		return onboard.Denied{what + ": " + permission}
+		return onboard.DeniedError{what + ": " + permission}
 	}
 	return err
 }

@@ -15,7 +15,7 @@ import (
 // Groups returns the cluster's managed node groups and the groups of the Cluster Autoscaler,
 // sorted by kind and name. The Auto Scaling groups of managed node groups are left out.
 func (a *Account) Groups(ctx context.Context, cluster string) ([]offer.NodeGroup, error) {
-	var left onboard.Denied
+	var left onboard.DeniedError
 	managed, err := a.managed(ctx, cluster)
 	if err != nil && !left.Has(err) {
 		return nil, err

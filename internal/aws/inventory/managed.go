@@ -26,7 +26,7 @@ func (a *Account) managed(ctx context.Context, cluster string) ([]offer.NodeGrou
 		return nil, denied("managed node groups", fmt.Errorf("list the node groups of %s: %w", cluster, err))
 	}
 	var out []offer.NodeGroup
-	var left onboard.Denied
+	var left onboard.DeniedError
 	for _, name := range names {
 		group, err := a.describe(ctx, cluster, name)
 		switch err = denied("managed node group "+name, err); {
