@@ -19,11 +19,11 @@ import (
 // world is a cluster and a cloud.
 type world struct {
 	withFinalizer map[string]bool
-	occupied  map[string]bool
-	listings  int
-	forgotten []string
-	forget    func(ctx context.Context) error
-	unsettled int
+	occupied      map[string]bool
+	listings      int
+	forgotten     []string
+	forget        func(ctx context.Context) error
+	unsettled     int
 }
 
 func (w *world) SetProvisionerFinalizer(_ context.Context, name string, present bool) error {
