@@ -165,10 +165,7 @@ func TestAddressesAreUnique(t *testing.T) {
 // written.
 func TestOnlyKeepsAddresses(t *testing.T) {
 	items := arrange([]Item{profileOf("EC2NodeClass", "a", ""), profileOf("AWSNodeTemplate", "a", "a"), provisionerOf("NodePool", "p", "", "a")})
-	got, err := Only(items, []string{"provisioner"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := only(items, map[string]bool{provisionerResource: true})
 	if diff := cmp.Diff([]string{`packhorse_provisioner.p "p" { name = "a-2" }`}, described(got)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

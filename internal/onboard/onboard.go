@@ -118,8 +118,8 @@ type Found struct {
 	Denied DeniedError
 }
 
-// Find returns what can be adopted in the named cluster and is, or would become, a resource of the types, as Only
-// takes them. It looks up only what these need.
+// Find returns what can be adopted in the named cluster and is, or would become, a resource of the types, such as
+// packhorse_provisioner or provisioner; without types, of all. It looks up only what these need.
 func Find(ctx context.Context, name string, cluster Cluster, account Account, types ...string) (*Found, error) {
 	wanted, err := wantedTypes(types)
 	if err != nil {
@@ -133,8 +133,8 @@ func Find(ctx context.Context, name string, cluster Cluster, account Account, ty
 	if err := out.find(ctx, cluster, account, wanted); err != nil {
 		return nil, err
 	}
-	out.Items, err = Only(arrange(out.Items), types)
-	return out, err
+	out.Items = only(arrange(out.Items), wanted)
+	return out, nil
 }
 
 func (f *Found) find(ctx context.Context, cluster Cluster, account Account, wanted map[string]bool) error {

@@ -16,19 +16,19 @@ func TestOnly(t *testing.T) {
 		if types != "" {
 			asked = strings.Split(types, ",")
 		}
-		got, err := Only(items, asked)
+		wanted, err := wantedTypes(asked)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var names []string
-		for _, i := range got {
+		for _, i := range only(items, wanted) {
 			names = append(names, i.Name)
 		}
 		if diff := cmp.Diff(want, strings.Join(names, " ")); diff != "" {
 			t.Errorf("--only %s: -want +got:\n%s", types, diff)
 		}
 	}
-	if _, err := Only(items, []string{"provisoner"}); err == nil || !strings.Contains(err.Error(), "packhorse_provisioner") {
+	if err := CheckTypes([]string{"provisoner"}); err == nil || !strings.Contains(err.Error(), "packhorse_provisioner") {
 		t.Errorf("error = %v, want one that names the types", err)
 	}
 }

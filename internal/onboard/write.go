@@ -22,14 +22,16 @@ var files = map[string]string{
 // suggestionsFile holds what cannot be imported, commented out.
 const suggestionsFile = "suggestions.tf"
 
-// Only returns the items that are, or would become, resources of the types, such as
-// packhorse_provisioner or provisioner. Without types it returns all.
-func Only(items []Item, types []string) ([]Item, error) {
-	wanted, err := wantedTypes(types)
-	if err != nil {
-		return nil, err
-	}
-	return configured(slices.DeleteFunc(slices.Clone(items), func(i Item) bool { return !wanted[i.Resource] })), nil
+// CheckTypes returns an error for a name that is not a resource type that can be imported, such as
+// packhorse_provisioner or provisioner.
+func CheckTypes(types []string) error {
+	_, err := wantedTypes(types)
+	return err
+}
+
+// only returns the items that are, or would become, resources of the wanted types.
+func only(items []Item, wanted map[string]bool) []Item {
+	return configured(slices.DeleteFunc(slices.Clone(items), func(i Item) bool { return !wanted[i.Resource] }))
 }
 
 // wantedTypes completes the names of resource types; without names, all are wanted.

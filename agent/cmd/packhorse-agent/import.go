@@ -58,7 +58,7 @@ func (a *importOptions) run(ctx context.Context, out io.Writer) error {
 	if a.out == "" || a.cluster == "" {
 		return errors.New("--out and --cluster-name are required")
 	}
-	if _, err := onboard.Only(nil, a.only); err != nil {
+	if err := onboard.CheckTypes(a.only); err != nil {
 		return fmt.Errorf("--only: %w", err)
 	}
 	cfg, err := aws.LoadConfig(ctx, a.region)
