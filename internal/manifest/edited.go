@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -11,10 +12,8 @@ import (
 func (w *workload) compare(pods []*corev1.Pod) {
 	for i := range w.template.Spec.Containers {
 		c := &w.template.Spec.Containers[i]
-		for _, pod := range pods {
-			if w.edited == "" && differs(c, pod) {
-				w.edited = fmt.Sprintf("%s.containers[%d].resources", w.spec, i)
-			}
+		if w.edited == "" && slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return differs(c, pod) }) {
+			w.edited = fmt.Sprintf("%s.containers[%d].resources", w.spec, i)
 		}
 	}
 }

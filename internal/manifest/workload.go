@@ -73,17 +73,20 @@ func (o *objects) workloads() []workload {
 		}
 	}
 	for _, d := range o.deployments {
-		w, key := replicaSetOf(d), d.Namespace+"/Deployment/"+d.Name
-		w.compare(owned[key])
-		w.count -= len(owned[key])
+		key := d.Namespace + "/Deployment/" + d.Name
 		if !delegated[key] {
+			w := replicaSetOf(d)
+			w.compare(owned[key])
+			w.count -= len(owned[key])
 			add(w)
 			continue
 		}
+		w := workload{object: "Deployment " + d.Namespace + "/" + d.Name, spec: "spec.template.spec", template: &d.Spec.Template}
+		w.compare(owned[key])
 		for _, r := range sets[d.Namespace+"/"+d.Name] {
 			w.compare(owned[r.Namespace+"/ReplicaSet/"+r.Name])
 		}
-		if w.count, w.idle = 0, ""; w.edited != "" {
+		if w.edited != "" {
 			out = append(out, w)
 		}
 	}

@@ -13,6 +13,17 @@ const podTemplate = `
     spec: {containers: [{name: c, resources: {requests: {cpu: 1}}}]}
 `
 
+const nightly = `
+apiVersion: batch/v1
+kind: CronJob
+metadata: {name: nightly}
+spec:
+  jobTemplate:
+    spec:
+      parallelism: 2
+      template: {spec: {containers: []}}
+`
+
 func TestWorkloads(t *testing.T) {
 	for name, c := range map[string]struct {
 		text string
@@ -114,26 +125,8 @@ apiVersion: apps/v1
 kind: Deployment
 metadata: {name: web, deletionTimestamp: "2026-01-01T00:00:00Z", finalizers: [foregroundDeletion]}
 spec:` + podTemplate, nil},
-		"CronJob": {`
-apiVersion: batch/v1
-kind: CronJob
-metadata: {name: nightly}
-spec:
-  jobTemplate:
-    spec:
-      parallelism: 2
-      template: {spec: {containers: []}}
-`, []string{"default/nightly-0 pending of Job nightly", "default/nightly-1 pending of Job nightly"}},
-		"a CronJob beside a Job of it that has ended": {`
-apiVersion: batch/v1
-kind: CronJob
-metadata: {name: nightly}
-spec:
-  jobTemplate:
-    spec:
-      parallelism: 2
-      template: {spec: {containers: []}}
----
+		"CronJob": {nightly, []string{"default/nightly-0 pending of Job nightly", "default/nightly-1 pending of Job nightly"}},
+		"a CronJob beside a Job of it that has ended": {nightly + `---
 apiVersion: batch/v1
 kind: Job
 metadata: {name: nightly-1, ownerReferences: [{apiVersion: batch/v1, kind: CronJob, name: nightly, uid: u, controller: true}]}
