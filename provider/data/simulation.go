@@ -44,13 +44,13 @@ func (d *simulationData) Read(ctx context.Context, req datasource.ReadRequest, r
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	whole, warnings := d.whole(ctx, &m, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
 	stock, err := d.session.Stock(ctx)
 	if err != nil {
 		resp.Diagnostics.AddError("no catalogue: "+err.Error(), noCatalogue)
-		return
-	}
-	whole, warnings := d.whole(ctx, &m, &resp.Diagnostics)
-	if resp.Diagnostics.HasError() {
 		return
 	}
 	plan, report, err := runSimulation(ctx, whole, stock)
