@@ -16,12 +16,12 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
 )
 
-// AgentAlive reports whether an agent in any namespace holds its Lease at the given time.
+// AgentAlive is the function of that name with the client of the Watch.
 func (w *Watch) AgentAlive(ctx context.Context, now time.Time) (bool, error) {
 	return AgentAlive(ctx, w.client, now)
 }
 
-// AgentAlive is that of a Watch.
+// AgentAlive reports whether an agent in any namespace holds its Lease at the given time.
 func AgentAlive(ctx context.Context, client kubernetes.Interface, now time.Time) (bool, error) {
 	leases, err := call.Get(ctx, func(ctx context.Context) (*coordinationv1.LeaseList, error) {
 		return client.CoordinationV1().Leases(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + install.LeaseName})
