@@ -27,10 +27,14 @@ const mostAgain = 600
 // then, where there are few pods, with the same zone for all classes that may choose one, then
 // with a zone for each class.
 func (p *planning) bestZones(s *solver, v variant) *solver {
-	if len(s.Machines()) == 0 || !s.Uses(assign.Zones) {
+	choosing := s.choosingZones()
+	if len(s.Machines()) == 0 || len(choosing) == 0 || !s.Uses(assign.Zones) {
 		return s
 	}
-	followed, choosing, zones := s.followedInVain(), s.choosingZones(), s.zonesForSale()
+	zones := s.zonesForSale()
+	if len(zones) < 2 {
+		return s
+	}
 	try := func(classes []int, enough func() bool) {
 		for _, zone := range zones {
 			if enough() {
@@ -47,13 +51,12 @@ func (p *planning) bestZones(s *solver, v variant) *solver {
 			}
 		}
 	}
-	if len(zones) < 2 || len(choosing) == 0 {
-		return s
-	}
+	followed := s.followedInVain()
 	if len(followed) > 0 {
 		try(followed, func() bool { return len(s.followedInVain()) == 0 })
 	}
-	if left := s.followedInVain(); len(followed) > 1 { // their followers need different zones
+	if len(followed) > 1 { // their followers need different zones
+		left := s.followedInVain()
 		for _, c := range left[:min(len(left), maxReorders)] {
 			try([]int{c}, func() bool { return !slices.Contains(s.followedInVain(), c) })
 		}
@@ -88,8 +91,11 @@ func (s *solver) choosingZones() []int {
 func (s *solver) followedInVain() []int {
 	groups := map[int]bool{}
 	for _, c := range s.Classes() {
+		if !c.WantsPlace() {
+			continue
+		}
 		for _, a := range c.Affinities() {
-			if a.Required() && c.WantsPlace() && !slices.Contains(c.Members, a.Group()) {
+			if a.Required() && !slices.Contains(c.Members, a.Group()) {
 				groups[a.Group()] = true
 			}
 		}
