@@ -105,12 +105,12 @@ func (s rendering) render(m *assign.Machine, r *ranker) Machine {
 	col := &s.Offerings[m.Offering]
 	out := Machine{Provisioner: m.Pool.Number, Cost: offer.Price(col.Cost), Labels: s.ChosenLabels(m.Offering, m.Residual)}
 	used := slices.Clone(m.Used)
-	all := s.Space.Vector(col.Type.Allocatable())
+	out.Allocatable = col.Type.Allocatable()
+	all := s.Space.Vector(out.Allocatable)
 	for _, i := range col.DaemonSets {
 		model.AddTimes(used, s.DaemonSets[i].NeedOf(all), 1)
 	}
 	out.Used = s.Space.List(used)
-	out.Allocatable = col.Type.Allocatable()
 	for name, v := range out.Used {
 		if v == 0 || assign.Pseudo(name) {
 			delete(out.Used, name)
