@@ -124,18 +124,27 @@ func (b *builder) constrain() {
 // run may have anything to ask: if all of them together ask for too much, those that ask for the
 // most are left out.
 func (b *builder) readResidents() {
-	most := b.mostAsked()
-	read := func(t *cluster.Template, r *topology.Resident) {
-		if asked(t) <= most {
-			b.State.ReadResident(t, r)
-		}
-	}
+	var all []asking
 	for _, t := range b.users {
-		read(t, &b.uses[t].Resident)
+		all = append(all, asking{t, &b.uses[t].Resident, asked(t)})
 	}
 	for i := range b.DaemonSets {
-		read(b.DaemonSets[i].Template, b.State.Daemons[i])
+		t := b.DaemonSets[i].Template
+		all = append(all, asking{t, b.State.Daemons[i], asked(t)})
 	}
+	most := mostAsked(all, askedByAll+askedByPod*len(b.running))
+	for _, a := range all {
+		if a.size <= most {
+			b.State.ReadResident(a.of, a.as)
+		}
+	}
+}
+
+// asking is what pods of one template that are there, or those of a DaemonSet, ask of others.
+type asking struct {
+	of   *cluster.Template
+	as   *topology.Resident
+	size int
 }
 
 // Of what residents ask, askedByAll bytes are read for all of them together, and askedByPod bytes
@@ -145,20 +154,11 @@ const (
 	askedByPod = 1 << 10
 )
 
-// mostAsked returns how much one template may ask so that all that ask no more can be read.
-func (b *builder) mostAsked() int {
-	var all []int
-	for _, t := range b.users {
-		all = append(all, asked(t))
-	}
-	for i := range b.DaemonSets {
-		all = append(all, asked(b.DaemonSets[i].Template))
-	}
-	slices.Sort(all)
-	left := askedByAll + askedByPod*len(b.running)
-	for _, n := range all {
-		if left -= n; left < 0 {
-			return n - 1
+// mostAsked returns how much one of them may ask so that all that ask no more stay within a size.
+func mostAsked(all []asking, within int) int {
+	for _, a := range slices.SortedFunc(slices.Values(all), func(a, b asking) int { return cmp.Compare(a.size, b.size) }) {
+		if within -= a.size; within < 0 {
+			return a.size - 1
 		}
 	}
 	return math.MaxInt
@@ -258,12 +258,12 @@ func (b *builder) occupy() {
 // the bare node, or pods that are there keep them off, for instance because they have taken the same
 // host port.
 func (b *builder) expectDaemons(n *Node, there map[string]bool) {
-	bare := b.Space.Vector(n.Allocatable)
 	for i := range b.DaemonSets {
 		d := &b.DaemonSets[i]
 		if there[d.Namespace+"/"+d.Name] || !d.RunsOn(n.Node) {
 			continue
 		}
+		bare := b.Space.Vector(n.Allocatable)
 		need := d.NeedOf(bare)
 		if !model.Fits(need, bare) || !b.State.TakesResident(n.NodeView, b.State.Daemons[i]) {
 			continue
