@@ -76,9 +76,12 @@ func tooManyUnready(nodes []*Node) bool {
 
 // expired: older than its Provisioner allows.
 func expired(n *Node, now time.Time) (DueNode, bool) {
-	limit, _ := n.Provisioner.Spec.ExpireAfter()
 	at := ExpiresAt(n.Node, n.Provisioner)
-	return DueNode{n, Expired, fmt.Sprintf("older than %s", amount.ShortDuration(limit))}, !at.IsZero() && !now.Before(at)
+	if at.IsZero() || now.Before(at) {
+		return DueNode{}, false
+	}
+	limit, _ := n.Provisioner.Spec.ExpireAfter()
+	return DueNode{n, Expired, fmt.Sprintf("older than %s", amount.ShortDuration(limit))}, true
 }
 
 // ExpiresAt is when a node is older than its Provisioner allows; zero means never. A node that is not up yet is
