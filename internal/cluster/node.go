@@ -181,17 +181,17 @@ const (
 // IsOfKubernetes reports whether a taint is one that Kubernetes gives a node that is not ready for pods yet.
 func IsOfKubernetes(t *corev1.Taint) bool { return slices.Contains(ofKubernetes, t.Key) }
 
-// IsComingUp reports whether a taint is one of a node that is not ready for pods yet.
-func IsComingUp(t *corev1.Taint) bool {
-	return IsOfKubernetes(t) || t.Key == ciliumNotReady || strings.HasPrefix(t.Key, readinessRules)
+// Passes reports whether a taint is one that a node loses when it comes up: it says so itself, or it is a startup
+// taint of the node's Provisioner, which may be nil.
+func Passes(t *corev1.Taint, p *api.Provisioner) bool {
+	startup := p != nil && slices.ContainsFunc(p.Spec.StartupTaints, func(s corev1.Taint) bool { return s.MatchTaint(t) })
+	return startup || IsOfKubernetes(t) || t.Key == ciliumNotReady || strings.HasPrefix(t.Key, readinessRules)
 }
 
-// PassingTaints are the keys of the taints that a node loses when it comes up and still has: those that say so
-// themselves, and the startup taints of its Provisioner, which may be nil.
+// PassingTaints are the keys of the taints that a node loses when it comes up and still has; see Passes.
 func (n *Node) PassingTaints(p *api.Provisioner) (keys []string) {
 	for _, t := range n.Taints {
-		startup := p != nil && slices.ContainsFunc(p.Spec.StartupTaints, func(s corev1.Taint) bool { return s.MatchTaint(&t) })
-		if startup || IsComingUp(&t) {
+		if Passes(&t, p) {
 			keys = append(keys, t.Key)
 		}
 	}

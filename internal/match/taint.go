@@ -29,23 +29,17 @@ func Untolerated(taints []corev1.Taint, tolerations []corev1.Toleration, honourP
 // taints. While its machine boots, other programs may taint it until their pods run there, so that only what the
 // Provisioner asks for and cordons are known to stay.
 func passes(n *cluster.Node, of *api.Provisioner, t *corev1.Taint) bool {
-	among := func(all []corev1.Taint) bool {
-		return slices.ContainsFunc(all, func(o corev1.Taint) bool { return o.MatchTaint(t) })
-	}
 	switch {
-	case slices.Contains(contact, t.Key):
+	case cluster.IsOfKubernetes(t) && t.Key != corev1.TaintNodeNetworkUnavailable: // a missing network may stay so
 		return true
 	case n.Initialized || of == nil:
 		return false
-	case cluster.IsComingUp(t) || among(of.Spec.StartupTaints):
+	case cluster.Passes(t, of):
 		return true
 	}
-	return !n.Ready && !among(of.Spec.Taints) && !t.MatchTaint(&cordon)
+	asked := slices.ContainsFunc(of.Spec.Taints, func(o corev1.Taint) bool { return o.MatchTaint(t) })
+	return !n.Ready && !asked && !t.MatchTaint(&cordon)
 }
-
-// contact are the keys of the taints that Kubernetes puts on a node without contact to its kubelet, and on one that
-// it has not seen before.
-var contact = []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable, "node.cloudprovider.kubernetes.io/uninitialized"}
 
 // cordon is the taint of a node that is cordoned. kube-scheduler lets pods that tolerate it
 // onto the node, whether or not the node's controller has added it yet.
