@@ -161,8 +161,14 @@ func Room(w *workload.Workload, node *corev1.Node) amount.List {
 // it fits on none that their Provisioner sells and that admits it.
 func Expects(w *workload.Workload, node *corev1.Node, pod *corev1.Pod) bool {
 	fits := func(n *corev1.Node) bool { return Requests(pod).Fits(amount.FromResourceList(n.Status.Allocatable)) }
-	if !admitted(node, pod) || fits(node) || slices.Contains(w.Nodes, node) {
-		return admitted(node, pod) && fits(node)
+	if !admitted(node, pod) {
+		return false
+	}
+	if fits(node) {
+		return true
+	}
+	if slices.Contains(w.Nodes, node) {
+		return false
 	}
 	for m, other := range ForSale(w) {
 		if m.Provisioner == node.Labels[api.LabelProvisioner] && fits(other) && admitted(other, pod) {
