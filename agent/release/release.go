@@ -153,7 +153,7 @@ func (r *Releaser) again() <-chan time.Time {
 }
 
 // pass releases the Provisioners that are due, one after the other. Those that it does not get to before the
-// list of instances is too old are left for the next pass.
+// list of instances is too old are left for the next pass, but not the first one, however long the list took.
 func (r *Releaser) pass(ctx context.Context) {
 	due := r.due()
 	if len(due) == 0 {
@@ -162,12 +162,12 @@ func (r *Releaser) pass(ctx context.Context) {
 	listed := time.Now()
 	occupied, err := r.Occupied(ctx)
 	nodeless := false
-	for _, name := range due {
+	for i, name := range due {
 		switch {
 		case err != nil || occupied[name]:
 			r.retries.Failed(name)
 			nodeless = nodeless || err == nil
-		case ctx.Err() == nil && time.Since(listed) < listingHolds:
+		case ctx.Err() == nil && (i == 0 || time.Since(listed) < listingHolds):
 			r.release(ctx, name)
 		}
 	}

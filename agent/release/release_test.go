@@ -20,6 +20,7 @@ import (
 type world struct {
 	withFinalizer map[string]bool
 	occupied      map[string]bool
+	listing       time.Duration
 	listings      int
 	forgotten     []string
 	forget        func(ctx context.Context) error
@@ -57,7 +58,11 @@ func run(t *testing.T, w *world, test func(t *testing.T, r *release.Releaser)) {
 	synctest.Test(t, func(t *testing.T) {
 		r := release.New(release.Ports{
 			Finalizers: w, Leftovers: w, Log: hclog.NewNullLogger(), Unsettled: func() { w.unsettled++ }, Replan: func() {}, Failed: func(string) {},
-			Occupied: func(context.Context) (map[string]bool, error) { w.listings++; return w.occupied, nil },
+			Occupied: func(context.Context) (map[string]bool, error) {
+				w.listings++
+				time.Sleep(w.listing)
+				return w.occupied, nil
+			},
 		})
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
@@ -85,6 +90,18 @@ func TestOneListOfInstances(t *testing.T) {
 		synctest.Wait()
 		if kept, touched := w.withFinalizer["b"]; kept || !touched {
 			t.Error("it is not let go although its instance is gone")
+		}
+	})
+}
+
+// However long a list of the instances takes, it lets one Provisioner go, and is not only made again.
+func TestSlowLists(t *testing.T) {
+	w := &world{forget: func(context.Context) error { return nil }, listing: 2 * time.Minute}
+	run(t, w, func(t *testing.T, r *release.Releaser) {
+		r.Look(t.Context(), seen("a", "b"))
+		time.Sleep(5 * time.Minute)
+		if !slices.Equal(w.forgotten, []string{"a", "b"}) || w.listings != 2 {
+			t.Errorf("forgot %v with %d lists", w.forgotten, w.listings)
 		}
 	})
 }
