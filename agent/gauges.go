@@ -51,7 +51,7 @@ func exportConditions(m *metrics.Metrics, v *view.View) {
 	for i := range v.Snapshot.Nodes {
 		n := &v.Snapshot.Nodes[i]
 		// Karpenter has the same finalizer, and its nodes the label of their NodePool alone.
-		if ours := n.Provisioner != "" || n.HeldBy(api.Finalizer) && n.Labels[api.LabelNodePool] == ""; ours && v.ByName[n.Provisioner] == nil && !n.Deleting {
+		if ours := n.Provisioner != "" || n.HeldBy(api.Finalizer) && !n.OfNodePool(); ours && v.ByName[n.Provisioner] == nil && !n.Deleting {
 			ownerless++
 		}
 	}

@@ -338,8 +338,8 @@ func (d *Drainer) drainLimits() map[string]time.Duration {
 }
 
 // limitOf is how long the drain of a node may wait for evictions; if it was bought for a NodePool, how long the
-// drain may take. If the Provisioner is gone, as a NodePool is
-// once it is deleted, or cannot be read, what the node carries applies.
+// drain may take. If the Provisioner is gone, as a NodePool is once it is deleted, or cannot be read, what the
+// node carries applies.
 func limitOf(n *cluster.Node, limits map[string]time.Duration) time.Duration {
 	if limit, known := limits[n.Provisioner]; known {
 		return limit

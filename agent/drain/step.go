@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
@@ -36,12 +35,12 @@ type step struct {
 // overdue reports whether pods are deleted instead of evicted, because the Provisioner's
 // terminationGracePeriod has passed since the node was deleted.
 func (s *step) overdue() bool {
-	return s.limit > 0 && !s.node.DeletedAt.IsZero() && s.now.Sub(s.node.DeletedAt) >= s.limit
+	return s.limit > 0 && !s.node.DeletedAt.IsZero() && !s.now.Before(s.deadline())
 }
 
 // pooled reports whether the node was bought for a NodePool. Then its terminationGracePeriod bounds the whole drain,
 // as with Karpenter: each pod is deleted early enough for its own grace period, or with what is left of the limit.
-func (s *step) pooled() bool { return s.limit > 0 && s.node.Labels[api.LabelNodePool] != "" }
+func (s *step) pooled() bool { return s.limit > 0 && s.node.OfNodePool() }
 
 // deadline is when the terminationGracePeriod ends.
 func (s *step) deadline() time.Time { return s.node.DeletedAt.Add(s.limit) }

@@ -177,7 +177,7 @@ func (w *Watcher) interrupt(ctx context.Context, n *cluster.Node, notice *offer.
 // markInterrupted lets the drain of a NodePool's node evict all pods where the machine ends within minutes.
 func (w *Watcher) markInterrupted(ctx context.Context, n *cluster.Node, notice *offer.Notice) bool {
 	later := notice.Kind == offer.NoticeRebalance || notice.Kind == offer.NoticeScheduledChange
-	if later || n.Labels[api.LabelNodePool] == "" || n.Annotations[api.AnnotationInterrupted] != "" {
+	if later || !n.OfNodePool() || n.Annotations[api.AnnotationInterrupted] != "" {
 		return true
 	}
 	return w.Nodes.Patch(ctx, n, cluster.NodeChange{SetAnnotations: map[string]string{api.AnnotationInterrupted: "true"}})

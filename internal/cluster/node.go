@@ -55,6 +55,9 @@ func FromNode(node *corev1.Node, csi *storagev1.CSINode) Node {
 	return out
 }
 
+// OfNodePool reports whether the node was made for a NodePool.
+func (n *Node) OfNodePool() bool { return n.Labels[api.LabelNodePool] != "" }
+
 // contactPatience is how long Kubernetes waits, by default, until it gives up the pods of a node that is not ready.
 const contactPatience = 5 * time.Minute
 
@@ -63,7 +66,7 @@ const contactPatience = 5 * time.Minute
 // do-not-evict, which Karpenter ignores on nodes of NodePools.
 func (n *Node) Spares(p *Pod, now time.Time) bool {
 	lost := n.Annotations[api.AnnotationInterrupted] != "" || !n.UnreadySince.IsZero() && now.Sub(n.UnreadySince) >= contactPatience
-	return n.Labels[api.LabelNodePool] != "" && !lost && (p.Template.DoNotDisrupt && !p.Template.DoNotEvict || p.recent(now)) && p.State == PodBound && p.Running
+	return n.OfNodePool() && !lost && (p.Template.DoNotDisrupt && !p.Template.DoNotEvict || p.recent(now)) && p.State == PodBound && p.Running
 }
 
 // BelongsToNode reports whether such a pod goes with its node: those of DaemonSets and static pods.

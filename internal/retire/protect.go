@@ -64,7 +64,7 @@ func inTime(p protection) protection {
 	return func(c *Case) string {
 		d := c.Node.Provisioner.Spec.Disruption
 		drifted := c.Reason == Drifted || c.Node.Mark().Reason == api.ReasonDrift
-		if drifted && c.Node.Labels[api.LabelNodePool] != "" && d != nil && d.TerminationGracePeriod != nil {
+		if drifted && c.Node.OfNodePool() && d != nil && d.TerminationGracePeriod != nil {
 			return ""
 		}
 		return p(c)
