@@ -67,6 +67,17 @@ func failing(call string, while *atomic.Bool, why string) sim.Intercept {
 	}
 }
 
+// refusing has each request of a call fail with an error before it has an effect, and counts them.
+func refusing(call string, err error, tries *atomic.Int64) sim.Intercept {
+	return func(made string, when sim.When) error {
+		if made != call || when != sim.Before {
+			return nil
+		}
+		tries.Add(1)
+		return err
+	}
+}
+
 // start runs an agent until the test ends or it is stopped.
 func (r *rig) start(options Options, intercept sim.Intercept) *running {
 	return r.startProcess(r.Connect(intercept), options)

@@ -129,14 +129,8 @@ func TestCloudErrorsAreThoseOfTheCloud(t *testing.T) {
 	} {
 		t.Run(call, func(t *testing.T) {
 			inBubble(t, sim.Options{Scores: call == "Steer"}, func(r *rig) {
-				var refused atomic.Int32
-				a := c.begin(r, func(called string, when sim.When) error {
-					if called != call || when != sim.Before {
-						return nil
-					}
-					refused.Add(1)
-					return errors.New("admission webhook denied the request")
-				})
+				var refused atomic.Int64
+				a := c.begin(r, refusing(call, errors.New("admission webhook denied the request"), &refused))
 				r.until("it is refused", func() bool { return refused.Load() > 1 })
 				if counted := gauge(t, a.metrics, "cloud_errors_total"); c.cloud != (counted > 0) {
 					t.Errorf("%v errors of the cloud", counted)

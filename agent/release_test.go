@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -12,27 +11,20 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
 )
 
-// sluggish is a cloud that takes five seconds to remove what was made for a Provisioner.
-type sluggish struct {
-	Cloud
-	asked atomic.Int64
-}
-
-func (s *sluggish) Forget(ctx context.Context, provisioner string) error {
-	s.asked.Add(1)
-	time.Sleep(5 * time.Second)
-	return s.Cloud.Forget(ctx, provisioner)
-}
-
 // When many Provisioners lose their last nodes at the same time, pods do not wait until what was made for those
 // is removed.
 func TestPlanningDoesNotWaitForEmptiedProvisioners(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {
 		const n = 20
 		name := func(i int) string { return fmt.Sprintf("team-%02d", i) }
-		process := r.Connect(nil)
-		cloud := &sluggish{Cloud: process.Cloud}
-		r.startOn(process.Cluster, cloud, Options{})
+		var asked atomic.Int64
+		r.start(Options{}, func(call string, when sim.When) error {
+			if call == "Forget" && when == sim.Before { // it takes five seconds to remove what was made for a Provisioner
+				asked.Add(1)
+				time.Sleep(5 * time.Second)
+			}
+			return nil
+		})
 		for i := range n {
 			r.Apply(testProvisioner(name(i)))
 			r.Deploy(sim.Workload{Name: name(i), Replicas: 1, Spec: on(name(i), sim.Requests("500m", "1Gi"))})
@@ -44,7 +36,7 @@ func TestPlanningDoesNotWaitForEmptiedProvisioners(t *testing.T) {
 		for _, node := range r.ours() {
 			r.DeleteNode(node.Name)
 		}
-		r.until("the last nodes are gone", func() bool { return len(r.ours()) == 0 && cloud.asked.Load() > 0 })
+		r.until("the last nodes are gone", func() bool { return len(r.ours()) == 0 && asked.Load() > 0 })
 		last := name(n - 1)
 		r.Deploy(sim.Workload{Name: "web", Replicas: 1, Spec: on(last, sim.Requests("500m", "1Gi"))})
 		if took := r.until("a machine is bought", func() bool { return len(r.Launches()) > n }); took > 10*time.Second {

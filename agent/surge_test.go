@@ -196,22 +196,11 @@ func TestSurgeIsUndone(t *testing.T) {
 	})
 }
 
-// unscalable has each request to scale a Deployment fail with an error, and counts them.
-func unscalable(err error, tries *atomic.Int64) sim.Intercept {
-	return func(call string, when sim.When) error {
-		if call != "ScaleDeployment" || when != sim.Before {
-			return nil
-		}
-		tries.Add(1)
-		return err
-	}
-}
-
 // If the API server refuses to scale the Deployment, surge is given up at once, and the node stays.
 func TestSurgeThatIsRefused(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {
 		var tries atomic.Int64
-		node := r.onOldNodeIf(unscalable(fmt.Errorf("%w: forbidden", cluster.ErrRefused), &tries), surging("web", 1), expireAfter(600))
+		node := r.onOldNodeIf(refusing("ScaleDeployment", fmt.Errorf("%w: forbidden", cluster.ErrRefused), &tries), surging("web", 1), expireAfter(600))
 		r.readyUntil("web", 1, "it is given up", func() bool { return len(r.Events(event.SurgeFailed)) > 0 })
 		if n := tries.Load(); n != 1 || !strings.Contains(r.Events(event.SurgeFailed)[0].Message, "forbidden") {
 			t.Errorf("%d tries, events %v", n, r.Events(event.SurgeFailed))
@@ -234,7 +223,7 @@ func TestSurgeThatNeverBegan(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, sim.Options{}, func(r *rig) {
 				var tries atomic.Int64
-				node := r.onOldNodeIf(unscalable(errors.New("the webhook does not answer"), &tries), surging("web", 1), expireAfter(600))
+				node := r.onOldNodeIf(refusing("ScaleDeployment", errors.New("the webhook does not answer"), &tries), surging("web", 1), expireAfter(600))
 				r.readyUntil("web", 1, "it is tried", func() bool { return tries.Load() > 0 })
 				if deletes {
 					r.DeleteNode(node)
