@@ -70,7 +70,7 @@ func (b *Binder) BindAll(ctx context.Context, v *view.View, fresh *view.Verifier
 		}
 	}
 	var total atomic.Int64
-	parallel.Each(podsAtOnce, names, func(node string) {
+	parallel.Each(parallel.NodesAtOnce, names, func(node string) {
 		of := v.ByName[v.Snapshot.Node(node).Provisioner]
 		total.Add(int64(b.Bind(ctx, fresh, fresh.Snapshot.Node(node), of, byNode[node])))
 	})
@@ -93,7 +93,7 @@ func (b *Binder) Bind(ctx context.Context, fresh *view.Verifier, n *cluster.Node
 		return 0
 	}
 	var bound atomic.Int64
-	away := slices.Concat(of.Spec.Spec.StartupTaints, slices.DeleteFunc(slices.Clone(n.Taints), func(t corev1.Taint) bool { return cluster.IsOfKubernetes(&t) }))
+	away := awayFrom(n, of)
 	pods = slices.DeleteFunc(slices.Clone(pods), func(pod cluster.PodKey) bool {
 		return !fresh.Pod(pod) || !bindable(fresh.Pods[pod.UID], away) || !admits(n, fresh.Pods[pod.UID].Template)
 	})
@@ -103,6 +103,13 @@ func (b *Binder) Bind(ctx context.Context, fresh *view.Verifier, n *cluster.Node
 		}
 	})
 	return int(bound.Load())
+}
+
+// awayFrom returns the taints that keep pods away from a node of the Provisioner that is starting, apart from those of
+// Kubernetes.
+func awayFrom(n *cluster.Node, of *view.Provisioner) []corev1.Taint {
+	others := slices.DeleteFunc(slices.Clone(n.Taints), func(t corev1.Taint) bool { return cluster.IsOfKubernetes(&t) })
+	return slices.Concat(of.Spec.Spec.StartupTaints, others)
 }
 
 // startsSlowly reports whether the machine may take longer to boot than Kubernetes leaves pods on a node that

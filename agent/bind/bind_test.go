@@ -42,6 +42,13 @@ func scene() (*cluster.Snapshot, *api.Provisioner) {
 	}, p
 }
 
+// tainted gives the node a taint.
+func tainted(key string, effect corev1.TaintEffect) func(*cluster.Snapshot, *api.Provisioner) {
+	return func(s *cluster.Snapshot, _ *api.Provisioner) {
+		s.Nodes[0].Taints = []corev1.Taint{{Key: key, Effect: effect}}
+	}
+}
+
 // The agent binds where kube-scheduler would not: a pod that it has refused, to a node
 // of ours that is not up yet.
 func TestBindsOnlyWhatTheSchedulerDoesNot(t *testing.T) {
@@ -72,18 +79,11 @@ func TestBindsOnlyWhatTheSchedulerDoesNot(t *testing.T) {
 		"a Windows node": {func(s *cluster.Snapshot, _ *api.Provisioner) {
 			s.Nodes[0].Labels = map[string]string{api.LabelOS: "windows"}
 		}, 0},
-		"a node that another program has tainted": {func(s *cluster.Snapshot, _ *api.Provisioner) {
-			s.Nodes[0].Taints = []corev1.Taint{{Key: "example.com/scanning", Effect: corev1.TaintEffectNoExecute}}
-		}, 0},
-		"a node that waits for Cilium": {func(s *cluster.Snapshot, _ *api.Provisioner) {
-			s.Nodes[0].Taints = []corev1.Taint{{Key: "node.cilium.io/agent-not-ready", Effect: corev1.TaintEffectNoExecute}}
-		}, 0},
-		"a node that has to become ready by a rule": {func(s *cluster.Snapshot, _ *api.Provisioner) {
-			s.Nodes[0].Taints = []corev1.Taint{{Key: "readiness.k8s.io/network", Effect: corev1.TaintEffectNoExecute}}
-		}, 0},
-		"a node with the taints of a new one": {func(s *cluster.Snapshot, _ *api.Provisioner) {
-			s.Nodes[0].Taints = []corev1.Taint{{Key: "node.kubernetes.io/not-ready", Effect: corev1.TaintEffectNoSchedule}}
-		}, 1},
+		"a node that another program has tainted":   {tainted("example.com/scanning", corev1.TaintEffectNoExecute), 0},
+		"a node that waits for Cilium":              {tainted("node.cilium.io/agent-not-ready", corev1.TaintEffectNoExecute), 0},
+		"a node that has to become ready by a rule": {tainted("readiness.k8s.io/network", corev1.TaintEffectNoExecute), 0},
+		"a node with the taints of a new one":       {tainted("node.kubernetes.io/not-ready", corev1.TaintEffectNoSchedule), 1},
+		"a node that has lost its kubelet":          {tainted("node.kubernetes.io/not-ready", corev1.TaintEffectNoExecute), 1},
 		"a bare metal node": {func(s *cluster.Snapshot, _ *api.Provisioner) {
 			s.Nodes[0].Labels = map[string]string{api.LabelOS: "linux", api.LabelInstanceSize: "metal-24xl"}
 		}, 0},
