@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/pace"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
 )
 
@@ -141,7 +142,7 @@ func (s *simulation) strikes(call string, when sim.When) (hang time.Duration, er
 	if i := s.impediment; i.call == call && time.Now().Before(i.until) && when == sim.Before {
 		s.disturbed = append(s.disturbed, time.Now())
 		if i.fails {
-			return 0, fmt.Errorf("injected: %s is refused", call)
+			return 0, fmt.Errorf("injected: %s is refused: %w", call, cluster.ErrRefused)
 		}
 		return i.takes, nil
 	}

@@ -66,7 +66,7 @@ func (c *client) signal() {
 }
 
 // reads are the calls that change nothing.
-var reads = []string{"Market", "Instances", "Find", "Receive", "Wanted", "NodeClaims", "Karpenters"}
+var reads = []string{"Market", "Instances", "Find", "Receive", "Wanted", "Deployment", "NodeClaims", "Karpenters"}
 
 // do runs a call's effect under the World's lock, with the intercept on both sides. A
 // call that changes something is made while the process holds a fresh lease only.
