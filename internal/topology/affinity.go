@@ -218,7 +218,7 @@ func required(terms []podTerm) []podTerm {
 func termKeys(terms []podTerm) []string {
 	var out []string
 	for _, term := range terms {
-		out = append(out, selectorKeys(term.LabelSelector)...)
+		out = append(out, match.SelectorKeys(term.LabelSelector)...)
 		out = append(append(out, term.MatchLabelKeys...), term.MismatchLabelKeys...)
 	}
 	return out
@@ -228,13 +228,13 @@ func termKeys(terms []podTerm) []string {
 func (gs *Groups) foundBy(t *cluster.Template, terms ...podTerm) (found, error) {
 	out, known := found{}, map[string]bool{}
 	for _, term := range terms {
-		f, err := gs.finderOf(t, term.PodAffinityTerm)
+		pods, err := match.TermSelection(t, term.PodAffinityTerm, gs.namespaces)
 		if err != nil {
 			return found{}, fmt.Errorf("pod affinity over %s: %w", term.TopologyKey, err)
 		}
-		if text := f.String(); !known[text] {
+		if text := pods.String(); !known[text] {
 			known[text] = true
-			out.finders = append(out.finders, f)
+			out.selections = append(out.selections, pods)
 		}
 	}
 	out.identity = joined(known)

@@ -1,14 +1,10 @@
 package topology
 
 import (
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -17,13 +13,13 @@ import (
 )
 
 // Group is a set of pods that a constraint counts by topology domain: those that
-// all its finders find, or those that a constraint tells otherwise.
+// all its selections find, or those that a constraint tells otherwise.
 type Group struct {
-	Key     string // topology key
-	finders []finder
-	pods    func(*cluster.Template) bool // tells its pods where there are no finders
-	volumes bool                         // it counts attached volumes rather than pods
-	spread  bool                         // a topology spread counts it
+	Key        string // topology key
+	selections []match.PodSelection
+	pods       func(*cluster.Template) bool // tells its pods where there are no selections
+	volumes    bool                         // it counts attached volumes rather than pods
+	spread     bool                         // a topology spread counts it
 	// Only nodes that match one of these count, for topology spread.
 	nodes       []match.Requirements
 	tolerations []corev1.Toleration // nil unless taints keep nodes from counting
@@ -52,16 +48,6 @@ func (t Tally) clone() Tally {
 	return Tally{count: maps.Clone(t.count), repel: maps.Clone(t.repel), Total: t.Total}
 }
 
-// finder finds pods by their labels in some namespaces.
-type finder struct {
-	selector   labels.Selector
-	namespaces map[string]bool // nil: all
-}
-
-func (f finder) finds(t *cluster.Template) bool {
-	return (f.namespaces == nil || f.namespaces[t.Namespace]) && f.selector.Matches(labels.Set(t.Labels))
-}
-
 // OfVolumes reports whether volumes are counted rather than pods.
 func (g *Group) OfVolumes() bool { return g.volumes }
 
@@ -73,8 +59,8 @@ func (g *Group) Matches(t *cluster.Template) bool {
 	if g.pods != nil {
 		return g.pods(t)
 	}
-	for _, f := range g.finders {
-		if !f.finds(t) {
+	for _, pods := range g.selections {
+		if !pods.Finds(t) {
 			return false
 		}
 	}
@@ -131,94 +117,13 @@ func (gs *Groups) add(identity string, g *Group) int {
 
 // found is what a pod affinity term finds, or several together.
 type found struct {
-	finders  []finder
-	identity string
+	selections []match.PodSelection
+	identity   string
 }
 
 // addTerm registers the group of the pods that are found over a topology key.
 func (gs *Groups) addTerm(key string, pods found) int {
-	return gs.add(pods.identity, &Group{Key: api.NormalizeLabel(key), finders: pods.finders})
-}
-
-func (gs *Groups) finderOf(t *cluster.Template, term *corev1.PodAffinityTerm) (finder, error) {
-	selector, err := selectorFor(term.LabelSelector, t.Labels, term.MatchLabelKeys, term.MismatchLabelKeys)
-	if err != nil {
-		return finder{}, err
-	}
-	namespaces, err := gs.namespacesOf(t, term)
-	return finder{selector, namespaces}, err
-}
-
-func (gs *Groups) namespacesOf(t *cluster.Template, term *corev1.PodAffinityTerm) (map[string]bool, error) {
-	if term.NamespaceSelector == nil {
-		if len(term.Namespaces) == 0 {
-			return map[string]bool{t.Namespace: true}, nil
-		}
-		return setOf(term.Namespaces), nil
-	}
-	selector, err := metav1.LabelSelectorAsSelector(term.NamespaceSelector)
-	if err != nil {
-		return nil, fmt.Errorf("namespace selector: %w", err)
-	}
-	if selector.Empty() {
-		return nil, nil
-	}
-	out := setOf(term.Namespaces)
-	for _, n := range gs.namespaces {
-		if selector.Matches(labels.Set(n.Labels)) {
-			out[n.Name] = true
-		}
-	}
-	return out, nil
-}
-
-// selectorFor resolves a selector with its matchLabelKeys for the pod's labels.
-// No selector at all matches nothing.
-func selectorFor(s *metav1.LabelSelector, own map[string]string, match, mismatch []string) (labels.Selector, error) {
-	selector, err := metav1.LabelSelectorAsSelector(s)
-	if err != nil || s == nil {
-		return selector, err
-	}
-	same := &metav1.LabelSelector{}
-	for _, key := range match {
-		if value, ok := own[key]; ok {
-			same.MatchExpressions = append(same.MatchExpressions, metav1.LabelSelectorRequirement{Key: key, Operator: metav1.LabelSelectorOpIn, Values: []string{value}})
-		}
-	}
-	for _, key := range mismatch {
-		if value, ok := own[key]; ok {
-			same.MatchExpressions = append(same.MatchExpressions, metav1.LabelSelectorRequirement{Key: key, Operator: metav1.LabelSelectorOpNotIn, Values: []string{value}})
-		}
-	}
-	if len(same.MatchExpressions) == 0 {
-		return selector, nil
-	}
-	more, err := metav1.LabelSelectorAsSelector(same)
-	if err != nil {
-		return nil, err
-	}
-	requirements, _ := more.Requirements()
-	return selector.Add(requirements...), nil
-}
-
-// String identifies what the finder finds.
-func (f finder) String() string {
-	namespaces, pods := "*", f.selector.String()
-	if f.namespaces != nil {
-		namespaces = strings.Join(slices.Sorted(maps.Keys(f.namespaces)), ",")
-	}
-	if _, selectable := f.selector.Requirements(); !selectable {
-		pods = "\x00" // A selector of no pods and one of all pods are both written as "".
-	}
-	return namespaces + "\x00" + pods
-}
-
-func setOf(names []string) map[string]bool {
-	out := make(map[string]bool, len(names))
-	for _, n := range names {
-		out[n] = true
-	}
-	return out
+	return gs.add(pods.identity, &Group{Key: api.NormalizeLabel(key), selections: pods.selections})
 }
 
 // Spread reports whether a topology spread counts the group.

@@ -1,10 +1,6 @@
 package topology
 
-import (
-	"k8s.io/apimachinery/pkg/selection"
-
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
-)
+import "github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 
 // index says which groups a pod may belong to by its labels, so that not every
 // class has to be compared with every group.
@@ -47,15 +43,9 @@ func (x *index) add(id int, g *Group) {
 
 // asksFor returns a label that every pod of the group has, if there is one.
 func (g *Group) asksFor() (label, bool) {
-	for _, f := range g.finders {
-		requirements, _ := f.selector.Requirements()
-		for _, r := range requirements {
-			switch r.Operator() {
-			case selection.In, selection.Equals, selection.DoubleEquals:
-				if values := r.ValuesUnsorted(); len(values) == 1 {
-					return label{r.Key(), values[0]}, true
-				}
-			}
+	for _, pods := range g.selections {
+		if key, value, ok := pods.Label(); ok {
+			return label{key, value}, true
 		}
 	}
 	return label{}, false

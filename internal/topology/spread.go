@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -30,7 +29,7 @@ func (topologySpread) AppendKey(b []byte, t *cluster.Template, _ match.Needs) []
 func (topologySpread) LabelKeys(t *cluster.Template) []string {
 	var out []string
 	for i := range t.Spread {
-		out = append(append(out, selectorKeys(t.Spread[i].LabelSelector)...), t.Spread[i].MatchLabelKeys...)
+		out = append(append(out, match.SelectorKeys(t.Spread[i].LabelSelector)...), t.Spread[i].MatchLabelKeys...)
 	}
 	return out
 }
@@ -170,7 +169,10 @@ func (s *State) Domains(r *Rules, c *Spread) []string {
 	}
 	g := s.List[c.group]
 	s.supply.Effort.Begin(r.Account)
-	seen := setOf(s.present(g))
+	seen := map[string]bool{}
+	for _, value := range s.present(g) {
+		seen[value] = true
+	}
 	keys := slices.DeleteFunc(append([]string{g.Key}, g.labelled...), func(key string) bool { return key == corev1.LabelHostname })
 	slices.Sort(keys) // so that all spreads of a pod ask for the same cells
 	mine := slices.Index(keys, g.Key)
@@ -290,16 +292,12 @@ func (s *State) countingOfferings(g *Group) model.Bitset {
 
 // addSpread registers the group that a topology spread constraint counts.
 func (gs *Groups) addSpread(t *cluster.Template, c *corev1.TopologySpreadConstraint, places []match.Requirements) (int, error) {
-	selector, err := selectorFor(c.LabelSelector, t.Labels, c.MatchLabelKeys, nil)
+	pods, err := match.SpreadSelection(t, c)
 	if err != nil {
 		return 0, fmt.Errorf("topology spread over %s: %w", c.TopologyKey, err)
 	}
-	if selector.Empty() {
-		selector = labels.Nothing() // kube-scheduler counts no pods for it, rather than all
-	}
-	f := finder{selector, map[string]bool{t.Namespace: true}}
-	g := &Group{Key: api.NormalizeLabel(c.TopologyKey), finders: []finder{f}, labelled: furtherKeys(t, c)}
-	identity := []string{f.String(), strings.Join(g.labelled, ",")}
+	g := &Group{Key: api.NormalizeLabel(c.TopologyKey), selections: []match.PodSelection{pods}, labelled: furtherKeys(t, c)}
+	identity := []string{pods.String(), strings.Join(g.labelled, ",")}
 	if c.NodeAffinityPolicy == nil || *c.NodeAffinityPolicy == corev1.NodeInclusionPolicyHonor {
 		g.nodes = withoutVolumes(t, places)
 		for _, r := range g.nodes {

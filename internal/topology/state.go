@@ -58,7 +58,7 @@ func (s *State) countedOn(n *model.Node, of []PerNode) []PerNode {
 // a constraint over the host name finds are not where the node has no such label. Ports and
 // attachments are the node's own, whatever its labels.
 func (s *State) CountedOn(n *model.Node, group int) bool {
-	return s.List[group].finders == nil || !n.HostLess()
+	return s.List[group].selections == nil || !n.HostLess()
 }
 
 // Plan makes the domains of nodes of a plan count for spreads.

@@ -2,11 +2,8 @@ package topology
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 )
@@ -47,18 +44,6 @@ func enumerate(list []string) string {
 		list = append(slices.Clone(list[:maxListed]), "…")
 	}
 	return strings.Join(list, ", ")
-}
-
-// selectorKeys lists the labels that a selector looks at.
-func selectorKeys(s *metav1.LabelSelector) []string {
-	if s == nil {
-		return nil
-	}
-	out := slices.Collect(maps.Keys(s.MatchLabels))
-	for _, e := range s.MatchExpressions {
-		out = append(out, e.Key)
-	}
-	return out
 }
 
 // joined identifies a set of texts.
