@@ -4,13 +4,12 @@ import (
 	"cmp"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
 )
 
 // room is a node with what is left of it. It only proposes places: what pods ask of each
@@ -39,7 +38,7 @@ type kind struct {
 	places []match.Requirements
 	never  bool
 	zonal  bool // its pods look at other pods by zone, so that they stay in theirs
-	apart  bool // its pods look at other pods by node
+	apart  bool // its pods keep others off their nodes
 	may    []int8
 }
 
@@ -101,26 +100,9 @@ func (r *rooms) kind(t *cluster.Template) *kind {
 		k.never = true
 		return k
 	}
-	k.places, miss = match.Places(t, needs.Places)
-	k.never = miss.Missed() || t.ResourceClaims || !r.known(t)
-	k.apart = len(t.HostPorts) > 0
-	for i := range t.Spread {
-		if t.Spread[i].WhenUnsatisfiable == corev1.DoNotSchedule {
-			k.looks(t.Spread[i].TopologyKey)
-		}
-	}
-	if a := t.Affinity; a != nil {
-		if a.PodAffinity != nil {
-			for _, term := range a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution {
-				k.zonal = k.zonal || term.TopologyKey != corev1.LabelHostname
-			}
-		}
-		if a.PodAntiAffinity != nil {
-			for _, term := range a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution {
-				k.looks(term.TopologyKey)
-			}
-		}
-	}
+	k.places, miss = model.PlacesOf(t, needs)
+	k.never = miss.Missed() || !r.known(t)
+	k.apart, k.zonal = topology.Company(t)
 	return k
 }
 
@@ -132,14 +114,6 @@ func (r *rooms) known(t *cluster.Template) bool {
 		}
 	}
 	return true
-}
-
-func (k *kind) looks(key string) {
-	if key == corev1.LabelHostname {
-		k.apart = true
-	} else {
-		k.zonal = true
-	}
 }
 
 // admits reports whether the room's labels, taints and pods allow one of the kind.

@@ -113,9 +113,16 @@ func (c *Class) add(i int, d *Pod) {
 
 func newClass(t *cluster.Template, needs match.Needs, nodes []string) *Class {
 	c := &Class{Template: t, Nodes: nodes, Needs: needs, Tolerates: TolerationKey(t.Tolerations), Prefers: match.Preferences(t.Affinity)}
-	c.Places, c.Never = match.Places(t, needs.Places)
-	if t.ResourceClaims {
-		c.Never = match.Miss{Kind: match.Unsupported, Want: "the pod uses dynamic resource claims, which cannot be planned"}
-	}
+	c.Places, c.Never = PlacesOf(t, needs)
 	return c
+}
+
+// PlacesOf returns what the nodes of the template's pods must be, one of several places, or
+// why they can have no place at all.
+func PlacesOf(t *cluster.Template, needs match.Needs) ([]match.Requirements, match.Miss) {
+	places, never := match.Places(t, needs.Places)
+	if t.ResourceClaims {
+		never = match.Miss{Kind: match.Unsupported, Want: "the pod uses dynamic resource claims, which cannot be planned"}
+	}
+	return places, never
 }

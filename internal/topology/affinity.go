@@ -64,6 +64,12 @@ func (affinity) Read(gs *Groups, r *Rules) error {
 	return nil
 }
 
+// Company is by domain only: pods that follow others keep none off their nodes.
+func (affinity) Company(t *cluster.Template) (byNode, byDomain bool) {
+	_, byDomain = companyOver(topologyKeys(required(affinityTerms(t))))
+	return false, byDomain
+}
+
 // Affinity is a pod affinity over a key other than the host name.
 type Affinity struct{ rule }
 
@@ -212,6 +218,14 @@ func podTerms(required []corev1.PodAffinityTerm, preferred []corev1.WeightedPodA
 
 func required(terms []podTerm) []podTerm {
 	return slices.DeleteFunc(slices.Clone(terms), func(t podTerm) bool { return !t.required() })
+}
+
+func topologyKeys(terms []podTerm) []string {
+	var out []string
+	for _, term := range terms {
+		out = append(out, term.TopologyKey)
+	}
+	return out
 }
 
 // termKeys lists the labels of pods that the terms look at.

@@ -69,6 +69,10 @@ func (antiAffinity) ReadResident(gs *Groups, t *cluster.Template, r *Resident) {
 	}
 }
 
+func (antiAffinity) Company(t *cluster.Template) (byNode, byDomain bool) {
+	return companyOver(topologyKeys(required(antiAffinityTerms(t))))
+}
+
 // AntiAffinity is a pod anti-affinity over a key other than the host name.
 type AntiAffinity struct{ rule }
 

@@ -38,6 +38,10 @@ func (hostPorts) ReadResident(gs *Groups, t *cluster.Template, r *Resident) {
 	}
 }
 
+func (hostPorts) Company(t *cluster.Template) (byNode, byDomain bool) {
+	return len(t.HostPorts) > 0, false
+}
+
 type hostPort struct{ rule }
 
 func (c *hostPort) perNode() []PerNode { return []PerNode{{Group: c.group, Cap: 1, Entry: Unbounded}} }

@@ -71,6 +71,16 @@ func (topologySpread) Read(gs *Groups, r *Rules) error {
 	return nil
 }
 
+func (topologySpread) Company(t *cluster.Template) (byNode, byDomain bool) {
+	var keys []string
+	for i := range t.Spread {
+		if t.Spread[i].WhenUnsatisfiable == corev1.DoNotSchedule {
+			keys = append(keys, t.Spread[i].TopologyKey)
+		}
+	}
+	return companyOver(keys)
+}
+
 // Spread is a topology spread constraint over a key other than the host name.
 type Spread struct {
 	rule

@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strconv"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
@@ -36,6 +38,9 @@ type ConstraintKind interface {
 	// their domains. A constraint that cannot be read is none: the API server has
 	// refused it when the pod was made.
 	ReadResident(gs *Groups, t *cluster.Template, r *Resident)
+	// Company reports, of what the pod requires of others: byNode, whether it keeps them
+	// off its node; byDomain, whether it matters which of them are in its domains.
+	Company(t *cluster.Template) (byNode, byDomain bool)
 }
 
 // kinds are all kinds of constraints, in the order in which they are read. Limits of
@@ -84,6 +89,7 @@ func (general) Sizes(*cluster.Template) []Size                                { 
 func (general) Steps(*Rules) int                                              { return 0 }
 func (general) Read(*Groups, *Rules) error                                    { return nil }
 func (general) ReadResident(*Groups, *cluster.Template, *Resident)            {}
+func (general) Company(*cluster.Template) (byNode, byDomain bool)             { return false, false }
 
 // rule is a Constraint about one group that forbids nothing. Others begin with it.
 type rule struct {
@@ -156,6 +162,22 @@ func (k *Key) Append(b []byte, t *cluster.Template, needs match.Needs) []byte {
 	})
 	b = part(b, func(b []byte) []byte { return append(b, t.Namespace...) })
 	return strconv.AppendInt(strconv.AppendBool(b, t.ResourceClaims), int64(t.Priority), 10)
+}
+
+// Company reports whether pods of the template keep others off their nodes, and whether it
+// matters to them which pods are in their domains.
+func Company(t *cluster.Template) (byNode, byDomain bool) {
+	for _, k := range kinds {
+		node, domain := k.Company(t)
+		byNode, byDomain = byNode || node, byDomain || domain
+	}
+	return byNode, byDomain
+}
+
+// companyOver is the Company of constraints over some topology keys.
+func companyOver(keys []string) (byNode, byDomain bool) {
+	byNode = slices.Contains(keys, corev1.LabelHostname)
+	return byNode, slices.ContainsFunc(keys, func(key string) bool { return key != corev1.LabelHostname })
 }
 
 // part adds something with its length behind it, so that parts do not run into each other.
