@@ -11,8 +11,9 @@ import (
 // the same groups. What happens in one component does not matter to another, so that
 // only those are confirmed of which a pod may be refused.
 
-// replayer confirms an assignment as kube-scheduler will carry it out.
-type replayer struct{ *assign.Assignment }
+// confirmation confirms an assignment as kube-scheduler will carry it out: it is the
+// assignment, with what that takes.
+type confirmation struct{ *assign.Assignment }
 
 // doubt lists the classes of which a pod may be refused where it is planned.
 type doubt map[*assign.Class]bool
@@ -22,7 +23,7 @@ type doubt map[*assign.Class]bool
 // known before a machine's type is. In the others kube-scheduler takes every pod where
 // it is planned if they come in the order in which they were placed: each was let in
 // after those before it, of which none was taken back.
-func (s replayer) doubted() doubt {
+func (s confirmation) doubted() doubt {
 	together, marked := s.Components(), make([]bool, len(s.State.List))
 	mark := func(groups []int) {
 		for _, g := range groups {
@@ -56,7 +57,7 @@ func (s replayer) doubted() doubt {
 
 // surprised reports whether machines are planned in domains that a spread of the class
 // did not know of. What is planned is kept by topology key.
-func (s replayer) surprised(c *assign.Class, planned map[string][]string) bool {
+func (s confirmation) surprised(c *assign.Class, planned map[string][]string) bool {
 	for _, sp := range c.Spreads() {
 		key, known := s.State.List[sp.Group()].Key, s.State.Domains(c.Rules, sp)
 		if planned[key] == nil {
@@ -70,7 +71,7 @@ func (s replayer) surprised(c *assign.Class, planned map[string][]string) bool {
 }
 
 // plannedValues lists the values of a label that planned machines have.
-func (s replayer) plannedValues(key string) []string {
+func (s confirmation) plannedValues(key string) []string {
 	seen := map[string]bool{}
 	for _, m := range s.Machines() {
 		if value, ok := s.LabelsOf(m.Offering, m.Residual)[key]; ok {

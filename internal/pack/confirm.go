@@ -23,13 +23,13 @@ const (
 // refuse where they are planned get other places, or none. What room is left is
 // given to pods without a place.
 func (s *solver) confirm() {
-	if !s.incomplete() && len(s.replaying().doubted()) == 0 {
+	if !s.incomplete() && len(s.confirming().doubted()) == 0 {
 		return
 	}
 	before := int64(-1)
 	for try := range maxConfirmations {
-		sites, refused := s.replaying().replayAll()
-		helped := s.incomplete() && s.replaying().refill(sites)
+		sites, refused := s.confirming().replayAll()
+		helped := s.incomplete() && s.confirming().refill(sites)
 		if !s.incomplete() || try == maxConfirmations-1 {
 			return
 		}
@@ -46,8 +46,8 @@ func (s *solver) confirm() {
 	}
 }
 
-// replaying returns the assignment as something to be replayed.
-func (s *solver) replaying() replayer { return replayer{s.Assignment} }
+// confirming returns the confirmation of the assignment.
+func (s *solver) confirming() confirmation { return confirmation{s.Assignment} }
 
 // unplaced counts the pods without a place.
 func (s *solver) unplaced() int64 {
@@ -140,7 +140,7 @@ func (s *solver) oneByOne() {
 			if c.Left == before {
 				break
 			}
-			_, refused = s.replaying().replayAll()
+			_, refused = s.confirming().replayAll()
 		}
 	}
 	s.again(slices.DeleteFunc(slices.Clone(s.Classes()), func(c *assign.Class) bool { return len(c.Spreads()) > 0 }))

@@ -52,10 +52,10 @@ func TestConfirmed(t *testing.T) {
 	if left := s.unplaced(); left > 0 {
 		t.Fatalf("%d pods have no place", left)
 	}
-	if len(s.replaying().doubted()) > 0 {
+	if len(s.confirming().doubted()) > 0 {
 		t.Error("the plan is to be replayed")
 	}
-	if _, refused := s.replaying().replayAll(); refused {
+	if _, refused := s.confirming().replayAll(); refused {
 		t.Error("the replay refuses pods")
 	}
 }
@@ -74,7 +74,7 @@ func TestNotInTurn(t *testing.T) {
 			s := newPlanning(crossed()).newSolver()
 			s.rounds(s.Classes(), nil)
 			spoil(s)
-			if len(s.replaying().doubted()) == 0 {
+			if len(s.confirming().doubted()) == 0 {
 				t.Error("the plan is not to be replayed")
 			}
 		})
@@ -89,7 +89,7 @@ func TestNodesThatCountByTheirLabels(t *testing.T) {
 	}
 	s := newPlanning(p).newSolver()
 	s.rounds(s.Classes(), nil)
-	if len(s.replaying().doubted()) == 0 {
+	if len(s.confirming().doubted()) == 0 {
 		t.Error("the plan is not to be replayed")
 	}
 }
@@ -108,7 +108,7 @@ func TestComponentsAreConfirmedApart(t *testing.T) {
 	p.Pods = append(p.Pods, assign.Demand{Pod: &cluster.Pod{PodKey: cluster.PodKey{Namespace: "default", Name: "zz"}, Template: follower}})
 	s := newPlanning(p).newSolver()
 	s.rounds(s.Classes(), nil)
-	d := s.replaying().doubted()
+	d := s.confirming().doubted()
 	for _, c := range s.Classes() {
 		if alone := c.Template == follower; d[c] != alone {
 			t.Errorf("a class of %v is replayed: %v", c.Template.Labels, d[c])

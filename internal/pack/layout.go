@@ -45,7 +45,7 @@ func (s rendering) layout() *Layout {
 		}
 		exhausted, greedy := c.Missing.Kind == match.Exhausted, s.Effort.Greedy(c.Account)
 		postponed := exhausted && s.Effort.Postponed(c.Account)
-		reason := diagnosis(s).explain(c)
+		reason := explain(s.Assignment, c)
 		for _, pod := range c.Unplaced() {
 			places[pod].Reason, places[pod].Exhausted, places[pod].Postponed = reason, exhausted || greedy, postponed
 		}

@@ -3,6 +3,7 @@ package pack
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -14,13 +15,10 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-// diagnosis says why pods have no place.
-type diagnosis struct{ *assign.Assignment }
-
 // diagnose says why a class has no place: what excludes the Provisioners, the nearest
 // miss first.
-func (s diagnosis) diagnose(c *assign.Class) string {
-	if len(s.Pools) == 0 {
+func diagnose(a *assign.Assignment, c *assign.Class) string {
+	if len(a.Pools) == 0 {
 		return "there is no Provisioner"
 	}
 	requires, honour := c.RequiresAt(c.LastLevel())
@@ -31,9 +29,9 @@ func (s diagnosis) diagnose(c *assign.Class) string {
 		}
 		return fmt.Sprintf("%s on %s contradict each other", who, key)
 	}
-	s.Effort.Begin(c.Account)
-	o := s.OptionsFor(requires, c.Template.Tolerations, c.Tolerates, honour)
-	return s.misses(c, o).sentence(len(s.Pools))
+	a.Effort.Begin(c.Account)
+	o := a.OptionsFor(requires, c.Template.Tolerations, c.Tolerates, honour)
+	return missesOf(a, c, o).sentence(len(a.Pools))
 }
 
 // misses are why the Provisioners do not serve a class, by text.
@@ -46,20 +44,20 @@ type missed struct {
 	names []string
 }
 
-func (s diagnosis) misses(c *assign.Class, o *model.Options) misses {
+func missesOf(a *assign.Assignment, c *assign.Class, o *model.Options) misses {
 	out, topology := misses{}, match.Miss{}
-	for i, p := range s.Pools {
-		s.Effort.Spend(len(s.Offerings) + len(p.Types)*len(o.Requires))
-		if s.Effort.Over() && i > 0 {
+	for i, p := range a.Pools {
+		a.Effort.Spend(len(a.Offerings) + len(p.Types)*len(o.Requires))
+		if a.Effort.Over() && i > 0 {
 			break // what is known by now must do
 		}
-		miss := s.MissOf(o, p)
+		miss := a.MissOf(o, p)
 		if !miss.Missed() {
-			miss = s.whyNot(c, o, p)
+			miss = whyNot(a, c, o, p)
 		}
 		if !miss.Missed() {
 			if !topology.Missed() { // the same for all
-				topology = match.Miss{Kind: match.Topology, Want: s.State.Explain(c.Rules, maxMisses)}
+				topology = match.Miss{Kind: match.Topology, Want: a.State.Explain(c.Rules, maxMisses)}
 			}
 			miss = topology
 		}
@@ -145,12 +143,12 @@ func (m *missed) who(of int) string {
 
 // whyNot says why no offering of a pool that has the right ones was bought, unless it
 // is for constraints on other pods.
-func (s diagnosis) whyNot(c *assign.Class, o *model.Options, p *model.Pool) match.Miss {
+func whyNot(a *assign.Assignment, c *assign.Class, o *model.Options, p *model.Pool) match.Miss {
 	var largest *model.Offering
 	short, lack := -1, int64(0)
-	held := false
-	for k := range o.Offerings.Within(p.Offerings) {
-		col := &s.Offerings[k]
+	held, sold := false, o.Offerings.Within(p.Offerings)
+	for k := range sold {
+		col := &a.Offerings[k]
 		if model.Fits(c.Need, col.Room) {
 			held = true
 			break
@@ -160,20 +158,20 @@ func (s diagnosis) whyNot(c *assign.Class, o *model.Options, p *model.Pool) matc
 		}
 	}
 	if !held {
-		if miss := s.VarietyMiss(o, p, c.Need); miss.Missed() {
+		if miss := a.VarietyMiss(o, p, c.Need); miss.Missed() {
 			return miss
 		}
-		return s.resourceMiss(c, o, p, largest, short)
+		return resourceMiss(a, c.Need, sold, largest, short)
 	}
-	if s.fittingOf(c, o, p).Empty() {
+	if fittingOf(a, c, o, p).Empty() {
 		return match.Miss{Kind: match.Port, Want: "a DaemonSet keeps the pod from every node: it takes the same host port or repels the pod"}
 	}
-	return s.limitMiss(c, o, p)
+	return limitMiss(a, c, o, p)
 }
 
 // fittingOf returns the offerings of one pool that hold the class.
-func (s diagnosis) fittingOf(c *assign.Class, o *model.Options, p *model.Pool) model.Bitset {
-	out := s.Fitting(c.Need, c.PerNode, c.AllowDevices, o)
+func fittingOf(a *assign.Assignment, c *assign.Class, o *model.Options, p *model.Pool) model.Bitset {
+	out := a.Fitting(c.Need, c.PerNode, c.AllowDevices, o)
 	out.Keep(p.Mask)
 	return out
 }
@@ -191,29 +189,29 @@ func worstLack(need, room []int64) (resource int, by int64) {
 	return resource, by
 }
 
-// resourceMiss says which resource no type of the pool has enough of or, where
+// resourceMiss says which resource none of the offerings has enough of or, where
 // each alone could be had, what the type has that lacks the least.
-func (s diagnosis) resourceMiss(c *assign.Class, o *model.Options, p *model.Pool, nearest *model.Offering, r int) match.Miss {
-	name := s.Space.Names[r]
+func resourceMiss(a *assign.Assignment, need []int64, sold iter.Seq[int], nearest *model.Offering, r int) match.Miss {
+	name := a.Space.Names[r]
 	most, whole := int64(0), int64(0)
-	for k := range o.Offerings.Within(p.Offerings) {
-		most = max(most, s.Offerings[k].Room[r])
-		whole = max(whole, s.Offerings[k].Type.Allocatable()[name])
+	for k := range sold {
+		most = max(most, a.Offerings[k].Room[r])
+		whole = max(whole, a.Offerings[k].Type.Allocatable()[name])
 	}
-	if most >= c.Need[r] {
-		return match.Miss{Kind: match.Resource, Key: name, Want: s.phrase(c.Need, c.Need), Have: s.phrase(nearest.Room, c.Need), Hint: nearest.Type.Name}
+	if most >= need[r] {
+		return match.Miss{Kind: match.Resource, Key: name, Want: phrase(a, need, need), Have: phrase(a, nearest.Room, need), Hint: nearest.Type.Name}
 	}
-	m := match.Miss{Kind: match.Resource, Key: name, Want: amount.Phrase(name, c.Need[r]), Have: amount.Text(name, most)}
-	if whole >= c.Need[r] {
+	m := match.Miss{Kind: match.Resource, Key: name, Want: amount.Phrase(name, need[r]), Have: amount.Text(name, most)}
+	if whole >= need[r] {
 		m.Have += " once DaemonSets run"
 	}
 	return m
 }
 
 // phrase spells the amounts of the resources that are asked for.
-func (s diagnosis) phrase(v, asked []int64) string {
+func phrase(a *assign.Assignment, v, asked []int64) string {
 	var parts []string
-	for r, name := range s.Space.Names {
+	for r, name := range a.Space.Names {
 		if asked[r] > 0 && name != amount.Pods && !assign.Pseudo(name) {
 			parts = append(parts, amount.Phrase(name, v[r]))
 		}
@@ -221,24 +219,24 @@ func (s diagnosis) phrase(v, asked []int64) string {
 	return strings.Join(parts, " and ")
 }
 
-func (s diagnosis) limitMiss(c *assign.Class, o *model.Options, p *model.Pool) match.Miss {
-	left := s.Remaining()[p.Number]
+func limitMiss(a *assign.Assignment, c *assign.Class, o *model.Options, p *model.Pool) match.Miss {
+	left := a.Remaining()[p.Number]
 	if left == nil {
 		return match.Miss{}
 	}
-	for k := range s.fittingOf(c, o, p).All {
-		if amount.Copies(s.Offerings[k].Capacity, left, 1) > 0 {
+	for k := range fittingOf(a, c, o, p).All {
+		if amount.Copies(a.Offerings[k].Capacity, left, 1) > 0 {
 			return match.Miss{}
 		}
 	}
-	for r, name := range s.Space.Names {
+	for r, name := range a.Space.Names {
 		limit, ok := p.Limits[name]
 		if !ok {
 			continue
 		}
 		least := int64(model.Plenty)
-		for k := range s.fittingOf(c, o, p).All {
-			least = min(least, s.Offerings[k].Capacity[r])
+		for k := range fittingOf(a, c, o, p).All {
+			least = min(least, a.Offerings[k].Capacity[r])
 		}
 		if least > left[r] && offer.IsReservation(name) {
 			return match.Miss{Kind: match.Unavailable, Want: name + ": no more machines may be launched into it"}
@@ -254,9 +252,9 @@ func (s diagnosis) limitMiss(c *assign.Class, o *model.Options, p *model.Pool) m
 }
 
 // explain returns why the class has no place.
-func (s diagnosis) explain(c *assign.Class) string {
+func explain(a *assign.Assignment, c *assign.Class) string {
 	if c.Missing.Missed() {
 		return c.Missing.String()
 	}
-	return s.diagnose(c)
+	return diagnose(a, c)
 }

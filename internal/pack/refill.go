@@ -11,7 +11,7 @@ import (
 // refill gives pods without a place the room that is left on nodes and on planned
 // machines, where kube-scheduler would let them in. It reports whether that helped
 // any.
-func (s replayer) refill(sites []*site) bool {
+func (s confirmation) refill(sites []*site) bool {
 	helped := false
 	for some := true; some; {
 		some = false
@@ -25,7 +25,7 @@ func (s replayer) refill(sites []*site) bool {
 	return helped
 }
 
-func (s replayer) refillClass(c *assign.Class, sites []*site) bool {
+func (s confirmation) refillClass(c *assign.Class, sites []*site) bool {
 	helped := false
 	takes := func(l assign.Level) bool {
 		o, ok := s.OptionsAt(c, l)
@@ -47,7 +47,7 @@ func (s replayer) refillClass(c *assign.Class, sites []*site) bool {
 
 // letsIn reports whether a site has room for a pod of the class, and kube-scheduler
 // would let it in.
-func (s replayer) letsIn(c *assign.Class, o *model.Options, to *site) bool {
+func (s confirmation) letsIn(c *assign.Class, o *model.Options, to *site) bool {
 	if !model.Fits(c.Need, to.free) {
 		return false
 	}
@@ -58,7 +58,7 @@ func (s replayer) letsIn(c *assign.Class, o *model.Options, to *site) bool {
 }
 
 // squeeze puts one pod of the class on the site, if that takes it.
-func (s replayer) squeeze(c *assign.Class, o *model.Options, level assign.Level, to *site) bool {
+func (s confirmation) squeeze(c *assign.Class, o *model.Options, level assign.Level, to *site) bool {
 	if !s.letsIn(c, o, to) {
 		return false
 	}
@@ -77,7 +77,7 @@ func (s replayer) squeeze(c *assign.Class, o *model.Options, level assign.Level,
 
 // squeezeIn puts a pod of the class on a planned machine that has room for it, if
 // their labels go together.
-func (s replayer) squeezeIn(c *assign.Class, o *model.Options, level assign.Level, to *site, at *topology.DomainAssignment) bool {
+func (s confirmation) squeezeIn(c *assign.Class, o *model.Options, level assign.Level, to *site, at *topology.DomainAssignment) bool {
 	m := s.Machines()[to.index]
 	pinned := o
 	if len(c.Keys) > 0 {

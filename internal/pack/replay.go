@@ -11,7 +11,7 @@ import (
 
 // replayAll replays the plan until nothing is refused, and reports whether anything
 // was.
-func (s replayer) replayAll() (sites []*site, refused bool) {
+func (s confirmation) replayAll() (sites []*site, refused bool) {
 	d := s.doubted()
 	for {
 		sites = s.sites()
@@ -43,15 +43,15 @@ type move struct {
 // replay takes the pods of a plan to their places one at a time, by the rules of
 // kube-scheduler.
 type replay struct {
-	replayer
+	confirmation
 	doubt  doubt
 	moves  []*move // of components in doubt
 	choosy []*move // those with rules of their own
 	others []*move
 }
 
-func (s replayer) newReplay(sites []*site, d doubt) *replay {
-	r := &replay{replayer: s, doubt: d}
+func (s confirmation) newReplay(sites []*site, d doubt) *replay {
+	r := &replay{confirmation: s, doubt: d}
 	byNode := map[*model.Node]*site{}
 	for _, at := range sites {
 		byNode[at.Node] = at
@@ -163,7 +163,7 @@ func (r *replay) step(m *move) bool {
 
 // withdraw takes the places of the pods that were not brought to them, and reports
 // whether there are any.
-func (s replayer) withdraw(moves []*move) bool {
+func (s confirmation) withdraw(moves []*move) bool {
 	var list []assign.Withdrawal
 	for _, m := range moves {
 		if m.left > 0 {

@@ -19,7 +19,7 @@ type site struct {
 
 // sites lists the nodes and then the machines, without the pods of the plan. What
 // groups count is set back to that.
-func (s replayer) sites() []*site {
+func (s confirmation) sites() []*site {
 	s.State.Restore(s.Start.Tallies)
 	var out []*site
 	for i, n := range s.Existing() {
@@ -35,7 +35,7 @@ func (s replayer) sites() []*site {
 
 // nodeOf returns the node that a machine will be, with the pods of DaemonSets,
 // which are counted, and the room that is left.
-func (s replayer) nodeOf(m *assign.Machine) (out *topology.NodeView, free []int64) {
+func (s confirmation) nodeOf(m *assign.Machine) (out *topology.NodeView, free []int64) {
 	col := &s.Offerings[m.Offering]
 	out, free = &topology.NodeView{Node: s.NodeOf(m)}, slices.Clone(col.Room)
 	model.AddTimes(free, m.Used, -1)
@@ -48,6 +48,6 @@ func (s replayer) nodeOf(m *assign.Machine) (out *topology.NodeView, free []int6
 }
 
 // accepts reports whether kube-scheduler would let a pod of the class onto the site.
-func (s replayer) accepts(c *assign.Class, to *site, at *topology.DomainAssignment) bool {
+func (s confirmation) accepts(c *assign.Class, to *site, at *topology.DomainAssignment) bool {
 	return c.Missing.Kind != match.Exhausted && s.State.Accepts(c.Rules, to.NodeView, at)
 }

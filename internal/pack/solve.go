@@ -108,7 +108,7 @@ func (p *planning) solved(v variant) *solver {
 		}
 	}
 	s.placeOthers()
-	zoneBalance{s.Assignment}.balanceZones()
+	balanceZones(s.Assignment)
 	s.confirm()
 	return s
 }

@@ -15,50 +15,47 @@ import (
 // as few machines of a Provisioner: each machine that could be in several zones goes where
 // its workloads have the fewest pods, then where its Provisioner has the fewest machines.
 
-// zoneBalance balances the zones of an assignment's machines.
-type zoneBalance struct{ *assign.Assignment }
-
 // balanceZones moves machines between zones of equal price. It comes before the plan is
 // confirmed, since machines make zones count for spreads.
-func (s zoneBalance) balanceZones() {
-	machines := s.Machines()
+func balanceZones(a *assign.Assignment) {
+	machines := a.Machines()
 	choices, free := make([][]int, len(machines)), false
 	for i, m := range machines {
-		choices[i] = s.zoneChoices(m)
+		choices[i] = zoneChoices(a, m)
 		free = free || len(choices[i]) > 1
 	}
 	if !free {
 		return
 	}
-	t := s.zonesTaken()
+	o := occupancyOf(a)
 	order := make([]int, len(machines))
 	for i, m := range machines {
 		order[i] = i
 		if len(choices[i]) == 1 {
-			t.add(s, m)
+			o.add(a, m)
 		}
 	}
 	first := func(i int) int { return slices.Min(machines[i].Pods) }
-	slices.SortFunc(order, func(a, b int) int {
-		return cmp.Or(cmp.Compare(machines[a].Offering, machines[b].Offering), cmp.Compare(first(a), first(b)))
+	slices.SortFunc(order, func(i, j int) int {
+		return cmp.Or(cmp.Compare(machines[i].Offering, machines[j].Offering), cmp.Compare(first(i), first(j)))
 	})
 	for _, i := range order {
 		if m := machines[i]; len(choices[i]) > 1 {
-			s.Move(i, t.best(s, m, choices[i]))
-			t.add(s, m)
+			a.Move(i, o.best(a, m, choices[i]))
+			o.add(a, m)
 		}
 	}
 }
 
 // zoneChoices lists the offerings of the machine's type, capacity type and price, one of each
 // zone that it may be in as it is.
-func (s zoneBalance) zoneChoices(m *assign.Machine) []int {
-	own, on := &s.Offerings[m.Offering], signatureOf(s.Market, m)
+func zoneChoices(a *assign.Assignment, m *assign.Machine) []int {
+	own, on := &a.Offerings[m.Offering], signatureOf(a.Market, m)
 	var out []int
-	for _, k := range s.SamePriced(m.Offering) {
-		col := &s.Offerings[k]
+	for _, k := range a.SamePriced(m.Offering) {
+		col := &a.Offerings[k]
 		if k == m.Offering || col.Offer.CapacityType == own.Offer.CapacityType && own.Offer.Reservation == "" && m.Mask.Has(k) &&
-			model.Fits(m.Used, col.Room) && s.LeavesChoice(m.Residual, col) && sameSignature(s.Market, k, m, on) {
+			model.Fits(m.Used, col.Room) && a.LeavesChoice(m.Residual, col) && sameSignature(a.Market, k, m, on) {
 			out = append(out, k)
 		}
 	}
@@ -68,27 +65,27 @@ func (s zoneBalance) zoneChoices(m *assign.Machine) []int {
 // inZone is a Provisioner, or the owner of pods, in a zone.
 type inZone struct{ zone, namespace, kind, name string }
 
-// zonesTaken is what zones have already: machines by Provisioner and pods by owner.
-type zonesTaken map[inZone]int64
+// occupancy is what zones have already: machines by Provisioner and pods by owner.
+type occupancy map[inZone]int64
 
-// zonesTaken counts the nodes that stay, with the pods that they have and get.
-func (s zoneBalance) zonesTaken() zonesTaken {
-	t, zones := zonesTaken{}, map[string]string{}
-	for _, n := range slices.Concat(s.Supply.Nodes, s.Closed) {
+// occupancyOf counts the nodes that stay, with the pods that they have and get.
+func occupancyOf(a *assign.Assignment) occupancy {
+	o, zones := occupancy{}, map[string]string{}
+	for _, n := range slices.Concat(a.Supply.Nodes, a.Closed) {
 		zones[n.Name] = n.Labels[api.LabelZone]
-		t[inZone{zone: zones[n.Name], name: n.Provisioner}]++
+		o[inZone{zone: zones[n.Name], name: n.Provisioner}]++
 	}
-	for i := range s.Problem.Snapshot.Pods {
-		if p := &s.Problem.Snapshot.Pods[i]; p.State != cluster.PodPending {
-			t[ownerIn(zones[p.NodeName], p)]++
+	for i := range a.Problem.Snapshot.Pods {
+		if p := &a.Problem.Snapshot.Pods[i]; p.State != cluster.PodPending {
+			o[ownerIn(zones[p.NodeName], p)]++
 		}
 	}
-	for _, placed := range s.OnNodes() {
+	for _, placed := range a.OnNodes() {
 		for _, i := range placed.Pods {
-			t[ownerIn(zones[placed.Node.Name], s.Problem.Pods[i].Pod)]++
+			o[ownerIn(zones[placed.Node.Name], a.Problem.Pods[i].Pod)]++
 		}
 	}
-	return t
+	return o
 }
 
 func ownerIn(zone string, p *cluster.Pod) inZone {
@@ -102,10 +99,10 @@ type replicas struct {
 }
 
 // replicasOn counts the machine's pods by owner. Pods without one are no replicas.
-func (s zoneBalance) replicasOn(m *assign.Machine) []replicas {
+func replicasOn(a *assign.Assignment, m *assign.Machine) []replicas {
 	var out []replicas
 	for _, i := range m.Pods {
-		p := s.Problem.Pods[i].Pod
+		p := a.Problem.Pods[i].Pod
 		last := len(out) - 1
 		switch {
 		case p.Owner.Kind == "":
@@ -118,28 +115,28 @@ func (s zoneBalance) replicasOn(m *assign.Machine) []replicas {
 	return out
 }
 
-func (t zonesTaken) add(s zoneBalance, m *assign.Machine) {
-	zone := s.Offerings[m.Offering].Offer.Zone
-	t[inZone{zone: zone, name: m.Pool.Spec.Name}]++
-	for _, r := range s.replicasOn(m) {
-		t[ownerIn(zone, r.of)] += r.n
+func (o occupancy) add(a *assign.Assignment, m *assign.Machine) {
+	zone := a.Offerings[m.Offering].Offer.Zone
+	o[inZone{zone: zone, name: m.Pool.Spec.Name}]++
+	for _, r := range replicasOn(a, m) {
+		o[ownerIn(zone, r.of)] += r.n
 	}
 }
 
 // best returns the offering of the zone that the machine's workloads and then its Provisioner
 // have least of.
-func (t zonesTaken) best(s zoneBalance, m *assign.Machine, choices []int) int {
-	on := s.replicasOn(m)
+func (o occupancy) best(a *assign.Assignment, m *assign.Machine, choices []int) int {
+	on := replicasOn(a, m)
 	beside := func(k int) (pods, machines int64) {
-		zone := s.Offerings[k].Offer.Zone
+		zone := a.Offerings[k].Offer.Zone
 		for _, r := range on {
-			pods += r.n * t[ownerIn(zone, r.of)]
+			pods += r.n * o[ownerIn(zone, r.of)]
 		}
-		return pods, t[inZone{zone: zone, name: m.Pool.Spec.Name}]
+		return pods, o[inZone{zone: zone, name: m.Pool.Spec.Name}]
 	}
-	return slices.MinFunc(choices, func(a, b int) int {
-		x, n := beside(a)
-		y, k := beside(b)
-		return cmp.Or(cmp.Compare(x, y), cmp.Compare(n, k), cmp.Compare(a, b))
+	return slices.MinFunc(choices, func(i, j int) int {
+		x, n := beside(i)
+		y, k := beside(j)
+		return cmp.Or(cmp.Compare(x, y), cmp.Compare(n, k), cmp.Compare(i, j))
 	})
 }
