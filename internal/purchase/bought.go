@@ -13,8 +13,8 @@ import (
 type bought struct {
 	of       *request
 	machines []*assign.Machine // those of equal content may share it
-	cost     int64
-	left     []int64 // items of each pod group
+	cost     int64             // what is paid, without the surcharge of the request
+	left     []int64           // items of each pod group
 	limits   assign.RemainingLimits
 	onNodes  [][]assign.Items // by node of the request, what has been put there; no list where all hold what they held
 }
@@ -22,6 +22,14 @@ type bought struct {
 // nothingBought is where buying for a request begins.
 func nothingBought(r *request) *bought {
 	return &bought{of: r, left: r.counts(), limits: r.limits.Clone(), onNodes: make([][]assign.Items, len(r.nodes))}
+}
+
+// restated returns it as bought for another statement of the same request, which asks for
+// the same pod groups within the same limits.
+func (b *bought) restated(r *request) *bought {
+	out := *b
+	out.of = r
+	return &out
 }
 
 // buy takes the machine as often as the counts and limits allow, at most so often but once,

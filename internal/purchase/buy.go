@@ -195,10 +195,9 @@ func fewMachines(r *request) *bought {
 	for _, k := range r.candidates {
 		more = max(more, r.Offerings[k].Price)
 	}
-	out := nothingBought(r.surcharged(more))
+	out := nothingBought(r.withSurcharge(more))
 	out.buyGreedily(false)
-	out.of = r
-	return out
+	return out.restated(r)
 }
 
 // BuyAll fills machines that are planned already and buys others for the pod groups,

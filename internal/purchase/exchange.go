@@ -22,7 +22,7 @@ const (
 // is worth more and fits, and what room then is left is filled again. The seed
 // keeps an item, so that the largest do not remain to the end.
 func (f *filler) exchangeAll(m *assign.Machine, seed int) {
-	cost := float64(f.costOf(m))
+	cost := float64(f.weighedCost(m))
 	changed := false
 	for range maxExchanges {
 		if cost-f.values.of(m) < tidy*cost {

@@ -61,7 +61,7 @@ type request struct {
 	masks      []model.Bitset         // distinct sets of offerings that pod groups allow
 	maskOf     []int                  // by pod group
 	choice     []int                  // by pod group: how many offerings that hold some pod its requirements allow
-	surcharge  int64                  // what each machine is taken to cost more than it does
+	surcharge  int64                  // what each machine is taken to cost more than it does, see withSurcharge
 	pricing    *price.Pricing         // of the candidates
 	nodes      []*held                // what is on them is asked for, too, and may stay there
 }
@@ -132,8 +132,8 @@ func (r *request) groupByMask() {
 	}
 }
 
-// surcharged returns the request if each machine is taken to cost so much more.
-func (r *request) surcharged(more int64) *request {
+// withSurcharge returns the request if each machine is taken to cost so much more.
+func (r *request) withSurcharge(more int64) *request {
 	out := *r
 	out.surcharge, out.pricing = more, price.New(r.Supply, r.candidates)
 	out.pricing.Surcharge(more)
@@ -149,5 +149,7 @@ func (r *request) counts() []int64 {
 	return out
 }
 
-// costOf is what a machine is taken to cost.
-func (r *request) costOf(m *assign.Machine) int64 { return r.Offerings[m.Offering].Cost + r.surcharge }
+// weighedCost is what a machine is taken to cost when it is chosen: with the surcharge.
+func (r *request) weighedCost(m *assign.Machine) int64 {
+	return r.Offerings[m.Offering].Cost + r.surcharge
+}

@@ -77,7 +77,7 @@ func (v *values) of(m *assign.Machine) float64 {
 
 // score is what the content of a machine is worth for what it costs.
 func (v *values) score(r *request, m *assign.Machine) float64 {
-	return v.of(m) / float64(max(1, r.costOf(m)))
+	return v.of(m) / float64(max(1, r.weighedCost(m)))
 }
 
 // exchangeWindow bounds how many pod groups are looked at for exchanges.

@@ -45,7 +45,7 @@ func checkBought(t rapid.TB, b *bought) {
 			t.Fatalf("a machine with room for %v holds %v", o.Room, used)
 		}
 		limits.Spend(o, 1)
-		cost += r.costOf(m)
+		cost += r.weighedCost(m)
 	}
 	if !slices.Equal(left, b.left) || slices.Min(left) < 0 {
 		t.Fatalf("%v is left of %v, which says that %v is", left, r.counts(), b.left)
@@ -206,7 +206,7 @@ func TestGuessProves(t *testing.T) {
 			for _, it := range m.Items {
 				value += float64(guess.value[it.Group.Index] * float64(it.N))
 			}
-			if cost := float64(r.costOf(m)); value > cost*(1+1e-6) {
+			if cost := float64(r.weighedCost(m)); value > cost*(1+1e-6) {
 				t.Fatalf("a machine for %g holds items worth %g", cost, value)
 			}
 		}
