@@ -12,8 +12,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
-// NewClusterToken returns the ephemeral resource packhorse_cluster_token.
-func NewClusterToken() ephemeral.EphemeralResource { return &clusterToken{} }
+// newClusterToken returns the ephemeral resource packhorse_cluster_token.
+func newClusterToken() ephemeral.EphemeralResource { return &clusterToken{} }
 
 // clusterToken is a bearer token for the cluster. Terraform does not store it.
 type clusterToken struct{ session *session.Session }

@@ -74,7 +74,7 @@ func (p *packhorse) Resources(context.Context) []func() resource.Resource {
 
 // EphemeralResources returns the ephemeral resources, which Terraform does not store.
 func (p *packhorse) EphemeralResources(context.Context) []func() ephemeral.EphemeralResource {
-	return []func() ephemeral.EphemeralResource{NewClusterToken}
+	return []func() ephemeral.EphemeralResource{newClusterToken}
 }
 
 // ListResources returns the resources that `terraform query` can list.

@@ -70,7 +70,7 @@ func (s *Assignment) RelateNodeSpreads() {
 
 // Components says which groups of pods are tied together because a pod has to do with them.
 func (s *Assignment) Components() Components {
-	out := NewComponents(len(s.State.List))
+	out := newComponents(len(s.State.List))
 	for _, c := range s.classes {
 		out.Join(c.Groups())
 	}

@@ -33,9 +33,9 @@ func NewTemplates(schedulers ...string) *Templates {
 	}
 }
 
-// Intern returns the Template of the same content that is in use, or a copy of
+// intern returns the Template of the same content that is in use, or a copy of
 // this one.
-func (t *Templates) Intern(template *Template) *Template {
+func (t *Templates) intern(template *Template) *Template {
 	key := digestOf(struct {
 		*Template
 		Requests map[string]int64 // an amount.List is rounded in JSON

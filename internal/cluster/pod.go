@@ -16,7 +16,7 @@ func (t *Templates) Pod(pod *corev1.Pod) (Pod, bool) {
 	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 		return Pod{}, false
 	}
-	return t.Known(pod, t.Intern(newTemplate(pod))), true
+	return t.Known(pod, t.intern(newTemplate(pod))), true
 }
 
 // Known converts a pod that has not finished and of which the template is known, for

@@ -128,7 +128,7 @@ func (st *Step) settle(p *Problem) {
 		wasted += float64(src.Price) * p.stable(src, places).Hours()
 	}
 	age := time.Duration(wasted / price * float64(time.Hour))
-	pays := st.PaysBack()
+	pays := st.paysBack()
 	st.Due = p.Base.Now
 	if pays > paysAtOnce {
 		st.Due = p.Base.Now.Add(max(0, pays-age))
@@ -176,8 +176,8 @@ func (p *Problem) sooner(node string, than *Source) bool {
 // of 2.16 in the order of names.
 func (st *Step) perNode() offer.Price { return st.Saving / offer.Price(len(st.Nodes)) }
 
-// PaysBack is after how long a step has saved what it costs; at most a hundred years.
-func (st *Step) PaysBack() time.Duration {
+// paysBack is after how long a step has saved what it costs; at most a hundred years.
+func (st *Step) paysBack() time.Duration {
 	const longest = 100 * 365 * 24 * time.Hour
 	if st.Saving <= 0 {
 		return longest

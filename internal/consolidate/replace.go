@@ -221,7 +221,7 @@ func (r *replacer) better(a, b *Step) bool {
 	if x > 0 || y > 0 {
 		return x > y
 	}
-	return a.PaysBack() < b.PaysBack()
+	return a.paysBack() < b.paysBack()
 }
 
 // gain is what a step saves less its cost spread over the horizon.

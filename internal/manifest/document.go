@@ -59,12 +59,12 @@ func (d *Document) Object() string {
 
 // At gives a finding about this document its place: the line of the field.
 func (d *Document) At(f finding.Finding) *Error {
-	return &Error{File: d.File, Document: d.Index, Line: d.LineOf(f.Path), Object: d.Object(), Err: f}
+	return &Error{File: d.File, Document: d.Index, Line: d.lineOf(f.Path), Object: d.Object(), Err: f}
 }
 
-// LineOf returns the line of a field in the file, such as spec.taints[0].key or
+// lineOf returns the line of a field in the file, such as spec.taints[0].key or
 // spec.labels[example.com/team]; the nearest parent's where the field is absent.
-func (d *Document) LineOf(path string) int {
+func (d *Document) lineOf(path string) int {
 	node, line := d.root(), 1
 	if node == nil {
 		return d.Line

@@ -31,7 +31,7 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 		for _, d := range set.Documents {
-			if line := d.LineOf("spec.template.spec.containers[0].name"); line < 1 || line > lines {
+			if line := d.lineOf("spec.template.spec.containers[0].name"); line < 1 || line > lines {
 				t.Fatalf("line %d of %d", line, lines)
 			}
 		}

@@ -79,9 +79,9 @@ func Read(files ...string) (*Set, error) {
 // AddFile adds the YAML or JSON documents of a file; "-" is the standard input.
 func (b *Builder) AddFile(path string) { b.addFile(path, b.Add) }
 
-// AddPodsCSVFile adds the pods of a table as AddPodsCSV does; "-" is the
+// AddPodsCSVFile adds the pods of a table as addPodsCSV does; "-" is the
 // standard input.
-func (b *Builder) AddPodsCSVFile(path string) { b.addFile(path, b.AddPodsCSV) }
+func (b *Builder) AddPodsCSVFile(path string) { b.addFile(path, b.addPodsCSV) }
 
 func (b *Builder) addFile(path string, add func(file string, data []byte)) {
 	data, err := b.readAll(path)

@@ -29,11 +29,11 @@ const (
 	gpuResource = "nvidia.com/gpu"
 )
 
-// AddPodsCSV adds the pods of a table with the columns cpu_milli, mem_mib, count
+// addPodsCSV adds the pods of a table with the columns cpu_milli, mem_mib, count
 // and optionally gpu (of nvidia.com/gpu), gpu_name (as in the label
 // karpenter.k8s.aws/instance-gpu-name) and node_selector (k=v;k2=v2), in any
 // order. Each row is a count of equal pods, named pods-<row>-<number>.
-func (b *Builder) AddPodsCSV(file string, data []byte) {
+func (b *Builder) addPodsCSV(file string, data []byte) {
 	b.tables++
 	prefix := "pods"
 	if b.tables > 1 {

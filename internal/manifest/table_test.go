@@ -16,7 +16,7 @@ import (
 
 func table(text string) (*Set, error) {
 	b := NewBuilder()
-	b.AddPodsCSV("pods.csv", []byte(text))
+	b.addPodsCSV("pods.csv", []byte(text))
 	return b.Build()
 }
 
@@ -76,8 +76,8 @@ func TestTableProblems(t *testing.T) {
 
 func TestTablesBesideManifests(t *testing.T) {
 	b := NewBuilder()
-	b.AddPodsCSV("a.csv", []byte("count,mem_mib,cpu_milli\n1,1,1\n"))
-	b.AddPodsCSV("b.csv", []byte("count,mem_mib,cpu_milli\n1,1,1\n"))
+	b.addPodsCSV("a.csv", []byte("count,mem_mib,cpu_milli\n1,1,1\n"))
+	b.addPodsCSV("b.csv", []byte("count,mem_mib,cpu_milli\n1,1,1\n"))
 	b.Add("c.yaml", []byte("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n"))
 	set, err := b.Build()
 	if err != nil {

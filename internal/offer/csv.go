@@ -259,7 +259,7 @@ func (r *row) sales(h *Hardware) {
 			sale.Zones = append(sale.Zones, zone)
 		}
 		slices.Sort(sale.Zones)
-		if spot := r.spotPrice(suffix, sale.OnDemand); spot > 0 && h.Sold(api.CapacitySpot) {
+		if spot := r.spotPrice(suffix, sale.OnDemand); spot > 0 && h.sold(api.CapacitySpot) {
 			sale.Spot = make(map[string]Price, len(sale.Zones))
 			for _, zone := range sale.Zones {
 				sale.Spot[zone] = spot

@@ -55,8 +55,8 @@ type Accelerator struct {
 	Cores        int64  `json:"cores,omitempty"`     // of each Neuron device; 0 where nobody has said
 }
 
-// Sold reports whether the type can be bought in a capacity type anywhere.
-func (h *Hardware) Sold(capacityType string) bool {
+// sold reports whether the type can be bought in a capacity type anywhere.
+func (h *Hardware) sold(capacityType string) bool {
 	return slices.Contains(h.CapacityTypes, capacityType)
 }
 
@@ -110,7 +110,7 @@ func KubernetesArch(architectures ...string) string {
 // AddUsageClass notes that the type is sold under one of EC2's usage classes.
 // Capacity blocks are bought in advance and are not offered.
 func (h *Hardware) AddUsageClass(class string) {
-	if (class == api.CapacityOnDemand || class == api.CapacitySpot) && !h.Sold(class) {
+	if (class == api.CapacityOnDemand || class == api.CapacitySpot) && !h.sold(class) {
 		h.CapacityTypes = append(h.CapacityTypes, class)
 		slices.Sort(h.CapacityTypes)
 	}

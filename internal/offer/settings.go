@@ -130,7 +130,7 @@ func (s *Settings) offerings(h *Hardware, region *Region, sale Sale, licence Pri
 	}
 	out := make([]Offering, 0, 2*len(zones))
 	add := func(zone, capacityType string, price Price) {
-		if !h.Sold(capacityType) {
+		if !h.sold(capacityType) {
 			return
 		}
 		o := Offering{Zone: zone, ZoneID: region.ZoneIDs[zone], CapacityType: capacityType, Price: price + licence}

@@ -31,8 +31,8 @@ func (d *Demand) Add(need []int64, n int64) {
 	}
 }
 
-// Usable is what pods of the demand can use of a machine's room.
-func (d *Demand) Usable(room int64, r int) int64 {
+// usable is what pods of the demand can use of a machine's room.
+func (d *Demand) usable(room int64, r int) int64 {
 	if d.grain[r] == 0 || room < 0 {
 		return 0
 	}

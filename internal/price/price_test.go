@@ -49,7 +49,7 @@ func TestPrice(t *testing.T) {
 	d.Add([]int64{1000, 3, 0}, 8) // three quarters of a machine of either type hold no more
 	found := New(&m.Supply, []int{0, 1}).Price(d)
 	for k, want := range []float64{100, 160} {
-		value := float64(found.Dual[0]*float64(m.Offerings[k].Room[0])) + float64(found.Dual[1]*float64(d.Usable(m.Offerings[k].Room[1], 1)))
+		value := float64(found.Dual[0]*float64(m.Offerings[k].Room[0])) + float64(found.Dual[1]*float64(d.usable(m.Offerings[k].Room[1], 1)))
 		if value > want*(1+1e-9) {
 			t.Errorf("the room of offering %d is worth %g, more than its price of %g", k, value, want)
 		}
@@ -68,10 +68,10 @@ func TestUsableRoomIsWholeGrains(t *testing.T) {
 	d := NewDemand(2)
 	d.Add([]int64{500, 0}, 3)
 	d.Add([]int64{750, 0}, 1)
-	if got := d.Usable(1999, 0); got != 1750 {
+	if got := d.usable(1999, 0); got != 1750 {
 		t.Errorf("got %d, want 1750: the needs are multiples of 250", got)
 	}
-	if got := d.Usable(1999, 1); got != 0 {
+	if got := d.usable(1999, 1); got != 0 {
 		t.Errorf("got %d of a resource that nobody needs", got)
 	}
 }

@@ -122,7 +122,7 @@ func (p *Pricing) prepare(d *Demand) {
 		for i, r := range p.names {
 			room := p.supply.Offerings[k].Room[r]
 			p.scale[i] = max(p.scale[i], float64(min(room, model.Plenty)))
-			p.usable = append(p.usable, float64(d.Usable(room, r)))
+			p.usable = append(p.usable, float64(d.usable(room, r)))
 		}
 	}
 	width := len(p.names)

@@ -53,8 +53,8 @@ func (r *Rules) sortPreferences() {
 	}
 }
 
-// Bit is the bit of the i-th preference.
-func (r *Rules) Bit(i int) Relaxed {
+// bit is the bit of the i-th preference.
+func (r *Rules) bit(i int) Relaxed {
 	return 1 << max(0, i-max(0, len(r.Preferences)-MaxPreferences))
 }
 
@@ -69,14 +69,14 @@ func (r *Rules) Everything() Relaxed {
 // gaveUp reports whether a constraint is given up. What is required never is.
 func (r *Rules) gaveUp(c Constraint, relaxed Relaxed) bool {
 	id := c.preference()
-	return id >= 0 && relaxed&r.Bit(r.position[id]) != 0
+	return id >= 0 && relaxed&r.bit(r.position[id]) != 0
 }
 
 // GivenUp lists the preferences of the set.
 func (r *Rules) GivenUp(relaxed Relaxed) []string {
 	var out []string
 	for i, p := range r.Preferences {
-		if relaxed&r.Bit(i) != 0 {
+		if relaxed&r.bit(i) != 0 {
 			out = append(out, p.Text)
 		}
 	}

@@ -170,7 +170,7 @@ func (r *Rules) Requires(place int, relaxed Relaxed) (match.Requirements, bool) 
 	out, honour := r.Places[place], false
 	for i, p := range r.Preferences {
 		switch {
-		case relaxed&r.Bit(i) != 0:
+		case relaxed&r.bit(i) != 0:
 		case p.prefer >= 0:
 			out = out.And(r.Prefers[p.prefer].Requirements)
 		case p.taints:

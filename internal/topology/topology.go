@@ -22,8 +22,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 )
 
-// ConstraintKind is one kind of constraint: what it reads from a pod.
-type ConstraintKind interface {
+// constraintKind is one kind of constraint: what it reads from a pod.
+type constraintKind interface {
 	// AppendKey adds what tells the pod's constraints of the kind from those of others.
 	AppendKey(b []byte, t *cluster.Template, needs match.Needs) []byte
 	// LabelKeys lists the labels of pods that its selectors look at.
@@ -45,7 +45,7 @@ type ConstraintKind interface {
 
 // kinds are all kinds of constraints, in the order in which they are read. Limits of
 // Provisioners and room for DaemonSets are constraints on purchases, not on pods.
-var kinds = []ConstraintKind{resources{}, requirements{}, taints{}, hostPorts{}, volumes{}, affinity{}, antiAffinity{}, topologySpread{}}
+var kinds = []constraintKind{resources{}, requirements{}, taints{}, hostPorts{}, volumes{}, affinity{}, antiAffinity{}, topologySpread{}}
 
 // Size is a number of constraints that a pod has.
 type Size struct {
@@ -80,7 +80,7 @@ type Constraint interface {
 	refusal(s *State, r *Rules) string
 }
 
-// general is a ConstraintKind that reads nothing. Others begin with it.
+// general is a constraintKind that reads nothing. Others begin with it.
 type general struct{}
 
 func (general) AppendKey(b []byte, _ *cluster.Template, _ match.Needs) []byte { return b }
