@@ -1,7 +1,6 @@
 package call
 
 import (
-	"context"
 	"maps"
 	"slices"
 	"strings"
@@ -29,24 +28,26 @@ func TagMap(tags []types.Tag) map[string]string {
 	return out
 }
 
-// Retag changes tags from the declaration before to the declaration now. If these differ, it
-// calls tag with its input, and then untag with the keys that are only in before. Tags that
-// are in neither stay as they are. Errors call the tagged thing what.
-func Retag[I, O, J, P, F any](ctx context.Context, what string, before, now map[string]string,
-	tag func(context.Context, *I, ...F) (*O, error), input *I,
-	untag func(context.Context, *J, ...F) (*P, error), without func(keys []string) *J,
-) error {
-	if !maps.Equal(before, now) && len(now) > 0 {
-		if _, err := Invoke(ctx, nil, tag, input); err != nil {
-			return Explain("tag "+what, err)
+// Tagging is a change of the tags of something from one declaration to the next.
+type Tagging struct {
+	What        string // as errors call it
+	Before, Now map[string]string
+}
+
+// Retag makes the change. If the declarations differ, it calls tag, which sets the tags of
+// now, and then untag with the keys that are only in before. Tags that are in neither stay
+// as they are.
+func Retag(t Tagging, tag func() error, untag func(keys []string) error) error {
+	if !maps.Equal(t.Before, t.Now) && len(t.Now) > 0 {
+		if err := tag(); err != nil {
+			return Explain("tag "+t.What, err)
 		}
 	}
-	gone := dropped(before, now)
+	gone := dropped(t.Before, t.Now)
 	if len(gone) == 0 {
 		return nil
 	}
-	_, err := Invoke(ctx, nil, untag, without(gone))
-	return Explain("untag "+what, err)
+	return Explain("untag "+t.What, untag(gone))
 }
 
 // dropped returns the keys that are in before and not in now, sorted.

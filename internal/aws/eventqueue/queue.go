@@ -158,11 +158,13 @@ func (q *Queues) Update(ctx context.Context, url string, before, now asset.Queue
 			return fmt.Errorf("set the attributes of queue %q: %w", now.Name, err)
 		}
 	}
-	return call.Retag(ctx, fmt.Sprintf("queue %q", now.Name), before.Tags, now.Tags,
-		q.sqs.TagQueue, &sqs.TagQueueInput{QueueUrl: aws.String(url), Tags: now.Tags},
-		q.sqs.UntagQueue, func(keys []string) *sqs.UntagQueueInput {
-			return &sqs.UntagQueueInput{QueueUrl: aws.String(url), TagKeys: keys}
-		})
+	return call.Retag(call.Tagging{What: fmt.Sprintf("queue %q", now.Name), Before: before.Tags, Now: now.Tags}, func() error {
+		_, err := call.Invoke(ctx, nil, q.sqs.TagQueue, &sqs.TagQueueInput{QueueUrl: aws.String(url), Tags: now.Tags})
+		return err
+	}, func(keys []string) error {
+		_, err := call.Invoke(ctx, nil, q.sqs.UntagQueue, &sqs.UntagQueueInput{QueueUrl: aws.String(url), TagKeys: keys})
+		return err
+	})
 }
 
 // Delete deletes the queue and its messages, and waits until it is gone, so that a new queue

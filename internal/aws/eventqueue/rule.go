@@ -42,11 +42,13 @@ func (q *Queues) PutRule(ctx context.Context, before, now asset.Rule) (arn strin
 		return "", call.Explain(fmt.Sprintf("put rule %q", now.Name), err)
 	}
 	if known != "" {
-		err := call.Retag(ctx, fmt.Sprintf("rule %q", now.Name), before.Tags, now.Tags,
-			q.events.TagResource, &eventbridge.TagResourceInput{ResourceARN: aws.String(known), Tags: tagList(now.Tags)},
-			q.events.UntagResource, func(keys []string) *eventbridge.UntagResourceInput {
-				return &eventbridge.UntagResourceInput{ResourceARN: aws.String(known), TagKeys: keys}
-			})
+		err := call.Retag(call.Tagging{What: fmt.Sprintf("rule %q", now.Name), Before: before.Tags, Now: now.Tags}, func() error {
+			_, err := call.Invoke(ctx, nil, q.events.TagResource, &eventbridge.TagResourceInput{ResourceARN: aws.String(known), Tags: tagList(now.Tags)})
+			return err
+		}, func(keys []string) error {
+			_, err := call.Invoke(ctx, nil, q.events.UntagResource, &eventbridge.UntagResourceInput{ResourceARN: aws.String(known), TagKeys: keys})
+			return err
+		})
 		if err != nil {
 			return "", err
 		}

@@ -80,11 +80,13 @@ func (e *Entries) Update(ctx context.Context, before, now asset.Entry) error {
 	if err != nil {
 		return err
 	}
-	return call.Retag(ctx, "access entry "+arn, before.Tags, now.Tags,
-		e.client.TagResource, &eks.TagResourceInput{ResourceArn: aws.String(arn), Tags: now.Tags},
-		e.client.UntagResource, func(keys []string) *eks.UntagResourceInput {
-			return &eks.UntagResourceInput{ResourceArn: aws.String(arn), TagKeys: keys}
-		})
+	return call.Retag(call.Tagging{What: "access entry " + arn, Before: before.Tags, Now: now.Tags}, func() error {
+		_, err := call.Invoke(ctx, nil, e.client.TagResource, &eks.TagResourceInput{ResourceArn: aws.String(arn), Tags: now.Tags})
+		return err
+	}, func(keys []string) error {
+		_, err := call.Invoke(ctx, nil, e.client.UntagResource, &eks.UntagResourceInput{ResourceArn: aws.String(arn), TagKeys: keys})
+		return err
+	})
 }
 
 // Delete deletes the entry. It succeeds if there is no such entry.

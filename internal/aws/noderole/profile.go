@@ -90,11 +90,13 @@ func (p *Profiles) Update(ctx context.Context, before, now asset.Profile) error 
 			return err
 		}
 	}
-	return call.Retag(ctx, fmt.Sprintf("instance profile %q", now.Name), before.Tags, now.Tags,
-		p.client.TagInstanceProfile, &iam.TagInstanceProfileInput{InstanceProfileName: aws.String(now.Name), Tags: call.TagList(now.Tags)},
-		p.client.UntagInstanceProfile, func(keys []string) *iam.UntagInstanceProfileInput {
-			return &iam.UntagInstanceProfileInput{InstanceProfileName: aws.String(now.Name), TagKeys: keys}
-		})
+	return call.Retag(call.Tagging{What: fmt.Sprintf("instance profile %q", now.Name), Before: before.Tags, Now: now.Tags}, func() error {
+		_, err := call.Invoke(ctx, nil, p.client.TagInstanceProfile, &iam.TagInstanceProfileInput{InstanceProfileName: aws.String(now.Name), Tags: call.TagList(now.Tags)})
+		return err
+	}, func(keys []string) error {
+		_, err := call.Invoke(ctx, nil, p.client.UntagInstanceProfile, &iam.UntagInstanceProfileInput{InstanceProfileName: aws.String(now.Name), TagKeys: keys})
+		return err
+	})
 }
 
 // Delete removes the role from the profile and deletes the profile. It succeeds if either is

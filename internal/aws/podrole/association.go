@@ -44,11 +44,14 @@ func (a *Associations) Ensure(ctx context.Context, before map[string]string, wan
 		return "", fmt.Errorf("pods of ServiceAccount %s/%s in cluster %q already get role %s from pod identity association %s: delete the association, or remove the ServiceAccount from the configuration",
 			wanted.Account.Namespace, wanted.Account.Name, wanted.Cluster, aws.ToString(live.RoleArn), aws.ToString(live.AssociationId))
 	}
-	return aws.ToString(live.AssociationId), call.Retag(ctx, "pod identity association "+aws.ToString(live.AssociationArn), before, wanted.Tags,
-		a.client.TagResource, &eks.TagResourceInput{ResourceArn: live.AssociationArn, Tags: wanted.Tags},
-		a.client.UntagResource, func(keys []string) *eks.UntagResourceInput {
-			return &eks.UntagResourceInput{ResourceArn: live.AssociationArn, TagKeys: keys}
-		})
+	tagging := call.Tagging{What: "pod identity association " + aws.ToString(live.AssociationArn), Before: before, Now: wanted.Tags}
+	return aws.ToString(live.AssociationId), call.Retag(tagging, func() error {
+		_, err := call.Invoke(ctx, nil, a.client.TagResource, &eks.TagResourceInput{ResourceArn: live.AssociationArn, Tags: wanted.Tags})
+		return err
+	}, func(keys []string) error {
+		_, err := call.Invoke(ctx, nil, a.client.UntagResource, &eks.UntagResourceInput{ResourceArn: live.AssociationArn, TagKeys: keys})
+		return err
+	})
 }
 
 // create creates the association. It waits until EKS knows a new role and its trust policy.

@@ -63,11 +63,13 @@ func (r *Roles) updateBoundary(ctx context.Context, before, now asset.Role) erro
 }
 
 func (r *Roles) updateTags(ctx context.Context, before, now asset.Role) error {
-	return call.Retag(ctx, "it", before.Tags, now.Tags,
-		r.client.TagRole, &iam.TagRoleInput{RoleName: aws.String(now.Name), Tags: call.TagList(now.Tags)},
-		r.client.UntagRole, func(keys []string) *iam.UntagRoleInput {
-			return &iam.UntagRoleInput{RoleName: aws.String(now.Name), TagKeys: keys}
-		})
+	return call.Retag(call.Tagging{What: "it", Before: before.Tags, Now: now.Tags}, func() error {
+		_, err := call.Invoke(ctx, nil, r.client.TagRole, &iam.TagRoleInput{RoleName: aws.String(now.Name), Tags: call.TagList(now.Tags)})
+		return err
+	}, func(keys []string) error {
+		_, err := call.Invoke(ctx, nil, r.client.UntagRole, &iam.UntagRoleInput{RoleName: aws.String(now.Name), TagKeys: keys})
+		return err
+	})
 }
 
 // updatePolicies puts and attaches the policies that are declared now, and removes those
