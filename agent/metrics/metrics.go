@@ -79,19 +79,19 @@ func New() *Metrics {
 	m.UntilLaunch = m.histogram("unschedulable_to_launch_seconds", "Time from an order's first unschedulable pod to the launch call.", overheadBuckets)
 	m.UntilBinding = m.histogram("unschedulable_to_binding_seconds", "Time from a pod being seen unschedulable to its binding by the agent.", overheadBuckets)
 	m.UntilRunning = m.histogram("unschedulable_to_running_seconds", "Time from a pod being seen unschedulable to its being seen running.", lifeBuckets)
-	m.Nodes = m.gauges("nodes", "Nodes by state: starting, ready, unready or draining.", "provisioner", "state")
-	m.Price = m.gauges("hourly_price_dollars", "Price of the nodes per hour.", "provisioner")
-	m.Unavailable = m.gauges("offerings_unavailable", "Offerings that cannot be bought now: without capacity, or avoided after a failure.", "provisioner")
-	m.Surges = m.counters("surges_total", "Deployments that were scaled up to move their pods off a node, by what came of it: the pods have moved (moved), they could not be moved (failed), or the node did not go or they left it in another way (undone).", "provisioner", "outcome")
-	m.Launches = m.counters("launches_total", "Machines launched, for pending pods (pods) or to replace nodes (replacement).", "provisioner", "reason", "instance_type", "zone", "capacity_type")
-	m.Refusals = m.counters("refusals_total", "Offerings that the cloud refused, by class of error.", "provisioner", "reason")
+	m.Nodes = m.gauges("nodes", "Nodes by state: starting, ready, unready or draining.", provisionerLabel, "state")
+	m.Price = m.gauges("hourly_price_dollars", "Price of the nodes per hour.", provisionerLabel)
+	m.Unavailable = m.gauges("offerings_unavailable", "Offerings that cannot be bought now: without capacity, or avoided after a failure.", provisionerLabel)
+	m.Surges = m.counters("surges_total", "Deployments that were scaled up to move their pods off a node, by what came of it: the pods have moved (moved), they could not be moved (failed), or the node did not go or they left it in another way (undone).", provisionerLabel, "outcome")
+	m.Launches = m.counters("launches_total", "Machines launched, for pending pods (pods) or to replace nodes (replacement).", provisionerLabel, "reason", "instance_type", "zone", "capacity_type")
+	m.Refusals = m.counters("refusals_total", "Offerings that the cloud refused, by class of error.", provisionerLabel, "reason")
 	m.CloudErrors = m.counters("cloud_errors_total", "Calls to the cloud that failed, after all retries. A market that stays unreadable counts only from time to time, at least every five minutes.", "call")
-	m.Disruptions = m.counters("disruptions_total", "Nodes whose removal has begun, by reason.", "provisioner", "reason")
-	m.DrainSeconds = m.histograms("drain_duration_seconds", "Time from a node's deletion to the termination of its machine.", lifeBuckets, "provisioner")
-	m.Terminations = m.counters("terminations_total", "Nodes whose machine was terminated.", "provisioner")
-	m.Blocked = m.counters("evictions_blocked_total", "Evictions that a PodDisruptionBudget prevented.", "provisioner")
-	m.DrainsHeldUp = m.gauges("drains_held_up", "Nodes whose drain takes longer than it should, by cause.", "provisioner", "cause")
-	m.HeldUpSeconds = m.gauges("drain_held_up_seconds", "Longest time for which a pod or something else has held up a drain, by cause.", "provisioner", "cause")
+	m.Disruptions = m.counters("disruptions_total", "Nodes whose removal has begun, by reason.", provisionerLabel, "reason")
+	m.DrainSeconds = m.histograms("drain_duration_seconds", "Time from a node's deletion to the termination of its machine.", lifeBuckets, provisionerLabel)
+	m.Terminations = m.counters("terminations_total", "Nodes whose machine was terminated.", provisionerLabel)
+	m.Blocked = m.counters("evictions_blocked_total", "Evictions that a PodDisruptionBudget prevented.", provisionerLabel)
+	m.DrainsHeldUp = m.gauges("drains_held_up", "Nodes whose drain takes longer than it should, by cause.", provisionerLabel, "cause")
+	m.HeldUpSeconds = m.gauges("drain_held_up_seconds", "Longest time for which a pod or something else has held up a drain, by cause.", provisionerLabel, "cause")
 	m.Notices = m.counters("notices_total", "Notices from the cloud, by kind.", "kind")
 	for _, kind := range []offer.NoticeKind{
 		offer.NoticeSpotInterruption, offer.NoticeRebalance, offer.NoticeScheduledChange, offer.NoticeStateChange, offer.NoticeReservation,
@@ -101,7 +101,7 @@ func New() *Metrics {
 	}
 	m.Shortfalls = m.counters("allocatable_shortfalls_total", "Nodes with less allocatable capacity than predicted.", "instance_type", "resource")
 	m.LearntMemory = m.gauges("learnt_memory_bytes", "Memory capacity that nodes have reported, used instead of an estimate.", "instance_type", "image")
-	m.Ready = m.gauges("provisioner_ready", "Whether nodes can be bought with a Provisioner now (1) or not (0), with the reason of its condition Ready.", "provisioner", "reason")
+	m.Ready = m.gauges("provisioner_ready", "Whether nodes can be bought with a Provisioner now (1) or not (0), with the reason of its condition Ready.", provisionerLabel, "reason")
 	m.Leading = m.gauges("leading", "Whether this agent leads (1) or stands by (0).").WithLabelValues()
 	m.Ownerless = m.gauges("ownerless", "Instances and nodes (kind) that nobody manages: their Provisioner is gone, or an instance has had no Node object for longer than the startup timeout.", "kind")
 	m.ClusterRequests = m.counters("kubernetes_requests_total", "Requests to the API server, each attempt; code 0 if there was no response.", "verb", "resource", "code")
@@ -131,6 +131,7 @@ func (m *Metrics) register(c prometheus.Collector, doc Metric) {
 	}
 }
 
+// provisionerLabel is the label of series that go with their Provisioner.
 const provisionerLabel = "provisioner"
 
 // partial has series of which those with some labels can be deleted.
