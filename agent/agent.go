@@ -95,8 +95,8 @@ type Agent struct {
 
 	plan func(decide.Input) decide.Plan
 
-	replan  signal // something that planning depends on has changed
-	redrain signal // something that draining depends on has changed
+	replan  pace.Signal // something that planning depends on has changed
+	redrain pace.Signal // something that draining depends on has changed
 
 	leading atomic.Bool
 	retry   atomic.Bool // an action has failed, which the next turn repeats
@@ -124,8 +124,8 @@ func New(c Cluster, cloud Cloud, options Options, log hclog.Logger) *Agent {
 		log:           log,
 		metrics:       options.Metrics,
 		plan:          options.Decide,
-		replan:        newSignal(),
-		redrain:       newSignal(),
+		replan:        pace.NewSignal(),
+		redrain:       pace.NewSignal(),
 		assumed:       nodes.NewAssumptions(),
 		events:        event.NewRecorder(c),
 		avoided:       newAvoided(),
@@ -134,12 +134,12 @@ func New(c Cluster, cloud Cloud, options Options, log hclog.Logger) *Agent {
 	}
 	firstSeen := func(uid string) time.Time { return a.history.firstSeen[uid] }
 	retry := func() { a.retry.Store(true) }
-	a.nodes = &nodes.Writer{API: c, Assumed: a.assumed, Log: log, Deleted: a.redrain.set, Failed: retry}
+	a.nodes = &nodes.Writer{API: c, Assumed: a.assumed, Log: log, Deleted: a.redrain.Set, Failed: retry}
 	a.reader = &view.Reader{Texts: c, Market: cloud, Metrics: a.metrics, Log: log, Failures: pace.NewRetries(15*time.Second, 5*time.Minute)}
 	a.inventory = inventory.New(inventory.Ports{
 		Listing: cloud, Reader: c, Machines: cloud, Nodes: a.nodes, Assumed: a.assumed, Events: a.events, Metrics: a.metrics, Log: log,
 		Launching: func(id string) bool { return a.buyer.Launching(id) },
-		Replan:    a.replan.set, Redrain: a.redrain.set, Ended: a.avoided.addEnded, StartupTimeout: options.StartupTimeout,
+		Replan:    a.replan.Set, Redrain: a.redrain.Set, Ended: a.avoided.addEnded, StartupTimeout: options.StartupTimeout,
 	})
 	a.drainer = drain.New(drain.Ports{
 		Cluster: c, Pods: c, Nodes: a.nodes, Machines: cloud, Inventory: a.inventory,
@@ -147,28 +147,28 @@ func New(c Cluster, cloud Cloud, options Options, log hclog.Logger) *Agent {
 	})
 	a.binder = bind.New(bind.Ports{
 		Pods: c, Assumed: a.assumed, Metrics: a.metrics, Log: log, FirstSeen: firstSeen,
-		Stale: a.replan.set, Failed: retry,
+		Stale: a.replan.Set, Failed: retry,
 	})
 	a.reporter = &report.Reporter{Events: a.events, Log: log}
 	a.releaser = release.New(release.Ports{
-		Finalizers: c, Leftovers: cloud, Occupied: a.inventory.Occupied, Unsettled: a.inventory.Unsettled, Replan: a.replan.set, Log: log,
+		Finalizers: c, Leftovers: cloud, Occupied: a.inventory.Occupied, Unsettled: a.inventory.Unsettled, Replan: a.replan.Set, Log: log,
 		Failed: a.metrics.Failed,
 	})
 	a.buyer = launch.New(launch.Ports{
 		Machines: cloud, Nodes: a.nodes, Events: a.events, Metrics: a.metrics, Log: log,
 		Verify: a.verify, Hold: a.releaser.Hold, Bind: a.binder.Bind, Nominated: a.reporter.Nominated,
-		FirstSeen: firstSeen, Unsettled: a.inventory.Unsettled, Bought: a.inventory.Bought, Replan: a.replan.set,
+		FirstSeen: firstSeen, Unsettled: a.inventory.Unsettled, Bought: a.inventory.Bought, Replan: a.replan.Set,
 	})
 	a.landings = consolidation.NewLandings(&a.metrics.Consolidation)
 	a.surger = surge.New(surge.Ports{Cluster: c, Nodes: a.nodes, Events: a.events, Metrics: a.metrics, Log: log, Retry: retry})
 	a.disrupter = &disrupt.Disrupter{
-		Cluster: c, Pods: c, Nodes: a.nodes, Buying: a.buyer.Holds, Surges: a.surger, Events: a.events, Metrics: a.metrics, Log: log, Replan: a.replan.set, Retry: retry,
+		Cluster: c, Pods: c, Nodes: a.nodes, Buying: a.buyer.Holds, Surges: a.surger, Events: a.events, Metrics: a.metrics, Log: log, Replan: a.replan.Set, Retry: retry,
 		Steers: make(chan []decide.Steer, 1),
 	}
 	a.notices = &notice.Watcher{
 		Notices: options.Notices, Nodes: a.nodes, Events: a.events, Metrics: a.metrics, Log: log,
 		Snapshot: func() *cluster.Snapshot { return a.assumed.Apply(c.Snapshot()) },
-		Complete: func() bool { return !a.buyer.Buying() && a.inventory.Complete() }, Runs: a.inventory.Runs, Avoid: a.avoided.addOffering, Ended: a.avoided.addEnded, Replan: a.replan.set,
+		Complete: func() bool { return !a.buyer.Buying() && a.inventory.Complete() }, Runs: a.inventory.Runs, Avoid: a.avoided.addOffering, Ended: a.avoided.addEnded, Replan: a.replan.Set,
 	}
 	a.takeover = takeover.New(takeover.Ports{Source: options.Karpenter, Nodes: a.nodes, Events: a.events, Metrics: a.metrics, Log: log})
 	a.gatherer = &gatherer{cluster: c, history: &a.history, log: log, replan: a.replan}
@@ -210,8 +210,8 @@ func (a *Agent) watch(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-a.cluster.Changed():
-			a.replan.set()
-			a.redrain.set()
+			a.replan.Set()
+			a.redrain.Set()
 		}
 	}
 }
@@ -230,25 +230,5 @@ func (a *Agent) sweep(ctx context.Context) {
 	if err := a.cloud.Sweep(ctx); err != nil && ctx.Err() == nil {
 		a.metrics.Failed("Sweep")
 		a.log.Warn("could not delete unused cloud resources", "error", err)
-	}
-}
-
-// signal is a dirty bit that can be waited for.
-type signal chan struct{}
-
-func newSignal() signal { return make(signal, 1) }
-
-func (s signal) set() {
-	select {
-	case s <- struct{}{}:
-	default:
-	}
-}
-
-// clear resets the bit. The caller reads what has changed after it.
-func (s signal) clear() {
-	select {
-	case <-s:
-	default:
 	}
 }

@@ -21,7 +21,7 @@ type gatherer struct {
 	cluster Cluster
 	history *history
 	log     hclog.Logger
-	replan  signal
+	replan  pace.Signal
 }
 
 // gather waits until the batch is complete, by the rules of package batch. It polls the caches
@@ -32,7 +32,7 @@ func (g *gatherer) gather(ctx context.Context, open batch.Open) error {
 	answers := make(chan []batch.Answer)
 	g.step(open)
 	for {
-		g.replan.clear()
+		g.replan.Clear()
 		began := time.Now()
 		next := g.step(g.poll(began))
 		if next.Close {

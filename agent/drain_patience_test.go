@@ -194,7 +194,7 @@ func (r *rig) reported(one, other string, kinds ...string) {
 
 // leavingOf is what the status page says of a node that goes.
 func (a *running) leavingOf(node string) status.Leaving {
-	a.replan.set()
+	a.replan.Set()
 	time.Sleep(2 * time.Second)
 	for _, l := range a.Status().Leaving {
 		if l.Node == node {

@@ -71,7 +71,7 @@ func (a *Agent) decide(v *view.View) decide.Plan {
 		a.reporter.InUse(plan.Consolidation)
 	}
 	if a.history.deferred.note(&plan, v.Expected, v.Now) {
-		a.replan.set()
+		a.replan.Set()
 	}
 	return withoutExpected(plan)
 }
@@ -144,7 +144,7 @@ func (a *Agent) provision(ctx context.Context, v *view.View) (summary, *decide.P
 			return sum, &plan
 		}
 		if sum.rounds >= planRounds {
-			a.replan.set()
+			a.replan.Set()
 			return sum, &plan
 		}
 		v = a.observe(ctx)
@@ -156,7 +156,7 @@ func (a *Agent) provision(ctx context.Context, v *view.View) (summary, *decide.P
 func (a *Agent) buy(ctx context.Context, v *view.View, plan *decide.Plan) *launch.Outcome {
 	if a.inventory.LostNode(v.Snapshot) {
 		a.inventory.Unsettled()
-		a.replan.set()
+		a.replan.Set()
 	}
 	if !a.inventory.Complete() {
 		return &launch.Outcome{}

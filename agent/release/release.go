@@ -44,7 +44,7 @@ type Ports struct {
 type Releaser struct {
 	Ports
 	retries *pace.Retries // by Provisioner
-	wake    chan struct{}
+	wake    pace.Signal
 
 	mu       sync.Mutex
 	empty    map[string]bool // Provisioners with the finalizer and without nodes
@@ -64,7 +64,7 @@ const listingHolds = time.Minute
 
 // New returns a Releaser that has nothing to do.
 func New(p Ports) *Releaser {
-	return &Releaser{Ports: p, retries: pace.NewRetries(2*time.Second, time.Minute), wake: make(chan struct{}, 1), empty: map[string]bool{}, released: map[string]bool{}, held: map[string]bool{}}
+	return &Releaser{Ports: p, retries: pace.NewRetries(2*time.Second, time.Minute), wake: pace.NewSignal(), empty: map[string]bool{}, released: map[string]bool{}, held: map[string]bool{}}
 }
 
 // Hold puts the finalizer on a Provisioner before it gets a node, so that it cannot go before its nodes
@@ -121,10 +121,7 @@ func (r *Releaser) Look(ctx context.Context, v *view.View) {
 	}
 	maps.DeleteFunc(r.released, func(name string, _ bool) bool { return !withFinalizer[name] })
 	if len(empty) > 0 {
-		select {
-		case r.wake <- struct{}{}:
-		default:
-		}
+		r.wake.Set()
 	}
 }
 
