@@ -24,14 +24,14 @@ func (s *Assignment) Put(c *Class, i int, level Level, k int64) {
 
 // PutItems places k items of a pod group of single pods on a node in their domain, where they
 // have been counted when the group was booked.
-func (s *Assignment) PutItems(i int, l *PodGroup, k int64) {
-	l.N -= k
-	if l.Members == nil {
-		s.Uncount(l, k)
-		s.Put(l.Parts[0].Class, i, l.Parts[0].Level, k)
+func (s *Assignment) PutItems(i int, g *PodGroup, k int64) {
+	g.N -= k
+	if g.Members == nil {
+		s.Uncount(g, k)
+		s.Put(g.Parts[0].Class, i, g.Parts[0].Level, k)
 		return
 	}
-	for _, of := range l.Members {
+	for _, of := range g.Members {
 		if n := min(k, of.N); n > 0 {
 			s.PutItems(i, of, n)
 			k -= n
@@ -58,12 +58,12 @@ func (s *Assignment) Buy(m *Machine) {
 
 // Extend puts k more items of a pod group on machine i, which has room for them and ends with
 // the given residual.
-func (s *Assignment) Extend(i int, l *PodGroup, k int64, residual int) {
+func (s *Assignment) Extend(i int, g *PodGroup, k int64, residual int) {
 	m := s.machines[i].Clone()
 	m.Ahead = 0
-	m.Add(l, k, residual)
+	m.Add(g, k, residual)
 	s.machines[i] = m
-	s.hand(m, l, k)
+	s.hand(m, g, k)
 }
 
 // Move buys machine i of another offering, which has room for its content.
@@ -85,25 +85,25 @@ func (s *Assignment) downsize(m *Machine, left RemainingLimits) {
 }
 
 // hand gives the pods of k items of the pod group, or of those that it pools, to the machine.
-func (s *Assignment) hand(m *Machine, l *PodGroup, k int64) {
-	l.N -= k
-	if l.Members == nil {
-		s.give(m, l, l.Parts, k)
+func (s *Assignment) hand(m *Machine, g *PodGroup, k int64) {
+	g.N -= k
+	if g.Members == nil {
+		s.give(m, g, g.Parts, k)
 	}
-	for _, of := range l.Members {
+	for _, of := range g.Members {
 		if n := min(k, of.N); n > 0 {
 			of.N -= n
 			k -= n
-			s.give(m, l, of.Parts, n)
+			s.give(m, g, of.Parts, n)
 		}
 	}
 }
 
 // give gives the pods of k items of the parts to the machine.
-func (s *Assignment) give(m *Machine, l *PodGroup, parts []Part, k int64) {
+func (s *Assignment) give(m *Machine, g *PodGroup, parts []Part, k int64) {
 	for _, p := range parts {
 		m.Pods = append(m.Pods, p.Class.take(k*p.N)...)
-		m.Placed = append(m.Placed, Placement{Group: l, Class: p.Class, Level: p.Level, N: k * p.N})
+		m.Placed = append(m.Placed, Placement{Group: g, Class: p.Class, Level: p.Level, N: k * p.N})
 		s.State.Join(p.Class.Rules, k*p.N)
 	}
 }

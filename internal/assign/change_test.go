@@ -153,26 +153,26 @@ func checkAssignment(t *rapid.T, a *assign.Assignment) {
 func change(t *rapid.T, a *assign.Assignment) {
 	c := rapid.SampledFrom(a.Classes()).Draw(t, "class")
 	o, _ := a.OptionsAt(c, assign.Level{})
-	l, ok := a.GroupFor(c, assign.Level{}, o)
+	g, ok := a.GroupFor(c, assign.Level{}, o)
 	if !ok || c.Left == 0 {
 		return
 	}
-	l.N = rapid.Int64Range(1, c.Left).Draw(t, "pods")
+	g.N = rapid.Int64Range(1, c.Left).Draw(t, "pods")
 	switch rapid.SampledFrom([]string{"put", "buy", "extend"}).Draw(t, "change") {
 	case "put":
 		i := rapid.IntRange(0, len(a.Existing())-1).Draw(t, "node")
-		if k := a.RoomOn(c, o, i, l.N); k > 0 {
+		if k := a.RoomOn(c, o, i, g.N); k > 0 {
 			a.Put(c, i, assign.Level{}, k)
 		}
 	case "buy":
-		m := a.NewMachine(rapid.SampledFrom(slices.Collect(l.Mask.All)).Draw(t, "offering"))
-		k, residual := a.Admit(m, l, l.N)
-		m.Add(l, k, residual)
+		m := a.NewMachine(rapid.SampledFrom(slices.Collect(g.Mask.All)).Draw(t, "offering"))
+		k, residual := a.Admit(m, g, g.N)
+		m.Add(g, k, residual)
 		a.Buy(m)
 	case "extend":
 		for i, m := range a.Machines() {
-			if k, residual := a.Admit(m, l, l.N); k > 0 {
-				a.Extend(i, l, k, residual)
+			if k, residual := a.Admit(m, g, g.N); k > 0 {
+				a.Extend(i, g, k, residual)
 				return
 			}
 		}

@@ -39,93 +39,93 @@ type Part struct {
 }
 
 // With returns a pod group for the items of both.
-func (l *PodGroup) With(o *PodGroup) *PodGroup {
-	if l.Members == nil {
-		pool := *l
-		pool.Members = []*PodGroup{l}
-		l = &pool
+func (g *PodGroup) With(o *PodGroup) *PodGroup {
+	if g.Members == nil {
+		pool := *g
+		pool.Members = []*PodGroup{g}
+		g = &pool
 	}
-	l.Members = append(l.Members, o)
-	l.N += o.N
-	return l
+	g.Members = append(g.Members, o)
+	g.N += o.N
+	return g
 }
 
 // Priority is that of the item's most important pod.
-func (l *PodGroup) Priority() int32 {
-	highest := l.Parts[0].Class.Template.Priority
-	for _, p := range l.Parts[1:] {
+func (g *PodGroup) Priority() int32 {
+	highest := g.Parts[0].Class.Template.Priority
+	for _, p := range g.Parts[1:] {
 		highest = max(highest, p.Class.Template.Priority)
 	}
 	return highest
 }
 
 // AppendKey appends what pod groups that may be pooled have in common.
-func (l *PodGroup) AppendKey(key []byte) []byte {
-	key = binary.AppendVarint(key, int64(l.Opt.ID))
-	key = binary.AppendVarint(key, int64(l.Priority()))
-	for _, v := range l.Need {
+func (g *PodGroup) AppendKey(key []byte) []byte {
+	key = binary.AppendVarint(key, int64(g.Opt.ID))
+	key = binary.AppendVarint(key, int64(g.Priority()))
+	for _, v := range g.Need {
 		key = binary.AppendVarint(key, v)
 	}
 	return key
 }
 
 // Book reserves the pods of all items.
-func (l *PodGroup) Book() {
-	for _, p := range l.Parts {
-		p.Class.Booked += l.N * p.N
+func (g *PodGroup) Book() {
+	for _, p := range g.Parts {
+		p.Class.Booked += g.N * p.N
 	}
 }
 
 // Limit notes that limits keep the classes from being bought for, if they do.
-func (l *PodGroup) Limit(limited bool) {
-	for _, p := range l.Parts {
+func (g *PodGroup) Limit(limited bool) {
+	for _, p := range g.Parts {
 		p.Class.Limited = p.Class.Limited || limited
 	}
 }
 
 // Equal reports whether the items of both are of the same pods and in the same domains.
-func (l *PodGroup) Equal(o *PodGroup) bool {
-	return slices.Equal(l.Parts, o.Parts) && (l.At == nil) == (o.At == nil) && (l.At == nil || slices.Equal(l.At.Domains, o.At.Domains))
+func (g *PodGroup) Equal(o *PodGroup) bool {
+	return slices.Equal(g.Parts, o.Parts) && (g.At == nil) == (o.At == nil) && (g.At == nil || slices.Equal(g.At.Domains, o.At.Domains))
 }
 
 // only returns the pod group of single pods of one class that are bought for like the items.
-func (l *PodGroup) only(c *Class, level Level) *PodGroup {
-	return &PodGroup{Parts: []Part{{Class: c, Level: level, N: 1}}, Opt: l.Opt, At: l.At, Mask: l.Mask, Need: c.Need, Host: c.PerNode, Size: c.Size}
+func (g *PodGroup) only(c *Class, level Level) *PodGroup {
+	return &PodGroup{Parts: []Part{{Class: c, Level: level, N: 1}}, Opt: g.Opt, At: g.At, Mask: g.Mask, Need: c.Need, Host: c.PerNode, Size: c.Size}
 }
 
 // Growing returns how many items of the pod group are pods of owners that grow.
-func (l *PodGroup) Growing() int64 {
-	if l.Members != nil {
+func (g *PodGroup) Growing() int64 {
+	if g.Members != nil {
 		n := int64(0)
-		for _, of := range l.Members {
+		for _, of := range g.Members {
 			n += of.Growing()
 		}
 		return n
 	}
-	c := l.Parts[0].Class
-	if len(l.Parts) > 1 || c.Growing == 0 {
+	c := g.Parts[0].Class
+	if len(g.Parts) > 1 || c.Growing == 0 {
 		return 0
 	}
-	return l.N * c.Growing / int64(len(c.pods))
+	return g.N * c.Growing / int64(len(c.pods))
 }
 
 // GroupFor returns a pod group of the class, or false where no offering holds its pods.
 func (s *Market) GroupFor(c *Class, level Level, o *model.Options) (*PodGroup, bool) {
-	l := &PodGroup{Parts: []Part{{Class: c, Level: level, N: 1}}, Opt: o, Need: c.Need, Host: c.PerNode, Size: c.Size}
+	g := &PodGroup{Parts: []Part{{Class: c, Level: level, N: 1}}, Opt: o, Need: c.Need, Host: c.PerNode, Size: c.Size}
 	if len(s.DaemonSets)+len(c.Follows()) == 0 {
-		l.Mask = s.holding(c, o)
+		g.Mask = s.holding(c, o)
 	} else {
-		l.Mask = s.Fitting(c.Need, c.PerNode, c.AllowDevices, o)
-		l.Lent = s.State.MindDaemons(l.Mask, c.Rules)
+		g.Mask = s.Fitting(c.Need, c.PerNode, c.AllowDevices, o)
+		g.Lent = s.State.MindDaemons(g.Mask, c.Rules)
 	}
-	return l, !l.Mask.Empty()
+	return g, !g.Mask.Empty()
 }
 
 // FittingItem returns the offerings that can hold an item of several pods, and on which DaemonSets put
 // no pod that one of them must not meet.
-func (s *Market) FittingItem(l *PodGroup, devices bool) model.Bitset {
-	out := s.Fitting(l.Need, l.Host, devices, l.Opt)
-	for _, p := range l.Parts {
+func (s *Market) FittingItem(g *PodGroup, devices bool) model.Bitset {
+	out := s.Fitting(g.Need, g.Host, devices, g.Opt)
+	for _, p := range g.Parts {
 		s.State.KeepFromDaemons(out, p.Class.Rules)
 	}
 	return out
@@ -133,35 +133,35 @@ func (s *Market) FittingItem(l *PodGroup, devices bool) model.Bitset {
 
 // AsGuest returns the pod group of single pods as one that may also be on some special types, or nil
 // where it fits none of them.
-func (s *Market) AsGuest(l *PodGroup, special model.Bitset) *PodGroup {
-	out := *l
-	out.Plain, out.Mask = l, s.Fitting(l.Need, l.Host, true, l.Opt)
-	s.State.MindDaemons(out.Mask, l.Parts[0].Class.Rules)
+func (s *Market) AsGuest(g *PodGroup, special model.Bitset) *PodGroup {
+	out := *g
+	out.Plain, out.Mask = g, s.Fitting(g.Need, g.Host, true, g.Opt)
+	s.State.MindDaemons(out.Mask, g.Parts[0].Class.Rules)
 	if out.Mask.Keep(special); out.Mask.Empty() {
 		return nil
 	}
-	out.Mask.Join(l.Mask)
+	out.Mask.Join(g.Mask)
 	return &out
 }
 
 // Loosen lets a pool have as many items on a machine as its members can have together.
 // Those that ask for the most of their company come first.
-func (l *PodGroup) Loosen(index int) {
+func (g *PodGroup) Loosen(index int) {
 	most, none := int64(0), topology.NodeCounts{}
-	for _, of := range l.Members {
+	for _, of := range g.Members {
 		most += none.Room(of.Host, of.N)
 	}
-	l.Host = nil
-	if most < l.N {
-		l.Host = []topology.PerNode{{Group: -1 - index, Self: 1, Cap: most, Entry: topology.Unbounded}}
+	g.Host = nil
+	if most < g.N {
+		g.Host = []topology.PerNode{{Group: -1 - index, Self: 1, Cap: most, Entry: topology.Unbounded}}
 	}
-	slices.SortStableFunc(l.Members, func(a, b *PodGroup) int { return cmp.Compare(b.demands(), a.demands()) })
+	slices.SortStableFunc(g.Members, func(a, b *PodGroup) int { return cmp.Compare(b.demands(), a.demands()) })
 }
 
 // demands counts the groups of which the pod group stands only so many on its machines.
-func (l *PodGroup) demands() int {
+func (g *PodGroup) demands() int {
 	n := 0
-	for _, t := range l.Host {
+	for _, t := range g.Host {
 		if t.Cap < topology.Unbounded {
 			n += 2
 		} else {

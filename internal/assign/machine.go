@@ -47,12 +47,12 @@ type NodePlacement struct {
 
 // Admit returns how many pods of the pod group the machine can take as it is, at most
 // limit, and the residual that it then has.
-func (s *Market) Admit(m *Machine, l *PodGroup, limit int64) (int64, int) {
-	if !l.Mask.Has(m.Offering) {
+func (s *Market) Admit(m *Machine, g *PodGroup, limit int64) (int64, int) {
+	if !g.Mask.Has(m.Offering) {
 		return 0, 0
 	}
 	col := &s.Offerings[m.Offering]
-	for i, n := range l.Need {
+	for i, n := range g.Need {
 		if n > 0 {
 			free := col.Room[i] - m.Used[i]
 			if free < n {
@@ -61,36 +61,36 @@ func (s *Market) Admit(m *Machine, l *PodGroup, limit int64) (int64, int) {
 			limit = min(limit, free/n)
 		}
 	}
-	residual, ok := s.Merge(m.Residual, l.Opt.Residual[col.Pool])
+	residual, ok := s.Merge(m.Residual, g.Opt.Residual[col.Pool])
 	if !ok || residual != m.Residual && !s.LeavesChoice(residual, col) {
 		return 0, 0
 	}
-	return m.Host.Room(l.Host, limit), residual
+	return m.Host.Room(g.Host, limit), residual
 }
 
 // AddUpTo puts as many items of the pod group on the machine as may be there, at most n, and
 // returns how many.
-func (s *Market) AddUpTo(m *Machine, l *PodGroup, n int64) int64 {
-	k, residual := s.Admit(m, l, n)
+func (s *Market) AddUpTo(m *Machine, g *PodGroup, n int64) int64 {
+	k, residual := s.Admit(m, g, n)
 	if k > 0 {
-		m.Add(l, k, residual)
+		m.Add(g, k, residual)
 	}
 	return k
 }
 
 // Add puts n pods of the pod group on the machine, which must not be shared.
-func (m *Machine) Add(l *PodGroup, n int64, residual int) {
-	model.AddTimes(m.Used, l.Need, n)
-	m.Host = m.Host.Plus(l.Host, n)
+func (m *Machine) Add(g *PodGroup, n int64, residual int) {
+	model.AddTimes(m.Used, g.Need, n)
+	m.Host = m.Host.Plus(g.Host, n)
 	m.Residual = residual
 	for i := range m.Items {
-		if m.Items[i].Group == l {
+		if m.Items[i].Group == g {
 			m.Items[i].N += n
 			return
 		}
 	}
-	m.Mask.Keep(l.Mask)
-	m.Items = append(m.Items, Items{Group: l, N: n})
+	m.Mask.Keep(g.Mask)
+	m.Items = append(m.Items, Items{Group: g, N: n})
 }
 
 // NewMachine returns an empty machine of an offering.
@@ -178,15 +178,15 @@ func (s *Market) Followed(m *Machine, c *Class) bool {
 
 // itemise makes the items say what is placed of a pod group of which pods have left. What
 // remains of items of several classes is no item any more.
-func (m *Machine) itemise(l *PodGroup) {
-	m.Items = slices.DeleteFunc(m.Items, func(it Items) bool { return it.Group == l })
+func (m *Machine) itemise(g *PodGroup) {
+	m.Items = slices.DeleteFunc(m.Items, func(it Items) bool { return it.Group == g })
 	for i := range m.Placed {
 		p := &m.Placed[i]
-		if p.Group != l {
+		if p.Group != g {
 			continue
 		}
-		if len(l.Parts) > 1 {
-			p.Group = l.only(p.Class, p.Level)
+		if len(g.Parts) > 1 {
+			p.Group = g.only(p.Class, p.Level)
 		}
 		if p.N > 0 {
 			m.Items = append(m.Items, Items{Group: p.Group, N: p.N})

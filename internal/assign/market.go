@@ -159,12 +159,12 @@ func (s *Market) Admits(c *Class, at *topology.DomainAssignment, relaxed topolog
 }
 
 // Uncount takes back what was counted for k items of a pod group that are not bought for.
-func (s *Market) Uncount(l *PodGroup, k int64) {
-	if l.At == nil {
+func (s *Market) Uncount(g *PodGroup, k int64) {
+	if g.At == nil {
 		return
 	}
-	for _, p := range l.Parts {
-		s.State.Enter(p.Class.Rules, l.At, l.Opt.Requires, -k*p.N)
+	for _, p := range g.Parts {
+		s.State.Enter(p.Class.Rules, g.At, g.Opt.Requires, -k*p.N)
 	}
 }
 

@@ -94,7 +94,7 @@ func (s confirmation) squeezeIn(c *assign.Class, o *model.Options, level assign.
 	if !ok || residual != m.Residual && !s.LeavesChoice(residual, &s.Offerings[m.Offering]) {
 		return false
 	}
-	l := &assign.PodGroup{Parts: []assign.Part{{Class: c, Level: level, N: 1}}, N: 1, Opt: pinned, At: at, Mask: pinned.Offerings, Need: c.Need, Host: c.PerNode, Size: c.Size}
-	s.Extend(to.index, l, 1, residual)
+	g := &assign.PodGroup{Parts: []assign.Part{{Class: c, Level: level, N: 1}}, N: 1, Opt: pinned, At: at, Mask: pinned.Offerings, Need: c.Need, Host: c.PerNode, Size: c.Size}
+	s.Extend(to.index, g, 1, residual)
 	return true
 }

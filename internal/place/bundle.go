@@ -72,8 +72,8 @@ func (s *Placer) bundleGroups(together, open []*assign.Class) []*assign.PodGroup
 	}
 	for times := int64(1); ok && times <= most; times += max(1, times/2) {
 		if groups := s.split(together, targets, times); groups != nil {
-			for _, l := range groups {
-				l.Book()
+			for _, g := range groups {
+				g.Book()
 			}
 			return groups
 		}
@@ -115,17 +115,17 @@ func (s *Placer) targets(together, open []*assign.Class) (targets []*assign.Clas
 func (s *Placer) split(together, targets []*assign.Class, times int64) []*assign.PodGroup {
 	var groups []*assign.PodGroup
 	for i := range times {
-		l := s.item(share(together, targets, times, i))
-		if l == nil {
-			for _, l := range groups {
-				s.Uncount(l, l.N)
+		g := s.item(share(together, targets, times, i))
+		if g == nil {
+			for _, g := range groups {
+				s.Uncount(g, g.N)
 			}
 			return nil
 		}
-		if len(groups) > 0 && groups[len(groups)-1].Equal(l) {
+		if len(groups) > 0 && groups[len(groups)-1].Equal(g) {
 			groups[len(groups)-1].N++
 		} else {
-			groups = append(groups, l)
+			groups = append(groups, g)
 		}
 	}
 	return groups
@@ -190,55 +190,55 @@ func keysOf(parts []assign.Part) []string {
 
 // item returns a pod group of one item of the parts, in a domain where all may be.
 func (s *Placer) item(parts []assign.Part) *assign.PodGroup {
-	l := &assign.PodGroup{Parts: parts, N: 1, Need: make([]int64, len(s.Space.Names))}
+	g := &assign.PodGroup{Parts: parts, N: 1, Need: make([]int64, len(s.Space.Names))}
 	var h topology.NodeCounts
 	devices := false
 	for _, p := range parts {
-		model.AddTimes(l.Need, p.Class.Need, p.N)
-		l.Size += float64(p.N) * p.Class.Size
+		model.AddTimes(g.Need, p.Class.Need, p.N)
+		g.Size += float64(p.N) * p.Class.Size
 		devices = devices || p.Class.AllowDevices
 		if h.Room(p.Class.PerNode, p.N) < p.N {
 			return nil
 		}
 		h = h.Plus(p.Class.PerNode, p.N)
 	}
-	l.Host = h.Together()
+	g.Host = h.Together()
 	keys := keysOf(parts)
 	if len(keys) == 0 {
-		l.Opt = s.jointOptions(parts, nil)
-		l.Mask = s.FittingItem(l, devices)
-		if _, ok := s.BestRank(l.Mask, s.Remaining()); !ok {
-			l.Limit(!l.Mask.Empty())
+		g.Opt = s.jointOptions(parts, nil)
+		g.Mask = s.FittingItem(g, devices)
+		if _, ok := s.BestRank(g.Mask, s.Remaining()); !ok {
+			g.Limit(!g.Mask.Empty())
 			return nil
 		}
-		return l
+		return g
 	}
-	return s.itemInDomain(l, keys, devices)
+	return s.itemInDomain(g, keys, devices)
 }
 
 // itemInDomain gives the item the cheapest domain that its parts may enter.
-func (s *Placer) itemInDomain(l *assign.PodGroup, keys []string, devices bool) *assign.PodGroup {
+func (s *Placer) itemInDomain(g *assign.PodGroup, keys []string, devices bool) *assign.PodGroup {
 	var best *assign.PodGroup
 	var price assign.Rank
 	left := s.Remaining()
-	s.Effort.Begin(l.Parts[0].Class.Account)
-	for _, at := range s.CellsOf(s.jointOptions(l.Parts, nil), keys) {
-		try := *l
+	s.Effort.Begin(g.Parts[0].Class.Account)
+	for _, at := range s.CellsOf(s.jointOptions(g.Parts, nil), keys) {
+		try := *g
 		try.At = &topology.DomainAssignment{Keys: keys, Domains: at.Domains}
 		var pin match.Requirements
 		for i, key := range keys {
 			pin = pin.With(key, at.Domains[i].Set())
 		}
-		try.Opt = s.jointOptions(l.Parts, pin)
+		try.Opt = s.jointOptions(g.Parts, pin)
 		if try.Mask = s.FittingItem(&try, devices); try.Mask.Empty() {
 			continue
 		}
 		p, ok := s.BestRank(try.Mask, left)
 		if !ok {
-			l.Limit(true)
+			g.Limit(true)
 			continue
 		}
-		p.Elsewhere = s.elsewhere(l.Parts[0].Class, keys, at.Domains)
+		p.Elsewhere = s.elsewhere(g.Parts[0].Class, keys, at.Domains)
 		if (best == nil || p.Compare(price) < 0) && s.enterAll(&try) {
 			s.Uncount(&try, 1)
 			best, price = &try, p
@@ -252,17 +252,17 @@ func (s *Placer) itemInDomain(l *assign.PodGroup, keys []string, devices bool) *
 
 // enterAll counts the parts of one item in its domain, pod by pod; it takes all
 // back and reports false where one may not enter.
-func (s *Placer) enterAll(l *assign.PodGroup) bool {
-	entered := make([]int64, len(l.Parts))
-	for i, p := range l.Parts {
+func (s *Placer) enterAll(g *assign.PodGroup) bool {
+	entered := make([]int64, len(g.Parts))
+	for i, p := range g.Parts {
 		for range p.N {
-			if _, ok := s.Admits(p.Class, l.At, p.Level.Relaxed); !ok {
+			if _, ok := s.Admits(p.Class, g.At, p.Level.Relaxed); !ok {
 				for k, n := range entered {
-					s.State.Enter(l.Parts[k].Class.Rules, l.At, l.Opt.Requires, -n)
+					s.State.Enter(g.Parts[k].Class.Rules, g.At, g.Opt.Requires, -n)
 				}
 				return false
 			}
-			s.State.Enter(p.Class.Rules, l.At, l.Opt.Requires, 1)
+			s.State.Enter(p.Class.Rules, g.At, g.Opt.Requires, 1)
 			entered[i]++
 		}
 	}

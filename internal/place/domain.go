@@ -163,22 +163,22 @@ func (s *Placer) domainChoices(c *assign.Class, o *model.Options, level assign.L
 		if s.Effort.Over() {
 			return nil
 		}
-		l, ok := s.GroupFor(c, level, s.PinnedTo(o, &cells[i]))
+		g, ok := s.GroupFor(c, level, s.PinnedTo(o, &cells[i]))
 		if !ok {
 			continue
 		}
-		best, ok := s.BestRank(l.Mask, left)
+		best, ok := s.BestRank(g.Mask, left)
 		if !ok {
 			c.Limited = true
-			if !s.hasRoom(l) {
+			if !s.hasRoom(g) {
 				continue
 			}
 			best = nothing
 		}
 		best.Elsewhere = s.elsewhere(c, c.Keys, cells[i].Domains)
 		to := at(cells[i].Domains)
-		to.group, to.rank = l, best
-		l.At = &topology.DomainAssignment{Keys: c.Keys, Domains: cells[i].Domains}
+		to.group, to.rank = g, best
+		g.At = &topology.DomainAssignment{Keys: c.Keys, Domains: cells[i].Domains}
 	}
 	slices.SortStableFunc(out, func(a, b domainChoice) int {
 		return slices.CompareFunc(a.Domains, b.Domains, func(x, y model.Domain) int { return strings.Compare(x.Value, y.Value) })
@@ -229,6 +229,6 @@ func (s *Placer) costOf(at *domainChoice, pods int64) float64 {
 }
 
 // hasRoom reports whether a planned machine has room for an item.
-func (s *Placer) hasRoom(l *assign.PodGroup) bool {
-	return slices.ContainsFunc(s.Machines(), func(m *assign.Machine) bool { k, _ := s.Admit(m, l, 1); return k > 0 })
+func (s *Placer) hasRoom(g *assign.PodGroup) bool {
+	return slices.ContainsFunc(s.Machines(), func(m *assign.Machine) bool { k, _ := s.Admit(m, g, 1); return k > 0 })
 }

@@ -26,9 +26,9 @@ func (s *Placer) bundleSome(together, open []*assign.Class) []*assign.PodGroup {
 			s.putAll(node, at)
 			a.begin(node)
 		case machine != nil:
-			l := s.item(machine)
-			l.Book()
-			groups = append(groups, l)
+			g := s.item(machine)
+			g.Book()
+			groups = append(groups, g)
 			a.begin(machine)
 		default:
 			return groups
@@ -53,11 +53,11 @@ type assembly struct {
 }
 
 func (a *assembly) onMachine(parts []assign.Part) bool {
-	l := a.item(parts)
-	if l == nil {
+	g := a.item(parts)
+	if g == nil {
 		return false
 	}
-	a.Uncount(l, 1)
+	a.Uncount(g, 1)
 	return true
 }
 
@@ -66,11 +66,11 @@ func (s *Placer) onNode(parts []assign.Part, i int) bool {
 	if !s.takes(parts, i) {
 		return false
 	}
-	l := &assign.PodGroup{Parts: parts, Opt: s.jointOptions(parts, nil), At: topology.AssignmentOf(keysOf(parts), s.Existing()[i].Node)}
-	if !s.enterAll(l) {
+	g := &assign.PodGroup{Parts: parts, Opt: s.jointOptions(parts, nil), At: topology.AssignmentOf(keysOf(parts), s.Existing()[i].Node)}
+	if !s.enterAll(g) {
 		return false
 	}
-	s.Uncount(l, 1)
+	s.Uncount(g, 1)
 	return true
 }
 

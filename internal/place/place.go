@@ -32,13 +32,13 @@ func (s *Placer) place(c *assign.Class, level assign.Level) []*assign.PodGroup {
 	if c.Open() == 0 {
 		return nil
 	}
-	l, ok := s.GroupFor(c, level, o)
+	g, ok := s.GroupFor(c, level, o)
 	if !ok {
 		return nil
 	}
-	l.N = c.Open()
-	c.Booked += l.N
-	return []*assign.PodGroup{l}
+	g.N = c.Open()
+	c.Booked += g.N
+	return []*assign.PodGroup{g}
 }
 
 // fillElsewhere puts pods of the class onto nodes that only its next alternatives allow: a node

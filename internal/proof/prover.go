@@ -83,12 +83,12 @@ func (p *placedClass) need() []int64 {
 func (s Prover) placedClasses() []placedClass {
 	at := map[classAt]int{}
 	var out []placedClass
-	add := func(of classAt, n int64, l *assign.PodGroup) *placedClass {
+	add := func(of classAt, n int64, g *assign.PodGroup) *placedClass {
 		i, ok := at[of]
 		if !ok {
 			i = len(out)
 			at[of] = i
-			out = append(out, s.placedClass(of, l))
+			out = append(out, s.placedClass(of, g))
 		}
 		out[i].n += n
 		return &out[i]
@@ -111,8 +111,8 @@ func (s Prover) placedClasses() []placedClass {
 	return out
 }
 
-func (s Prover) placedClass(of classAt, l *assign.PodGroup) placedClass {
-	out := s.byTerm(of, l)
+func (s Prover) placedClass(of classAt, g *assign.PodGroup) placedClass {
+	out := s.byTerm(of, g)
 	for place := range of.class.Places {
 		if place == of.level.Place {
 			continue
@@ -127,13 +127,13 @@ func (s Prover) placedClass(of classAt, l *assign.PodGroup) placedClass {
 }
 
 // byTerm says what the pods may use by the node selector term of the level.
-func (s Prover) byTerm(of classAt, l *assign.PodGroup) placedClass {
+func (s Prover) byTerm(of classAt, g *assign.PodGroup) placedClass {
 	c := of.class
 	requires, honour := c.RequiresAt(of.level)
 	out := placedClass{classAt: of, least: math.MaxInt32, lump: 1}
 	out.opt = s.OptionsFor(requires, c.Template.Tolerations, c.Tolerates, honour)
-	if l != nil && len(l.Parts) == 1 && l.Opt == out.opt && (c.AllowDevices || !l.Mask.Meets(s.Special)) {
-		out.mask = l.Mask
+	if g != nil && len(g.Parts) == 1 && g.Opt == out.opt && (c.AllowDevices || !g.Mask.Meets(s.Special)) {
+		out.mask = g.Mask
 	} else {
 		out.mask = s.Fitting(c.Need, c.PerNode, c.AllowDevices, out.opt)
 	}

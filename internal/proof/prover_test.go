@@ -41,11 +41,11 @@ func TestLowerBound(t *testing.T) {
 			a := assign.New(p, make(assign.Limits, 1), model.NewEffort(p.Pods, 0))
 			for _, c := range a.Classes() {
 				o, _ := a.OptionsAt(c, assign.Level{})
-				l, _ := a.GroupFor(c, assign.Level{}, o)
-				for l.N = c.Left; l.N > 0; {
+				g, _ := a.GroupFor(c, assign.Level{}, o)
+				for g.N = c.Left; g.N > 0; {
 					m := a.NewMachine(0)
-					n, residual := a.Admit(m, l, int64(of.onEach))
-					m.Add(l, n, residual)
+					n, residual := a.Admit(m, g, int64(of.onEach))
+					m.Add(g, n, residual)
 					a.Buy(m)
 				}
 			}

@@ -113,19 +113,19 @@ func (b *bought) enlarge() {
 
 // enlargeOne moves a machine to the cheapest offering that also holds items of the pod group,
 // puts as many of them there as that takes, and reports whether there is one.
-func (b *bought) enlargeOne(at int, l *assign.PodGroup) bool {
+func (b *bought) enlargeOne(at int, g *assign.PodGroup) bool {
 	r, m := b.of, b.machines[at]
 	before := m.Offering
 	b.limits.Spend(&r.Offerings[before], -1)
-	k, n, residual := b.largerFor(m, l)
+	k, n, residual := b.largerFor(m, g)
 	b.limits.Spend(&r.Offerings[k], 1)
 	if n == 0 {
 		return false
 	}
 	m = m.Clone()
 	m.Offering = k
-	m.Add(l, n, residual)
-	b.left[l.Index] -= n
+	m.Add(g, n, residual)
+	b.left[g.Index] -= n
 	b.cost += r.Offerings[m.Offering].Cost - r.Offerings[before].Cost
 	b.machines[at] = m
 	return true
@@ -134,15 +134,15 @@ func (b *bought) enlargeOne(at int, l *assign.PodGroup) bool {
 // largerFor returns the cheapest offering that has room for the content of a machine, which is
 // not counted towards limits, and for items of the pod group, and how many it takes; 0 of them
 // on the machine's own offering where there is none.
-func (b *bought) largerFor(m *assign.Machine, l *assign.PodGroup) (offering int, n int64, residual int) {
+func (b *bought) largerFor(m *assign.Machine, g *assign.PodGroup) (offering int, n int64, residual int) {
 	r, before := b.of, m.Offering
-	if !m.Mask.Meets(l.Mask) || len(l.Parts) == 1 && !r.Followed(m, l.Parts[0].Class) {
+	if !m.Mask.Meets(g.Mask) || len(g.Parts) == 1 && !r.Followed(m, g.Parts[0].Class) {
 		return before, 0, 0
 	}
 	larger, need := *m, slices.Clone(m.Used)
-	model.AddTimes(need, l.Need, 1)
+	model.AddTimes(need, g.Need, 1)
 	r.Roomy = append(r.Roomy[:0], m.Mask...)
-	r.Roomy.Keep(l.Mask)
+	r.Roomy.Keep(g.Mask)
 	r.KeepRoomy(r.Roomy, need)
 	for k := range r.Roomy.Within(m.Pool.Offerings) { // sorted by price
 		o := &r.Offerings[k]
@@ -150,7 +150,7 @@ func (b *bought) largerFor(m *assign.Machine, l *assign.PodGroup) (offering int,
 			continue
 		}
 		larger.Offering = k
-		if n, residual = r.Admit(&larger, l, b.left[l.Index]); n > 0 {
+		if n, residual = r.Admit(&larger, g, b.left[g.Index]); n > 0 {
 			return k, n, residual
 		}
 	}

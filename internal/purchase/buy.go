@@ -176,8 +176,8 @@ func bestUnderLimits(b *bought, guess duals) *bought {
 		}
 	}
 	value := 0.0
-	for i, l := range r.asked {
-		value += float64(guess.value[i] * float64(l.N-b.left[i]))
+	for i, g := range r.asked {
+		value += float64(guess.value[i] * float64(g.N-b.left[i]))
 	}
 	r.searches /= 2 // the rest is for other orders of the pods, which may serve more
 	b = search(b, value, guess)
@@ -203,21 +203,21 @@ func fewMachines(r *request) *bought {
 // BuyAll fills machines that are planned already and buys others for the pod groups,
 // Provisioners of higher weight first.
 func (s *Purchaser) BuyAll(groups []*assign.PodGroup) {
-	for _, l := range groups {
-		s.topUp(l)
+	for _, g := range groups {
+		s.topUp(g)
 	}
 	s.buySpecial(groups)
 	for _, tier := range s.Tiers() {
 		s.buy(groups, tier)
 	}
-	for _, l := range groups {
-		for _, p := range l.Parts {
+	for _, g := range groups {
+		for _, p := range g.Parts {
 			p.Class.Booked = 0
 		}
-		if l.N > 0 {
-			s.Uncount(l, l.N)
-			limited := s.limitedBy(l)
-			for _, p := range l.Parts {
+		if g.N > 0 {
+			s.Uncount(g, g.N)
+			limited := s.limitedBy(g)
+			for _, p := range g.Parts {
 				p.Class.TookBack = true
 				p.Class.Limited = p.Class.Limited || limited
 			}
@@ -226,9 +226,9 @@ func (s *Purchaser) BuyAll(groups []*assign.PodGroup) {
 }
 
 // limitedBy reports whether the pod group could be bought if limits were higher.
-func (s *Purchaser) limitedBy(l *assign.PodGroup) bool {
+func (s *Purchaser) limitedBy(g *assign.PodGroup) bool {
 	b := s.Remaining()
-	for k := range l.Mask.All {
+	for k := range g.Mask.All {
 		if b.Affords(&s.Offerings[k], 1) == 0 {
 			return true
 		}

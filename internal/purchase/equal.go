@@ -38,15 +38,15 @@ func buyEqual(r *request) *bought {
 	if len(r.asked) != 1 || !r.Uses(assign.Equal) {
 		return nil
 	}
-	l, b := r.asked[0], nothingBought(r)
-	coming := l.Growing()
-	sizes := r.sizes(l, l.N+coming)
+	g, b := r.asked[0], nothingBought(r)
+	coming := g.Growing()
+	sizes := r.sizes(g, g.N+coming)
 	if len(sizes) == 0 {
 		return nil
 	}
 	best := slices.MinFunc(sizes, func(a, b size) int { return cmp.Compare(a.rate(), b.rate()) })
-	many := max(0, (l.N-equalAtMost)/best.holds)
-	last := leastCost(sizes, l.N-many*best.holds, min(coming, l.N), goesOn*best.rate())
+	many := max(0, (g.N-equalAtMost)/best.holds)
+	last := leastCost(sizes, g.N-many*best.holds, min(coming, g.N), goesOn*best.rate())
 	if !b.affordsAll(best, many, last) {
 		return nil
 	}
@@ -75,12 +75,12 @@ func (s size) rate() float64 { return float64(s.cost) / float64(s.holds) }
 
 // sizes lists the offerings that hold more of the pod group than every cheaper one, cheapest
 // first. To hold more than the given number of items is no use.
-func (r *request) sizes(l *assign.PodGroup, items int64) []size {
+func (r *request) sizes(g *assign.PodGroup, items int64) []size {
 	var all []size
 	empty := r.NewMachine(r.candidates[0])
 	for _, k := range r.candidates {
 		r.Reset(empty, k)
-		if n, _ := r.Admit(empty, l, items); n > 0 {
+		if n, _ := r.Admit(empty, g, items); n > 0 {
 			all = append(all, size{offering: k, holds: n, cost: r.Offerings[k].Cost})
 		}
 	}
@@ -122,11 +122,11 @@ func leastCost(sizes []size, n, more int64, each float64) []size {
 
 // buyFull buys so many machines of a size, as full of the only pod group as they get.
 func (b *bought) buyFull(s size, times int64) {
-	r, l := b.of, b.of.asked[0]
+	r, g := b.of, b.of.asked[0]
 	m := r.NewMachine(s.offering)
-	n, residual := r.Admit(m, l, min(s.holds, b.left[0]))
-	m.Add(l, n, residual)
-	if l.Growing() > 0 {
+	n, residual := r.Admit(m, g, min(s.holds, b.left[0]))
+	m.Add(g, n, residual)
+	if g.Growing() > 0 {
 		m.Ahead = s.holds - n
 	} else {
 		r.Shrink(m, func(o *model.Offering) bool { return b.limits.Affords(o, times) == times })

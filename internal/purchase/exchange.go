@@ -81,12 +81,12 @@ func (w *window) firstWithin(value float64) int {
 }
 
 // joins reports whether the pod group may be on the machine, room apart.
-func (f *filler) joins(m *assign.Machine, l *assign.PodGroup) bool {
-	if len(l.Host) > 0 || !l.Mask.Has(m.Offering) {
+func (f *filler) joins(m *assign.Machine, g *assign.PodGroup) bool {
+	if len(g.Host) > 0 || !g.Mask.Has(m.Offering) {
 		return false
 	}
 	o := &f.Offerings[m.Offering]
-	residual, ok := f.Merge(m.Residual, l.Opt.Residual[o.Pool])
+	residual, ok := f.Merge(m.Residual, g.Opt.Residual[o.Pool])
 	return ok && (residual == m.Residual || f.LeavesChoice(residual, o))
 }
 

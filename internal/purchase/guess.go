@@ -16,19 +16,19 @@ type duals struct {
 // less.
 func (r *request) guess() (out duals, total float64) {
 	d := price.NewDemand(len(r.Space.Names))
-	for _, l := range r.asked {
-		d.Add(l.Need, l.N)
+	for _, g := range r.asked {
+		d.Add(g.Need, g.N)
 	}
 	found := r.pricing.Price(d)
 	out = duals{value: make([]float64, len(r.asked)), unit: make([][]float64, len(r.asked))}
-	for i, l := range r.asked {
+	for i, g := range r.asked {
 		out.unit[i] = make([]float64, len(found.Dual))
-		if least, ok := found.Least(l.Mask); ok {
+		if least, ok := found.Least(g.Mask); ok {
 			for k, v := range found.Dual {
 				out.unit[i][k] = float64(least * v)
 			}
-			out.value[i] = price.Value(l.Need, out.unit[i])
-			total += float64(out.value[i] * float64(l.N))
+			out.value[i] = price.Value(g.Need, out.unit[i])
+			total += float64(out.value[i] * float64(g.N))
 		}
 	}
 	return out, total

@@ -45,12 +45,12 @@ func (s *Purchaser) hold(asked []*assign.PodGroup, tier []*model.Pool) []*held {
 	groups := movable{s, tier[0].Weight, map[placedAs]*assign.PodGroup{}}
 	for i := range s.OnNodes() {
 		p := &s.OnNodes()[i]
-		h, l := at[p.Node], groups.of(p)
-		if l == nil {
+		h, g := at[p.Node], groups.of(p)
+		if g == nil {
 			h.counts = h.counts.Plus(p.Class.PerNode, p.N)
 			continue
 		}
-		h.placed, h.items = append(h.placed, i), append(h.items, assign.Items{Group: l, N: p.N})
+		h.placed, h.items = append(h.placed, i), append(h.items, assign.Items{Group: g, N: p.N})
 		model.AddTimes(h.room, p.Class.Need, p.N)
 	}
 	s.Effort.Others() // what follows is for no pod alone
@@ -78,9 +78,9 @@ func (s *Purchaser) reached(nodes []*held, groups []*assign.PodGroup) []*held {
 }
 
 // mayHold reports whether items of the pod group may be on the node, room and other pods apart.
-func (s *buyer) mayHold(h *held, l *assign.PodGroup) bool {
-	free := func(l *assign.PodGroup) bool { return len(l.Parts) == 1 && s.roams(l.Parts[0].Class) }
-	return free(l) && !slices.ContainsFunc(l.Members, func(of *assign.PodGroup) bool { return !free(of) }) && s.Matches(l.Opt, h.node)
+func (s *buyer) mayHold(h *held, g *assign.PodGroup) bool {
+	free := func(g *assign.PodGroup) bool { return len(g.Parts) == 1 && s.roams(g.Parts[0].Class) }
+	return free(g) && !slices.ContainsFunc(g.Members, func(of *assign.PodGroup) bool { return !free(of) }) && s.Matches(g.Opt, h.node)
 }
 
 // roams reports whether pods of the class may leave a node for another one in the same domains,
@@ -104,48 +104,48 @@ type placedAs struct {
 }
 
 // of returns the pod group of what is placed on a node; nil where it stays where it is.
-func (g *movable) of(p *assign.NodePlacement) *assign.PodGroup {
+func (m *movable) of(p *assign.NodePlacement) *assign.PodGroup {
 	at := topology.AssignmentOf(p.Class.Keys, p.Node.Node)
 	key := placedAs{p.Class, p.Level, model.DomainsKey(at.Domains)}
-	l, ok := g.known[key]
+	g, ok := m.known[key]
 	if !ok {
-		l = g.find(p.Class, p.Level, at)
-		g.known[key] = l
+		g = m.find(p.Class, p.Level, at)
+		m.known[key] = g
 	}
-	return l
+	return g
 }
 
 // find returns nothing where others depend on where the pods are, and where they could not be
 // bought for in these domains from the Provisioners of this weight.
-func (g *movable) find(c *assign.Class, level assign.Level, at *topology.DomainAssignment) *assign.PodGroup {
-	if !g.buying.roams(c) || g.followed(c) {
+func (m *movable) find(c *assign.Class, level assign.Level, at *topology.DomainAssignment) *assign.PodGroup {
+	if !m.buying.roams(c) || m.followed(c) {
 		return nil
 	}
-	o, ok := g.OptionsAt(c, level)
+	o, ok := m.OptionsAt(c, level)
 	if !ok {
 		return nil
 	}
 	if len(c.Keys) > 0 {
-		cells := g.CellsOf(o, c.Keys)
+		cells := m.CellsOf(o, c.Keys)
 		i := slices.IndexFunc(cells, func(in model.Cell) bool { return slices.Equal(in.Domains, at.Domains) })
 		if i < 0 {
 			return nil
 		}
-		o = g.PinnedTo(o, &cells[i])
+		o = m.PinnedTo(o, &cells[i])
 	}
-	l, _ := g.GroupFor(c, level, o)
-	if best, ok := g.BestRank(l.Mask, g.Remaining()); !ok || best.Weight != g.weight {
+	g, _ := m.GroupFor(c, level, o)
+	if best, ok := m.BestRank(g.Mask, m.Remaining()); !ok || best.Weight != m.weight {
 		return nil
 	}
 	if len(c.Keys) > 0 {
-		l.At = at
+		g.At = at
 	}
-	return l
+	return g
 }
 
 // followed reports whether pods of another class must be with the class's.
-func (g *movable) followed(c *assign.Class) bool {
-	return slices.ContainsFunc(g.Classes(), func(o *assign.Class) bool { return len(o.Follows()) > 0 && g.FollowsClass(o, c) })
+func (m *movable) followed(c *assign.Class) bool {
+	return slices.ContainsFunc(m.Classes(), func(o *assign.Class) bool { return len(o.Follows()) > 0 && m.FollowsClass(o, c) })
 }
 
 // together returns purchases, which leave so much of the limits, as one that also has what nodes hold.
@@ -208,8 +208,8 @@ func (r *request) nodeKinds(limits int) []colgen.MachineKind {
 	for node, h := range r.nodes {
 		out[node] = colgen.MachineKind{Room: h.room, Cost: 1, Uses: make([]int64, limits+len(r.nodes))}
 		out[node].Uses[limits+node] = 1
-		for i, l := range r.asked {
-			if model.Fits(l.Need, h.room) && r.mayHold(h, l) && h.counts.Room(l.Host, 1) > 0 {
+		for i, g := range r.asked {
+			if model.Fits(g.Need, h.room) && r.mayHold(h, g) && h.counts.Room(g.Host, 1) > 0 {
 				out[node].Items = append(out[node].Items, i)
 			}
 		}
@@ -221,13 +221,13 @@ func (r *request) nodeKinds(limits int) []colgen.MachineKind {
 func (p *searchProblem) worth(h *held, items []int, value []float64) int64 {
 	var share, most, each []float64
 	for _, i := range items {
-		l := p.asked[i]
-		n := amount.Copies(l.Need, h.room, l.N)
-		if n == 0 || !p.mayHold(h, l) {
+		g := p.asked[i]
+		n := amount.Copies(g.Need, h.room, g.N)
+		if n == 0 || !p.mayHold(h, g) {
 			continue
 		}
 		most, each = append(most, float64(n)), append(each, value[i])
-		for r, v := range l.Need {
+		for r, v := range g.Need {
 			share = append(share, float64(v)/float64(max(1, h.room[r])))
 		}
 	}

@@ -234,9 +234,9 @@ func patternOf(kind int, items []assign.Items) colgen.Pattern {
 // items states what is asked for.
 func (r *request) items() []colgen.Item {
 	out := make([]colgen.Item, len(r.asked))
-	for i, l := range r.asked {
+	for i, g := range r.asked {
 		var none topology.NodeCounts
-		out[i] = colgen.Item{Need: l.Need, Count: l.N, Most: none.Room(l.Host, l.N)}
+		out[i] = colgen.Item{Need: g.Need, Count: g.N, Most: none.Room(g.Host, g.N)}
 	}
 	return out
 }
@@ -244,8 +244,8 @@ func (r *request) items() []colgen.Item {
 // kinds states the candidates, and what they use up of limits.
 func (r *request) kinds(limits limitRows) []colgen.MachineKind {
 	masks := make([]model.Bitset, len(r.asked))
-	for i, l := range r.asked {
-		masks[i] = l.Mask
+	for i, g := range r.asked {
+		masks[i] = g.Mask
 	}
 	out := r.kindsOf(r.candidates, masks)
 	for j, k := range r.candidates {

@@ -16,24 +16,24 @@ func pooled(groups []*assign.PodGroup) []*assign.PodGroup {
 	var out []*assign.PodGroup
 	known := map[string]int{} // places in out
 	var key []byte
-	for _, l := range groups {
-		if l.N == 0 {
+	for _, g := range groups {
+		if g.N == 0 {
 			continue
 		}
-		if len(l.Host) > 0 || len(l.Parts) > 1 {
-			out = append(out, l)
+		if len(g.Host) > 0 || len(g.Parts) > 1 {
+			out = append(out, g)
 			continue
 		}
-		key = l.AppendKey(key[:0])
+		key = g.AppendKey(key[:0])
 		at, ok := known[string(key)]
 		switch {
 		case !ok:
 			known[string(key)] = len(out)
-			out = append(out, l)
-		case !slices.Equal(out[at].Mask, l.Mask):
-			out = append(out, l)
+			out = append(out, g)
+		case !slices.Equal(out[at].Mask, g.Mask):
+			out = append(out, g)
 		default:
-			out[at] = out[at].With(l)
+			out[at] = out[at].With(g)
 		}
 	}
 	return out

@@ -27,8 +27,8 @@ func (r *request) prune() {
 		return
 	}
 	d := price.NewDemand(len(r.Space.Names))
-	for _, l := range r.asked {
-		d.Add(l.Need, l.N)
+	for _, g := range r.asked {
+		d.Add(g.Need, g.N)
 	}
 	perUnit := r.pricing.Price(d).PerUnit
 	kept := map[string][]int{} // by the pod groups that allow them: places in candidates

@@ -23,9 +23,9 @@ func buying(p *assign.Problem, binding assign.Limits) (*Purchaser, []*assign.Pod
 	var groups []*assign.PodGroup
 	for _, c := range a.Classes() {
 		o, _ := a.OptionsAt(c, assign.Level{})
-		l, _ := a.GroupFor(c, assign.Level{}, o)
-		l.N, c.Booked = c.Open(), c.Open()
-		groups = append(groups, l)
+		g, _ := a.GroupFor(c, assign.Level{}, o)
+		g.N, c.Booked = c.Open(), c.Open()
+		groups = append(groups, g)
 	}
 	return New(a, NewTrials(len(p.Pods), 0)), groups
 }

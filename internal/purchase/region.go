@@ -22,9 +22,9 @@ func (s *buyer) regions(groups []*assign.PodGroup, tier []*model.Pool, b assign.
 		}
 	}
 	out := make([][]*assign.PodGroup, len(masks))
-	for _, l := range groups {
-		if i := slices.IndexFunc(masks, l.Opt.Offerings.Meets); i >= 0 {
-			out[i] = append(out[i], l)
+	for _, g := range groups {
+		if i := slices.IndexFunc(masks, g.Opt.Offerings.Meets); i >= 0 {
+			out[i] = append(out[i], g)
 		}
 	}
 	return out
@@ -35,12 +35,12 @@ func (s *buyer) regions(groups []*assign.PodGroup, tier []*model.Pool, b assign.
 func disjoint(groups []*assign.PodGroup) []model.Bitset {
 	var out []model.Bitset
 	seen := map[int]bool{}
-	for _, l := range groups {
-		if seen[l.Opt.ID] {
+	for _, g := range groups {
+		if seen[g.Opt.ID] {
 			continue
 		}
-		seen[l.Opt.ID] = true
-		out = joined(out, l.Opt.Offerings)
+		seen[g.Opt.ID] = true
+		out = joined(out, g.Opt.Offerings)
 	}
 	return out
 }

@@ -69,15 +69,15 @@ type request struct {
 func newRequest(s *buyer, groups []*assign.PodGroup, pools []*model.Pool, limits assign.RemainingLimits) *request {
 	r := &request{buyer: s, pools: pools, limits: limits}
 	fit := model.NewBitset(len(s.Offerings)) // holds an item of some pod group
-	for _, l := range groups {
-		if l.N > 0 && sell(pools, l) {
-			l.Index = len(r.asked)
-			r.asked = append(r.asked, l)
-			fit.Join(l.Mask)
+	for _, g := range groups {
+		if g.N > 0 && sell(pools, g) {
+			g.Index = len(r.asked)
+			r.asked = append(r.asked, g)
+			fit.Join(g.Mask)
 		}
 	}
-	for _, l := range r.asked {
-		choice := l.Opt.Offerings.Clone()
+	for _, g := range r.asked {
+		choice := g.Opt.Offerings.Clone()
 		choice.Keep(fit)
 		r.choice = append(r.choice, choice.Count())
 	}
@@ -94,7 +94,7 @@ func newRequest(s *buyer, groups []*assign.PodGroup, pools []*model.Pool, limits
 // lower reports whether pools of a lower weight have something for the pod groups.
 func (r *request) lower() bool {
 	return slices.ContainsFunc(r.Pools, func(p *model.Pool) bool {
-		return p.Weight < r.pools[0].Weight && slices.ContainsFunc(r.asked, func(l *assign.PodGroup) bool { return l.Mask.AnyIn(p.Offerings) })
+		return p.Weight < r.pools[0].Weight && slices.ContainsFunc(r.asked, func(g *assign.PodGroup) bool { return g.Mask.AnyIn(p.Offerings) })
 	})
 }
 
@@ -121,12 +121,12 @@ func (r *request) inOrder(smallest bool) []int {
 // groupByMask numbers the sets of offerings that the pod groups' requirements allow.
 func (r *request) groupByMask() {
 	known := map[int]int{}
-	for _, l := range r.asked {
-		at, ok := known[l.Opt.ID]
+	for _, g := range r.asked {
+		at, ok := known[g.Opt.ID]
 		if !ok {
 			at = len(r.masks)
-			known[l.Opt.ID] = at
-			r.masks = append(r.masks, l.Opt.Offerings)
+			known[g.Opt.ID] = at
+			r.masks = append(r.masks, g.Opt.Offerings)
 		}
 		r.maskOf = append(r.maskOf, at)
 	}
@@ -143,8 +143,8 @@ func (r *request) withSurcharge(more int64) *request {
 // counts returns how many items of each pod group are asked for.
 func (r *request) counts() []int64 {
 	out := make([]int64, len(r.asked))
-	for i, l := range r.asked {
-		out[i] = l.N
+	for i, g := range r.asked {
+		out[i] = g.N
 	}
 	return out
 }

@@ -22,26 +22,26 @@ func rough(groups []*assign.PodGroup) []*assign.PodGroup {
 	var out []*assign.PodGroup
 	known := map[string]*assign.PodGroup{}
 	var key []byte
-	for _, l := range groups {
-		if len(l.Parts) > 1 || l.N == 0 {
-			out = append(out, l)
+	for _, g := range groups {
+		if len(g.Parts) > 1 || g.N == 0 {
+			out = append(out, g)
 			continue
 		}
-		key = l.AppendKey(key[:0])
+		key = g.AppendKey(key[:0])
 		pool := known[string(key)]
-		if pool == nil || !slices.Equal(pool.Mask, l.Mask) {
-			of := *l
+		if pool == nil || !slices.Equal(pool.Mask, g.Mask) {
+			of := *g
 			pool = &of
 			pool.N, pool.Members = 0, nil
 			known[string(key)] = pool
 			out = append(out, pool)
 		}
-		pool.Members = append(pool.Members, l)
-		pool.N += l.N
+		pool.Members = append(pool.Members, g)
+		pool.N += g.N
 	}
-	for i, l := range out {
-		if len(l.Parts) == 1 {
-			l.Loosen(i)
+	for i, g := range out {
+		if len(g.Parts) == 1 {
+			g.Loosen(i)
 		}
 	}
 	return out
@@ -64,8 +64,8 @@ func (s *Purchaser) buyRoughly(pools, groups []*assign.PodGroup, tier []*model.P
 			}
 		}
 	}
-	for _, l := range groups {
-		s.topUp(l)
+	for _, g := range groups {
+		s.topUp(g)
 	}
 	s.Downsize(before)
 }
@@ -80,12 +80,12 @@ func (s *Purchaser) unpool(of *assign.Machine) *assign.Machine {
 	return m
 }
 
-func (s *Purchaser) unpoolItem(m *assign.Machine, l *assign.PodGroup, n int64) {
-	if len(l.Parts) > 1 {
-		s.AddUpTo(m, l, n)
+func (s *Purchaser) unpoolItem(m *assign.Machine, g *assign.PodGroup, n int64) {
+	if len(g.Parts) > 1 {
+		s.AddUpTo(m, g, n)
 		return
 	}
-	for _, of := range l.Members {
+	for _, of := range g.Members {
 		if n == 0 {
 			return
 		}

@@ -102,15 +102,15 @@ func newSearchProblem(b *bought, d duals) *searchProblem {
 func (p *searchProblem) addItems(b *bought, d duals) {
 	var kinds []model.Bitset
 	for _, i := range p.items {
-		l := p.asked[i]
+		g := p.asked[i]
 		on := model.NewBitset(len(p.offerings) + len(p.nodes))
 		for j, k := range p.offerings {
-			if l.Mask.Has(k) || l.Opt.Offerings.Has(k) && !model.Fits(l.Need, p.request.Offerings[k].Room) {
+			if g.Mask.Has(k) || g.Opt.Offerings.Has(k) && !model.Fits(g.Need, p.request.Offerings[k].Room) {
 				on.Add(j)
 			}
 		}
 		for j, h := range p.nodes {
-			if p.mayHold(h, l) {
+			if p.mayHold(h, g) {
 				on.Add(len(p.offerings) + j)
 			}
 		}
@@ -120,14 +120,14 @@ func (p *searchProblem) addItems(b *bought, d duals) {
 			kinds = append(kinds, on)
 			p.Kinds = append(p.Kinds, slices.Collect(on.All))
 		}
-		p.Items = append(p.Items, localsearch.Item{Need: l.Need, Count: l.N - b.left[i], Kind: kind, Value: d.value[i], Price: d.unit[i], Tied: p.tied(l)})
+		p.Items = append(p.Items, localsearch.Item{Need: g.Need, Count: g.N - b.left[i], Kind: kind, Value: d.value[i], Price: d.unit[i], Tied: p.tied(g)})
 	}
 }
 
 // tied reports whether it depends on what else is on a machine whether the pod group may be there.
-func (p *searchProblem) tied(l *assign.PodGroup) bool {
-	return len(l.Host) > 0 || slices.ContainsFunc(p.pools, func(of *model.Pool) bool {
-		return l.Opt.Residual[of.Number] != of.Residual && l.Mask.AnyIn(of.Offerings)
+func (p *searchProblem) tied(g *assign.PodGroup) bool {
+	return len(g.Host) > 0 || slices.ContainsFunc(p.pools, func(of *model.Pool) bool {
+		return g.Opt.Residual[of.Number] != of.Residual && g.Mask.AnyIn(of.Offerings)
 	})
 }
 
@@ -153,13 +153,13 @@ func (p *searchProblem) Admits(item int, n int64) int64 {
 
 // Add puts items on the machine that it admits.
 func (p *searchProblem) Add(item int, n int64) {
-	l := p.asked[p.items[item]]
+	g := p.asked[p.items[item]]
 	if p.node != nil {
-		p.counts = p.counts.Plus(l.Host, n)
+		p.counts = p.counts.Plus(g.Host, n)
 		return
 	}
-	residual, _ := p.Merge(p.machine.Residual, l.Opt.Residual[p.machine.Pool.Number])
-	p.machine.Add(l, n, residual)
+	residual, _ := p.Merge(p.machine.Residual, g.Opt.Residual[p.machine.Pool.Number])
+	p.machine.Add(g, n, residual)
 }
 
 // state states what has been bought.
@@ -198,9 +198,9 @@ func (p *searchProblem) carriedOut(b *bought, machines []localsearch.Machine) *b
 		}
 		m := p.NewMachine(p.offerings[of.Offering])
 		for _, part := range of.Parts {
-			l := p.asked[p.items[part.Item]]
-			_, residual := p.Admit(m, l, part.N)
-			m.Add(l, part.N, residual)
+			g := p.asked[p.items[part.Item]]
+			_, residual := p.Admit(m, g, part.N)
+			m.Add(g, part.N, residual)
 		}
 		out.limits.Spend(&p.request.Offerings[m.Offering], 1)
 		out.cost += p.request.Offerings[m.Offering].Cost

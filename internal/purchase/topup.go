@@ -8,16 +8,16 @@ import (
 )
 
 // topUp uses what is left of machines that are planned already.
-func (s *Purchaser) topUp(l *assign.PodGroup) {
+func (s *Purchaser) topUp(g *assign.PodGroup) {
 	for i, m := range s.Machines() {
-		if l.N == 0 {
+		if g.N == 0 {
 			return
 		}
-		if len(l.Parts) == 1 && !s.Followed(m, l.Parts[0].Class) {
+		if len(g.Parts) == 1 && !s.Followed(m, g.Parts[0].Class) {
 			continue
 		}
-		if k, residual := s.Admit(m, l, l.N); k > 0 {
-			s.Extend(i, l, k, residual)
+		if k, residual := s.Admit(m, g, g.N); k > 0 {
+			s.Extend(i, g, k, residual)
 		}
 	}
 }
@@ -37,25 +37,25 @@ func (s *Purchaser) buySpecial(groups []*assign.PodGroup) {
 			s.buy(special, tier)
 		}
 	}
-	for _, l := range guests {
-		s.topUp(l)
-		l.Plain.N = l.N
+	for _, g := range guests {
+		s.topUp(g)
+		g.Plain.N = g.N
 	}
 }
 
 // guests returns the pod groups that only special types hold, and those that may be beside them.
 func (s *Purchaser) guests(groups []*assign.PodGroup) (special, guests []*assign.PodGroup) {
 	bought := model.NewBitset(len(s.Offerings))
-	for _, l := range groups {
-		mask := l.Mask.Clone()
+	for _, g := range groups {
+		mask := g.Mask.Clone()
 		if mask.Remove(s.Special); mask.Empty() {
-			special = append(special, l)
-			bought.Join(l.Mask)
+			special = append(special, g)
+			bought.Join(g.Mask)
 		}
 	}
-	for _, l := range groups {
-		if !l.Mask.Meets(s.Special) && len(l.Parts) == 1 {
-			if guest := s.AsGuest(l, bought); guest != nil {
+	for _, g := range groups {
+		if !g.Mask.Meets(s.Special) && len(g.Parts) == 1 {
+			if guest := s.AsGuest(g, bought); guest != nil {
 				guests = append(guests, guest)
 			}
 		}
@@ -67,20 +67,20 @@ func (s *Purchaser) guests(groups []*assign.PodGroup) (special, guests []*assign
 func (s *Purchaser) sellsAll(pools []*model.Pool, groups []*assign.PodGroup) bool {
 	left := s.Remaining()
 	return !slices.ContainsFunc(pools, func(p *model.Pool) bool { return left[p.Number] != nil }) &&
-		!slices.ContainsFunc(groups, func(l *assign.PodGroup) bool { return !sell(pools, l) })
+		!slices.ContainsFunc(groups, func(g *assign.PodGroup) bool { return !sell(pools, g) })
 }
 
 // sell reports whether pools have an offering for the pod group.
-func sell(pools []*model.Pool, l *assign.PodGroup) bool {
-	return slices.ContainsFunc(pools, func(p *model.Pool) bool { return l.Mask.AnyIn(p.Offerings) })
+func sell(pools []*model.Pool, g *assign.PodGroup) bool {
+	return slices.ContainsFunc(pools, func(p *model.Pool) bool { return g.Mask.AnyIn(p.Offerings) })
 }
 
 // invited returns the pod groups, those as guests that pools have plain offerings for as well.
 func invited(groups, guests []*assign.PodGroup, pools []*model.Pool) []*assign.PodGroup {
 	out := slices.Clone(groups)
-	for _, l := range guests {
-		if sell(pools, l.Plain) {
-			out[slices.Index(out, l.Plain)] = l
+	for _, g := range guests {
+		if sell(pools, g.Plain) {
+			out[slices.Index(out, g.Plain)] = g
 		}
 	}
 	return out

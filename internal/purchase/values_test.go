@@ -187,8 +187,8 @@ func TestGuessProves(t *testing.T) {
 		r := drawnRequest(t)
 		guess, total := r.guess()
 		sum := 0.0
-		for i, l := range r.asked {
-			sum += float64(guess.value[i] * float64(l.N))
+		for i, g := range r.asked {
+			sum += float64(guess.value[i] * float64(g.N))
 		}
 		if math.Abs(sum-total) > 1e-6*total {
 			t.Fatalf("items are worth %g together, and %g is proven", sum, total)
