@@ -51,18 +51,18 @@ func (s *Market) Admit(m *Machine, g *PodGroup, limit int64) (int64, int) {
 	if !g.Mask.Has(m.Offering) {
 		return 0, 0
 	}
-	col := &s.Offerings[m.Offering]
+	o := &s.Offerings[m.Offering]
 	for i, n := range g.Need {
 		if n > 0 {
-			free := col.Room[i] - m.Used[i]
+			free := o.Room[i] - m.Used[i]
 			if free < n {
 				return 0, 0 // as most of the time
 			}
 			limit = min(limit, free/n)
 		}
 	}
-	residual, ok := s.Merge(m.Residual, g.Opt.Residual[col.Pool])
-	if !ok || residual != m.Residual && !s.LeavesChoice(residual, col) {
+	residual, ok := s.Merge(m.Residual, g.Opt.Residual[o.Pool])
+	if !ok || residual != m.Residual && !s.LeavesChoice(residual, o) {
 		return 0, 0
 	}
 	return m.Host.Room(g.Host, limit), residual

@@ -42,21 +42,21 @@ func (m *Supply) LabelsOf(column, residual int) map[string]string {
 	if known, ok := m.labelled[id]; ok {
 		return known
 	}
-	col := &m.Offerings[column]
+	o := &m.Offerings[column]
 	out := map[string]string{}
-	for key := range col.Type.Labels {
-		if value, ok := col.Type.Label(key); ok {
+	for key := range o.Type.Labels {
+		if value, ok := o.Type.Label(key); ok {
 			out[key] = value
 		}
 	}
 	maps.Copy(out, m.ChosenLabels(column, residual))
-	out[api.LabelZone] = col.Offer.Zone
-	out[api.LabelCapacityType] = col.Offer.CapacityType
-	out[api.LabelProvisioner] = m.Pools[col.Pool].Spec.Name
-	if col.Offer.ZoneID != "" {
-		out[api.LabelZoneID] = col.Offer.ZoneID
+	out[api.LabelZone] = o.Offer.Zone
+	out[api.LabelCapacityType] = o.Offer.CapacityType
+	out[api.LabelProvisioner] = m.Pools[o.Pool].Spec.Name
+	if o.Offer.ZoneID != "" {
+		out[api.LabelZoneID] = o.Offer.ZoneID
 	}
-	api.SetReservationLabels(out, col.Offer.Reservation)
+	api.SetReservationLabels(out, o.Offer.Reservation)
 	m.labelled[id] = out
 	return out
 }

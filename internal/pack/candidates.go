@@ -130,8 +130,8 @@ func (r *ranker) candidates(m *assign.Machine, offerings []int) []offer.Candidat
 	return out
 }
 
-func candidateOf(col *model.Offering) offer.Candidate {
-	return offer.Candidate{InstanceType: col.Type.Name, Zone: col.Offer.Zone, CapacityType: col.Offer.CapacityType, Reservation: col.Offer.Reservation, Price: col.Offer.Price}
+func candidateOf(o *model.Offering) offer.Candidate {
+	return offer.Candidate{InstanceType: o.Type.Name, Zone: o.Offer.Zone, CapacityType: o.Offer.CapacityType, Reservation: o.Offer.Reservation, Price: o.Offer.Price}
 }
 
 // firstOf returns the first offering that costs as much as the planned one.
@@ -162,20 +162,20 @@ func (r *ranker) able(m *assign.Machine, first int, roomy model.Bitset, on signa
 	}
 	planned, slack := &r.Offerings[m.Offering], r.slack[m.Pool.Number]
 	for k := range roomy.Within([2]int{first, m.Pool.Offerings[1]}) {
-		col := &r.Offerings[k]
+		o := &r.Offerings[k]
 		needed := k == m.Offering || len(with) > 0 && slices.Contains(with, k)
-		if !needed && (count == maxCandidateTypes && !types[col.TypeIndex] || col.Offer.CapacityType == api.CapacitySpot && col.Price > onDemand) {
+		if !needed && (count == maxCandidateTypes && !types[o.TypeIndex] || o.Offer.CapacityType == api.CapacitySpot && o.Price > onDemand) {
 			continue
 		}
-		if !needed && (col.LabelChoiceIndex != planned.LabelChoiceIndex || !r.LeavesChoice(m.Residual, col) || !within(m.Pool, col, planned, slack) || !sameSignature(r.Market, k, m, on)) {
+		if !needed && (o.LabelChoiceIndex != planned.LabelChoiceIndex || !r.LeavesChoice(m.Residual, o) || !within(m.Pool, o, planned, slack) || !sameSignature(r.Market, k, m, on)) {
 			continue
 		}
-		if !types[col.TypeIndex] {
-			types[col.TypeIndex] = true
+		if !types[o.TypeIndex] {
+			types[o.TypeIndex] = true
 			count++
 		}
-		if col.Offer.CapacityType == api.CapacityOnDemand {
-			onDemand = min(onDemand, col.Price)
+		if o.Offer.CapacityType == api.CapacityOnDemand {
+			onDemand = min(onDemand, o.Price)
 		}
 		out = append(out, k)
 	}
@@ -184,9 +184,9 @@ func (r *ranker) able(m *assign.Machine, first int, roomy model.Bitset, on signa
 
 // within reports whether buying the offering instead of the planned one keeps the
 // limits.
-func within(p *model.Pool, col, planned *model.Offering, slack amount.List) bool {
+func within(p *model.Pool, o, planned *model.Offering, slack amount.List) bool {
 	for name, more := range slack {
-		if has := p.Catalogue.Capacity[name]; has[col.TypeIndex] > has[planned.TypeIndex]+more {
+		if has := p.Catalogue.Capacity[name]; has[o.TypeIndex] > has[planned.TypeIndex]+more {
 			return false
 		}
 	}

@@ -71,7 +71,7 @@ func (s *solver) forSale(c *assign.Class) bool {
 	left := s.Remaining()
 	return slices.ContainsFunc(c.Places, func(place match.Requirements) bool {
 		for k := range s.OptionsFor(place, c.Template.Tolerations, c.Tolerates, false).Offerings.All {
-			if col := &s.Offerings[k]; model.Fits(c.Need, col.Room) && left.Affords(col, 1) > 0 {
+			if o := &s.Offerings[k]; model.Fits(c.Need, o.Room) && left.Affords(o, 1) > 0 {
 				return true
 			}
 		}
@@ -93,8 +93,8 @@ func (s *solver) allowSpecial() bool {
 		if c.Left == 0 || c.AllowDevices || !c.Limited {
 			continue
 		}
-		c.AllowDevices = slices.ContainsFunc(s.Offerings, func(col model.Offering) bool {
-			return col.Special && model.Fits(c.Need, col.Room) && left.Affords(&col, 1) > 0
+		c.AllowDevices = slices.ContainsFunc(s.Offerings, func(o model.Offering) bool {
+			return o.Special && model.Fits(c.Need, o.Room) && left.Affords(&o, 1) > 0
 		})
 		some = some || c.AllowDevices
 	}

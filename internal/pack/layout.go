@@ -102,12 +102,12 @@ func (s rendering) podsOf(m *assign.Machine, group int) int64 {
 }
 
 func (s rendering) render(m *assign.Machine, r *ranker) Machine {
-	col := &s.Offerings[m.Offering]
-	out := Machine{Provisioner: m.Pool.Number, Cost: offer.Price(col.Cost), Labels: s.ChosenLabels(m.Offering, m.Residual)}
+	o := &s.Offerings[m.Offering]
+	out := Machine{Provisioner: m.Pool.Number, Cost: offer.Price(o.Cost), Labels: s.ChosenLabels(m.Offering, m.Residual)}
 	used := slices.Clone(m.Used)
-	out.Allocatable = col.Type.Allocatable()
+	out.Allocatable = o.Type.Allocatable()
 	all := s.Space.Vector(out.Allocatable)
-	for _, i := range col.DaemonSets {
+	for _, i := range o.DaemonSets {
 		model.AddTimes(used, s.DaemonSets[i].NeedOf(all), 1)
 	}
 	out.Used = s.Space.List(used)

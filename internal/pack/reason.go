@@ -148,13 +148,13 @@ func whyNot(a *assign.Assignment, c *assign.Class, o *model.Options, p *model.Po
 	short, lack := -1, int64(0)
 	held, sold := false, o.Offerings.Within(p.Offerings)
 	for k := range sold {
-		col := &a.Offerings[k]
-		if model.Fits(c.Need, col.Room) {
+		o := &a.Offerings[k]
+		if model.Fits(c.Need, o.Room) {
 			held = true
 			break
 		}
-		if r, by := worstLack(c.Need, col.Room); largest == nil || by < lack {
-			largest, short, lack = col, r, by
+		if r, by := worstLack(c.Need, o.Room); largest == nil || by < lack {
+			largest, short, lack = o, r, by
 		}
 	}
 	if !held {

@@ -36,10 +36,10 @@ func (s confirmation) sites() []*site {
 // nodeOf returns the node that a machine will be, with the pods of DaemonSets,
 // which are counted, and the room that is left.
 func (s confirmation) nodeOf(m *assign.Machine) (out *topology.NodeView, free []int64) {
-	col := &s.Offerings[m.Offering]
-	out, free = &topology.NodeView{Node: s.NodeOf(m)}, slices.Clone(col.Room)
+	o := &s.Offerings[m.Offering]
+	out, free = &topology.NodeView{Node: s.NodeOf(m)}, slices.Clone(o.Room)
 	model.AddTimes(free, m.Used, -1)
-	for _, i := range col.DaemonSets {
+	for _, i := range o.DaemonSets {
 		if s.State.TakesResident(out, s.State.Daemons[i]) { // others may keep it off for good
 			s.State.Occupy(out, s.State.Daemons[i])
 		}

@@ -53,9 +53,9 @@ func zoneChoices(a *assign.Assignment, m *assign.Machine) []int {
 	own, on := &a.Offerings[m.Offering], signatureOf(a.Market, m)
 	var out []int
 	for _, k := range a.SamePriced(m.Offering) {
-		col := &a.Offerings[k]
-		if k == m.Offering || col.Offer.CapacityType == own.Offer.CapacityType && own.Offer.Reservation == "" && m.Mask.Has(k) &&
-			model.Fits(m.Used, col.Room) && a.LeavesChoice(m.Residual, col) && sameSignature(a.Market, k, m, on) {
+		o := &a.Offerings[k]
+		if k == m.Offering || o.Offer.CapacityType == own.Offer.CapacityType && own.Offer.Reservation == "" && m.Mask.Has(k) &&
+			model.Fits(m.Used, o.Room) && a.LeavesChoice(m.Residual, o) && sameSignature(a.Market, k, m, on) {
 			out = append(out, k)
 		}
 	}
