@@ -10,20 +10,20 @@ import (
 
 // Fitting returns the offerings of the options that hold an item. Special types are
 // left out unless they were asked for or nothing else fits.
-func (s *Market) Fitting(need []int64, host []topology.PerNode, devices bool, o *model.Options) model.Bitset {
+func (mk *Market) Fitting(need []int64, host []topology.PerNode, devices bool, o *model.Options) model.Bitset {
 	perStep := 64 // offerings are words of bits
-	if s.few {
+	if mk.few {
 		perStep = 4 // each is looked at, see KeepRoomy
 	}
-	s.Effort.Spend(len(s.Offerings) / perStep)
+	mk.Effort.Spend(len(mk.Offerings) / perStep)
 	all := o.Offerings.Clone()
-	s.KeepRoomy(all, need)
-	s.KeepAble(all, host, o)
-	if devices || o.Special || s.Special.Empty() {
+	mk.KeepRoomy(all, need)
+	mk.KeepAble(all, host, o)
+	if devices || o.Special || mk.Special.Empty() {
 		return all
 	}
 	plain := all.Clone()
-	plain.Remove(s.Special)
+	plain.Remove(mk.Special)
 	if plain.Empty() {
 		return all
 	}
@@ -35,10 +35,10 @@ func (s *Market) Fitting(need []int64, host []topology.PerNode, devices bool, o 
 const lookAtMost = 12
 
 // KeepRoomy removes offerings that do not have as much room as is needed.
-func (s *Market) KeepRoomy(offerings model.Bitset, need []int64) {
-	if s.few {
+func (mk *Market) KeepRoomy(offerings model.Bitset, need []int64) {
+	if mk.few {
 		for k := range offerings.All {
-			if !model.Fits(need, s.Offerings[k].Room) {
+			if !model.Fits(need, mk.Offerings[k].Room) {
 				offerings.Drop(k)
 			}
 		}
@@ -46,20 +46,20 @@ func (s *Market) KeepRoomy(offerings model.Bitset, need []int64) {
 	}
 	for r, n := range need {
 		if n > 0 {
-			offerings.Keep(s.rooms(r).atLeast(n))
+			offerings.Keep(mk.rooms(r).atLeast(n))
 		}
 	}
 }
 
 // KeepAble removes offerings where an item may not be for other reasons than room.
-func (s *Market) KeepAble(offerings model.Bitset, host []topology.PerNode, o *model.Options) {
-	if len(host) > 0 && len(s.DaemonSets) > 0 {
-		s.State.KeepBesideDaemons(offerings, host)
+func (mk *Market) KeepAble(offerings model.Bitset, host []topology.PerNode, o *model.Options) {
+	if len(host) > 0 && len(mk.DaemonSets) > 0 {
+		mk.State.KeepBesideDaemons(offerings, host)
 	}
-	for _, p := range s.Selling {
-		if residual := o.Residual[p.Number]; s.Choices[residual] {
+	for _, p := range mk.Selling {
+		if residual := o.Residual[p.Number]; mk.Choices[residual] {
 			for k := range offerings.Within(p.Offerings) {
-				if !s.LeavesChoice(residual, &s.Offerings[k]) {
+				if !mk.LeavesChoice(residual, &mk.Offerings[k]) {
 					offerings.Drop(k)
 				}
 			}
@@ -74,33 +74,33 @@ type rooms struct {
 }
 
 // rooms returns those of a resource, made once.
-func (s *Market) rooms(r int) *rooms {
-	if s.byRoom == nil {
-		s.byRoom = make([]*rooms, len(s.Space.Names))
+func (mk *Market) rooms(r int) *rooms {
+	if mk.byRoom == nil {
+		mk.byRoom = make([]*rooms, len(mk.Space.Names))
 	}
-	if s.byRoom[r] == nil {
-		s.byRoom[r] = s.newRooms(r)
+	if mk.byRoom[r] == nil {
+		mk.byRoom[r] = mk.newRooms(r)
 	}
-	return s.byRoom[r]
+	return mk.byRoom[r]
 }
 
-func (s *Market) newRooms(r int) *rooms {
+func (mk *Market) newRooms(r int) *rooms {
 	out := &rooms{}
-	for _, c := range s.Shapes {
+	for _, c := range mk.Shapes {
 		out.amounts = append(out.amounts, c.Room[r])
 	}
 	slices.Sort(out.amounts)
 	out.amounts = slices.Compact(out.amounts)
-	at := make([]int, len(s.Shapes))
-	for i, c := range s.Shapes {
+	at := make([]int, len(mk.Shapes))
+	for i, c := range mk.Shapes {
 		at[i], _ = slices.BinarySearch(out.amounts, c.Room[r])
 	}
 	out.columns = make([]model.Bitset, len(out.amounts))
 	for i := range out.columns {
-		out.columns[i] = model.NewBitset(len(s.Offerings))
+		out.columns[i] = model.NewBitset(len(mk.Offerings))
 	}
-	for k := range s.Offerings {
-		out.columns[at[s.Offerings[k].Number]].Add(k)
+	for k := range mk.Offerings {
+		out.columns[at[mk.Offerings[k].Number]].Add(k)
 	}
 	for i := len(out.columns) - 2; i >= 0; i-- {
 		out.columns[i].Join(out.columns[i+1])
@@ -119,19 +119,19 @@ func (r *rooms) atLeast(n int64) model.Bitset {
 
 // holding returns the offerings of the options that hold a pod of the class, where
 // there are no DaemonSets; pods of other classes that need the same share it.
-func (s *Market) holding(c *Class, o *model.Options) model.Bitset {
-	key := binary.AppendVarint(s.Key[:0], int64(o.ID))
+func (mk *Market) holding(c *Class, o *model.Options) model.Bitset {
+	key := binary.AppendVarint(mk.Key[:0], int64(o.ID))
 	for _, v := range c.Need {
 		key = binary.AppendVarint(key, v)
 	}
 	if c.AllowDevices {
 		key = append(key, 1)
 	}
-	s.Key = key
-	mask, ok := s.held[string(key)]
+	mk.Key = key
+	mask, ok := mk.held[string(key)]
 	if !ok {
-		mask = s.Fitting(c.Need, nil, c.AllowDevices, o)
-		s.held[string(key)] = mask
+		mask = mk.Fitting(c.Need, nil, c.AllowDevices, o)
+		mk.held[string(key)] = mask
 	}
 	return mask
 }

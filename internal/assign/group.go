@@ -110,33 +110,33 @@ func (g *PodGroup) Growing() int64 {
 }
 
 // GroupFor returns a pod group of the class, or false where no offering holds its pods.
-func (s *Market) GroupFor(c *Class, level Level, o *model.Options) (*PodGroup, bool) {
+func (mk *Market) GroupFor(c *Class, level Level, o *model.Options) (*PodGroup, bool) {
 	g := &PodGroup{Parts: []Part{{Class: c, Level: level, N: 1}}, Opt: o, Need: c.Need, Host: c.PerNode, Size: c.Size}
-	if len(s.DaemonSets)+len(c.Follows()) == 0 {
-		g.Mask = s.holding(c, o)
+	if len(mk.DaemonSets)+len(c.Follows()) == 0 {
+		g.Mask = mk.holding(c, o)
 	} else {
-		g.Mask = s.Fitting(c.Need, c.PerNode, c.AllowDevices, o)
-		g.Lent = s.State.MindDaemons(g.Mask, c.Rules)
+		g.Mask = mk.Fitting(c.Need, c.PerNode, c.AllowDevices, o)
+		g.Lent = mk.State.MindDaemons(g.Mask, c.Rules)
 	}
 	return g, !g.Mask.Empty()
 }
 
 // FittingItem returns the offerings that can hold an item of several pods, and on which DaemonSets put
 // no pod that one of them must not meet.
-func (s *Market) FittingItem(g *PodGroup, devices bool) model.Bitset {
-	out := s.Fitting(g.Need, g.Host, devices, g.Opt)
+func (mk *Market) FittingItem(g *PodGroup, devices bool) model.Bitset {
+	out := mk.Fitting(g.Need, g.Host, devices, g.Opt)
 	for _, p := range g.Parts {
-		s.State.KeepFromDaemons(out, p.Class.Rules)
+		mk.State.KeepFromDaemons(out, p.Class.Rules)
 	}
 	return out
 }
 
 // AsGuest returns the pod group of single pods as one that may also be on some special types, or nil
 // where it fits none of them.
-func (s *Market) AsGuest(g *PodGroup, special model.Bitset) *PodGroup {
+func (mk *Market) AsGuest(g *PodGroup, special model.Bitset) *PodGroup {
 	out := *g
-	out.Plain, out.Mask = g, s.Fitting(g.Need, g.Host, true, g.Opt)
-	s.State.MindDaemons(out.Mask, g.Parts[0].Class.Rules)
+	out.Plain, out.Mask = g, mk.Fitting(g.Need, g.Host, true, g.Opt)
+	mk.State.MindDaemons(out.Mask, g.Parts[0].Class.Rules)
 	if out.Mask.Keep(special); out.Mask.Empty() {
 		return nil
 	}

@@ -16,16 +16,16 @@ type Level struct {
 }
 
 // Exhausted ends a class that has spent what it may: it gets no place in this packing.
-func (s *Market) Exhausted(c *Class) bool {
+func (mk *Market) Exhausted(c *Class) bool {
 	if c.Missing.Kind == match.Exhausted {
 		return true
 	}
-	s.Effort.Begin(c.Account)
-	if !s.Effort.Over() {
+	mk.Effort.Begin(c.Account)
+	if !mk.Effort.Over() {
 		return false
 	}
 	want := "planning it takes more work than one pod may take: "
-	if s.Effort.Postponed(c.Account) {
+	if mk.Effort.Postponed(c.Account) {
 		want = "other pods are planned first, and it comes next: "
 	}
 	c.Missing = match.Miss{Kind: match.Exhausted, Want: want + topology.Bulk(c.Template)}
@@ -34,17 +34,17 @@ func (s *Market) Exhausted(c *Class) bool {
 
 // OptionsAt returns what a class may use at a level, or false where its requirements
 // contradict each other, and where it has spent what it may.
-func (s *Market) OptionsAt(c *Class, l Level) (*model.Options, bool) {
-	if s.Exhausted(c) {
+func (mk *Market) OptionsAt(c *Class, l Level) (*model.Options, bool) {
+	if mk.Exhausted(c) {
 		return nil, false
 	}
-	s.Effort.Start()
-	s.Effort.Spend(len(c.Preferences) * (1 + len(c.Places[l.Place])))
+	mk.Effort.Start()
+	mk.Effort.Spend(len(c.Preferences) * (1 + len(c.Places[l.Place])))
 	requires, honour := c.RequiresAt(l)
 	if _, bad := requires.Unmeetable(); bad {
 		return nil, false
 	}
-	return s.OptionsFor(requires, c.Template.Tolerations, c.Tolerates, honour), true
+	return mk.OptionsFor(requires, c.Template.Tolerations, c.Tolerates, honour), true
 }
 
 // maxProbes bounds how often a class asks whether a set of preferences can be met.

@@ -47,11 +47,11 @@ type NodePlacement struct {
 
 // Admit returns how many pods of the pod group the machine can take as it is, at most
 // limit, and the residual that it then has.
-func (s *Market) Admit(m *Machine, g *PodGroup, limit int64) (int64, int) {
+func (mk *Market) Admit(m *Machine, g *PodGroup, limit int64) (int64, int) {
 	if !g.Mask.Has(m.Offering) {
 		return 0, 0
 	}
-	o := &s.Offerings[m.Offering]
+	o := &mk.Offerings[m.Offering]
 	for i, n := range g.Need {
 		if n > 0 {
 			free := o.Room[i] - m.Used[i]
@@ -61,8 +61,8 @@ func (s *Market) Admit(m *Machine, g *PodGroup, limit int64) (int64, int) {
 			limit = min(limit, free/n)
 		}
 	}
-	residual, ok := s.Merge(m.Residual, g.Opt.Residual[o.Pool])
-	if !ok || residual != m.Residual && !s.LeavesChoice(residual, o) {
+	residual, ok := mk.Merge(m.Residual, g.Opt.Residual[o.Pool])
+	if !ok || residual != m.Residual && !mk.LeavesChoice(residual, o) {
 		return 0, 0
 	}
 	return m.Host.Room(g.Host, limit), residual
@@ -70,8 +70,8 @@ func (s *Market) Admit(m *Machine, g *PodGroup, limit int64) (int64, int) {
 
 // AddUpTo puts as many items of the pod group on the machine as may be there, at most n, and
 // returns how many.
-func (s *Market) AddUpTo(m *Machine, g *PodGroup, n int64) int64 {
-	k, residual := s.Admit(m, g, n)
+func (mk *Market) AddUpTo(m *Machine, g *PodGroup, n int64) int64 {
+	k, residual := mk.Admit(m, g, n)
 	if k > 0 {
 		m.Add(g, k, residual)
 	}
@@ -94,18 +94,18 @@ func (m *Machine) Add(g *PodGroup, n int64, residual int) {
 }
 
 // NewMachine returns an empty machine of an offering.
-func (s *Market) NewMachine(offering int) *Machine {
-	m := &Machine{Used: make([]int64, len(s.Space.Names)), Mask: model.NewBitset(len(s.Offerings))}
-	s.Reset(m, offering)
+func (mk *Market) NewMachine(offering int) *Machine {
+	m := &Machine{Used: make([]int64, len(mk.Space.Names)), Mask: model.NewBitset(len(mk.Offerings))}
+	mk.Reset(m, offering)
 	return m
 }
 
 // Reset makes a machine that nothing shares an empty one of an offering.
-func (s *Market) Reset(m *Machine, offering int) {
-	c := &s.Offerings[offering]
-	p := s.Pools[c.Pool]
+func (mk *Market) Reset(m *Machine, offering int) {
+	c := &mk.Offerings[offering]
+	p := mk.Pools[c.Pool]
 	m.Pool, m.Offering, m.Residual, m.Items, m.Ahead = p, offering, p.Residual, m.Items[:0], 0
-	m.Host = append(m.Host[:0], s.State.DaemonCounts(offering)...)
+	m.Host = append(m.Host[:0], mk.State.DaemonCounts(offering)...)
 	clear(m.Used)
 	copy(m.Mask, p.Mask)
 }
@@ -119,17 +119,17 @@ func (m *Machine) Clone() *Machine {
 
 // RoomFor returns the offerings that have room for the machine's content. It holds until
 // it is called again.
-func (s *Market) RoomFor(m *Machine) model.Bitset {
-	s.Roomy = append(s.Roomy[:0], m.Mask...)
+func (mk *Market) RoomFor(m *Machine) model.Bitset {
+	mk.Roomy = append(mk.Roomy[:0], m.Mask...)
 	if m.onlyGuests() {
-		s.Roomy.Remove(s.Special)
+		mk.Roomy.Remove(mk.Special)
 	}
-	s.KeepRoomy(s.Roomy, m.Used)
-	return s.Roomy
+	mk.KeepRoomy(mk.Roomy, m.Used)
+	return mk.Roomy
 }
 
 // OnlyGuests reports whether a machine is of a special type that nobody on it needs.
-func (s *Market) OnlyGuests(m *Machine) bool { return s.Special.Has(m.Offering) && m.onlyGuests() }
+func (mk *Market) OnlyGuests(m *Machine) bool { return mk.Special.Has(m.Offering) && m.onlyGuests() }
 
 func (m *Machine) onlyGuests() bool {
 	return !slices.ContainsFunc(m.Items, func(it Items) bool { return it.Group.Plain == nil })
@@ -137,9 +137,9 @@ func (m *Machine) onlyGuests() bool {
 
 // Shrink moves the machine to its cheapest offering. Offerings that would break the
 // limit are left out.
-func (s *Market) Shrink(m *Machine, within func(*model.Offering) bool) {
-	for k := range s.RoomFor(m).Within([2]int{m.Pool.Offerings[0], m.Offering}) { // sorted by price
-		if s.LeavesChoice(m.Residual, &s.Offerings[k]) && within(&s.Offerings[k]) && s.SameDaemons(k, m.Offering) {
+func (mk *Market) Shrink(m *Machine, within func(*model.Offering) bool) {
+	for k := range mk.RoomFor(m).Within([2]int{m.Pool.Offerings[0], m.Offering}) { // sorted by price
+		if mk.LeavesChoice(m.Residual, &mk.Offerings[k]) && within(&mk.Offerings[k]) && mk.SameDaemons(k, m.Offering) {
 			m.Offering = k
 			return
 		}
@@ -148,32 +148,32 @@ func (s *Market) Shrink(m *Machine, within func(*model.Offering) bool) {
 
 // SameDaemons reports whether the content may move between offerings as far as
 // constraints with DaemonSet pods go.
-func (s *Market) SameDaemons(to, from int) bool {
-	social := func(i int) bool { return s.State.Daemons[i].Matters() }
-	a, b := s.State.DaemonsOn(to), s.State.DaemonsOn(from)
+func (mk *Market) SameDaemons(to, from int) bool {
+	social := func(i int) bool { return mk.State.Daemons[i].Matters() }
+	a, b := mk.State.DaemonsOn(to), mk.State.DaemonsOn(from)
 	return slices.Equal(a, b) || !slices.ContainsFunc(a, social) && !slices.ContainsFunc(b, social)
 }
 
 // Refresh sets what the machine's labels and offerings must be from its content
 // alone: items that have left no longer count. The machine must not be shared.
-func (s *Market) Refresh(m *Machine) {
+func (mk *Market) Refresh(m *Machine) {
 	m.Residual = m.Pool.Residual
 	copy(m.Mask, m.Pool.Mask)
 	for _, it := range m.Items {
-		m.Residual, _ = s.Merge(m.Residual, it.Group.Opt.Residual[m.Pool.Number])
+		m.Residual, _ = mk.Merge(m.Residual, it.Group.Opt.Residual[m.Pool.Number])
 		m.Mask.Keep(it.Group.Mask)
 	}
 }
 
 // NodeOf returns the node that a machine will be, as far as labels and taints go.
-func (s *Market) NodeOf(m *Machine) *model.Node {
-	return &model.Node{Node: &cluster.Node{Labels: s.LabelsOf(m.Offering, m.Residual)}, Taints: m.Pool.Spec.Spec.Taints}
+func (mk *Market) NodeOf(m *Machine) *model.Node {
+	return &model.Node{Node: &cluster.Node{Labels: mk.LabelsOf(m.Offering, m.Residual)}, Taints: m.Pool.Spec.Spec.Taints}
 }
 
 // Followed reports whether the machine has the pods that the class must share a
 // node with.
-func (s *Market) Followed(m *Machine, c *Class) bool {
-	return s.State.Accompanied(c.Rules, m.Host, false)
+func (mk *Market) Followed(m *Machine, c *Class) bool {
+	return mk.State.Accompanied(c.Rules, m.Host, false)
 }
 
 // itemise makes the items say what is placed of a pod group of which pods have left. What

@@ -29,8 +29,8 @@ func newMarket(s *model.Supply, p *Problem) *Market {
 }
 
 // Tiers returns the pools of each weight, the highest first.
-func (s *Market) Tiers() [][]*model.Pool {
-	sorted := slices.SortedStableFunc(slices.Values(s.Selling), func(a, b *model.Pool) int { return cmp.Compare(b.Weight, a.Weight) })
+func (mk *Market) Tiers() [][]*model.Pool {
+	sorted := slices.SortedStableFunc(slices.Values(mk.Selling), func(a, b *model.Pool) int { return cmp.Compare(b.Weight, a.Weight) })
 	var out [][]*model.Pool
 	for i, p := range sorted {
 		if i == 0 || sorted[i-1].Weight != p.Weight {
@@ -42,18 +42,18 @@ func (s *Market) Tiers() [][]*model.Pool {
 }
 
 // Uses reports whether a heuristic has not been left out.
-func (s *Market) Uses(h Heuristic) bool { return !slices.Contains(s.without, h) }
+func (mk *Market) Uses(h Heuristic) bool { return !slices.Contains(mk.without, h) }
 
 // BestRank returns the best of the offerings: of the Provisioners of the highest weight
 // the cheapest, or false where limits allow none.
-func (s *Market) BestRank(mask model.Bitset, b RemainingLimits) (Rank, bool) {
+func (mk *Market) BestRank(mask model.Bitset, b RemainingLimits) (Rank, bool) {
 	best, ok := Rank{}, false
-	for _, p := range s.Selling {
+	for _, p := range mk.Selling {
 		for k := range mask.Within(p.Offerings) { // cheapest first
-			if b.Affords(&s.Offerings[k], 1) == 0 {
+			if b.Affords(&mk.Offerings[k], 1) == 0 {
 				continue
 			}
-			if this := (Rank{Weight: p.Weight, Price: s.Offerings[k].Price}); !ok || this.Compare(best) < 0 {
+			if this := (Rank{Weight: p.Weight, Price: mk.Offerings[k].Price}); !ok || this.Compare(best) < 0 {
 				best, ok = this, true
 			}
 			break
@@ -77,10 +77,10 @@ func (a Rank) Compare(b Rank) int {
 
 // SamePriced lists the offerings of the same type, price and label choice. They are near each
 // other, because offerings are sorted by price and type.
-func (s *Market) SamePriced(offering int) []int {
-	own := &s.Offerings[offering]
+func (mk *Market) SamePriced(offering int) []int {
+	own := &mk.Offerings[offering]
 	same := func(k int) bool {
-		return k >= 0 && k < len(s.Offerings) && s.Offerings[k].Pool == own.Pool && s.Offerings[k].TypeIndex == own.TypeIndex && s.Offerings[k].Price == own.Price
+		return k >= 0 && k < len(mk.Offerings) && mk.Offerings[k].Pool == own.Pool && mk.Offerings[k].TypeIndex == own.TypeIndex && mk.Offerings[k].Price == own.Price
 	}
 	first := offering
 	for same(first - 1) {
@@ -88,7 +88,7 @@ func (s *Market) SamePriced(offering int) []int {
 	}
 	var out []int
 	for k := first; same(k); k++ {
-		if s.Offerings[k].LabelChoiceIndex == own.LabelChoiceIndex {
+		if mk.Offerings[k].LabelChoiceIndex == own.LabelChoiceIndex {
 			out = append(out, k)
 		}
 	}
@@ -97,25 +97,25 @@ func (s *Market) SamePriced(offering int) []int {
 
 // Counted returns how much of a resource a machine of an offering counts against limits,
 // whichever of those that are offered with it is bought.
-func (s *Market) Counted(offering int, resource string) int64 {
-	of := &s.Offerings[offering]
+func (mk *Market) Counted(offering int, resource string) int64 {
+	of := &mk.Offerings[offering]
 	if id := of.Offer.Reservation; id != "" && resource == offer.ReservationResource(id) {
 		return 1
 	}
-	has := s.Pools[of.Pool].Catalogue.Capacity[resource]
+	has := mk.Pools[of.Pool].Catalogue.Capacity[resource]
 	if has == nil {
 		return 0
 	}
 	most := has[of.TypeIndex]
 	for _, j := range of.With {
-		most = max(most, has[s.Offerings[j].TypeIndex])
+		most = max(most, has[mk.Offerings[j].TypeIndex])
 	}
 	return most
 }
 
 // AddHighest adds the offerings of a set that weights allow.
-func (s *Market) AddHighest(to, set model.Bitset) {
-	for _, tier := range s.Tiers() {
+func (mk *Market) AddHighest(to, set model.Bitset) {
+	for _, tier := range mk.Tiers() {
 		open := false
 		for _, pool := range tier {
 			for k := range set.Within(pool.Offerings) {
@@ -131,8 +131,8 @@ func (s *Market) AddHighest(to, set model.Bitset) {
 
 // FirstOf returns the pool of the highest weight that has something of the set; nil
 // where several have.
-func (s *Market) FirstOf(set model.Bitset) *model.Pool {
-	for _, tier := range s.Tiers() {
+func (mk *Market) FirstOf(set model.Bitset) *model.Pool {
+	for _, tier := range mk.Tiers() {
 		var first *model.Pool
 		for _, p := range tier {
 			if set.AnyIn(p.Offerings) {
@@ -151,24 +151,24 @@ func (s *Market) FirstOf(set model.Bitset) *model.Pool {
 
 // Admits reports whether another pod of the class may enter the domains, and how many
 // pods are there by which domains are compared.
-func (s *Market) Admits(c *Class, at *topology.DomainAssignment, relaxed topology.Relaxed) (int64, bool) {
+func (mk *Market) Admits(c *Class, at *topology.DomainAssignment, relaxed topology.Relaxed) (int64, bool) {
 	if c.Missing.Kind == match.Exhausted {
 		return 0, false // what it asks for has not been looked at
 	}
-	return s.State.Admits(c.Rules, at, relaxed)
+	return mk.State.Admits(c.Rules, at, relaxed)
 }
 
 // Uncount takes back what was counted for k items of a pod group that are not bought for.
-func (s *Market) Uncount(g *PodGroup, k int64) {
+func (mk *Market) Uncount(g *PodGroup, k int64) {
 	if g.At == nil {
 		return
 	}
 	for _, p := range g.Parts {
-		s.State.Enter(p.Class.Rules, g.At, g.Opt.Requires, -k*p.N)
+		mk.State.Enter(p.Class.Rules, g.At, g.Opt.Requires, -k*p.N)
 	}
 }
 
 // FollowsClass reports whether pods of the class must share a node with pods of the target.
-func (s *Market) FollowsClass(c, target *Class) bool {
-	return slices.ContainsFunc(c.Follows(), func(f *topology.NodeAffinity) bool { return s.State.List[f.Group()].Matches(target.Template) })
+func (mk *Market) FollowsClass(c, target *Class) bool {
+	return slices.ContainsFunc(c.Follows(), func(f *topology.NodeAffinity) bool { return mk.State.List[f.Group()].Matches(target.Template) })
 }

@@ -17,20 +17,20 @@ type signature struct {
 }
 
 // signatureOf returns what the groups of the machine's pods and DaemonSets look at.
-func signatureOf(s *assign.Market, m *assign.Machine) signature {
+func signatureOf(mk *assign.Market, m *assign.Machine) signature {
 	var out signature
 	add := func(ids []int) {
 		for _, id := range ids {
-			if g := s.State.List[id]; !g.Selective() && g.Key == api.LabelZone {
+			if g := mk.State.List[id]; !g.Selective() && g.Key == api.LabelZone {
 				out.zone = true
 			} else if !slices.Contains(out.groups, id) {
 				out.groups = append(out.groups, id)
 			}
 		}
 	}
-	for _, i := range s.State.DaemonsOn(m.Offering) {
-		add(s.State.Daemons[i].Members)
-		add(s.State.Daemons[i].Repels)
+	for _, i := range mk.State.DaemonsOn(m.Offering) {
+		add(mk.State.Daemons[i].Members)
+		add(mk.State.Daemons[i].Repels)
 	}
 	for _, p := range m.Placed {
 		add(p.Class.Members)
@@ -40,19 +40,19 @@ func signatureOf(s *assign.Market, m *assign.Machine) signature {
 
 // sameSignature reports whether a machine with the topology signature counts alike if it is of
 // another offering.
-func sameSignature(s *assign.Market, offering int, m *assign.Machine, f signature) bool {
-	if offering == m.Offering || len(s.State.List) == 0 {
+func sameSignature(mk *assign.Market, offering int, m *assign.Machine, f signature) bool {
+	if offering == m.Offering || len(mk.State.List) == 0 {
 		return true
 	}
-	if !s.SameDaemons(offering, m.Offering) || f.zone && s.Offerings[offering].Offer.Zone != s.Offerings[m.Offering].Offer.Zone {
+	if !mk.SameDaemons(offering, m.Offering) || f.zone && mk.Offerings[offering].Offer.Zone != mk.Offerings[m.Offering].Offer.Zone {
 		return false
 	}
-	return !slices.ContainsFunc(f.groups, func(id int) bool { return !countsAlike(s, s.State.List[id], offering, m.Offering, m.Residual) })
+	return !slices.ContainsFunc(f.groups, func(id int) bool { return !countsAlike(mk, mk.State.List[id], offering, m.Offering, m.Residual) })
 }
 
 // countsAlike reports whether a group counts machines of two offerings alike.
-func countsAlike(s *assign.Market, g *topology.Group, a, b, residual int) bool {
-	is := &model.Node{Node: &cluster.Node{Labels: s.LabelsOf(a, residual)}}
-	was := &model.Node{Node: &cluster.Node{Labels: s.LabelsOf(b, residual)}}
+func countsAlike(mk *assign.Market, g *topology.Group, a, b, residual int) bool {
+	is := &model.Node{Node: &cluster.Node{Labels: mk.LabelsOf(a, residual)}}
+	was := &model.Node{Node: &cluster.Node{Labels: mk.LabelsOf(b, residual)}}
 	return is.Labels[g.Key] == was.Labels[g.Key] && g.Counts(is) == g.Counts(was)
 }
