@@ -39,45 +39,45 @@ func New(p *Problem, binding Limits, e *model.Effort) *Assignment {
 }
 
 // Existing lists the nodes that take pods, in the order of the supply's.
-func (s *Assignment) Existing() []*Node { return s.nodes }
+func (a *Assignment) Existing() []*Node { return a.nodes }
 
 // Classes lists the equivalence classes of pods in the order in which they are placed.
-func (s *Assignment) Classes() []*Class { return s.classes }
+func (a *Assignment) Classes() []*Class { return a.classes }
 
 // Machines lists what is to be bought.
-func (s *Assignment) Machines() []*Machine { return s.machines }
+func (a *Assignment) Machines() []*Machine { return a.machines }
 
 // OnNodes lists what was put on nodes.
-func (s *Assignment) OnNodes() []NodePlacement { return s.onNodes }
+func (a *Assignment) OnNodes() []NodePlacement { return a.onNodes }
 
 // Rules lists the constraints of all classes.
-func (s *Assignment) Rules() []*topology.Rules {
-	out := make([]*topology.Rules, len(s.classes))
-	for i, c := range s.classes {
+func (a *Assignment) Rules() []*topology.Rules {
+	out := make([]*topology.Rules, len(a.classes))
+	for i, c := range a.classes {
 		out[i] = c.Rules
 	}
 	return out
 }
 
 // RelateNodeSpreads lets spreads over host names go as far as the nodes let them.
-func (s *Assignment) RelateNodeSpreads() {
+func (a *Assignment) RelateNodeSpreads() {
 	var planned []*model.Node
-	for _, m := range s.machines {
-		planned = append(planned, s.NodeOf(m))
+	for _, m := range a.machines {
+		planned = append(planned, a.NodeOf(m))
 	}
-	s.State.RelateNodeSpreads(s.Rules(), planned)
+	a.State.RelateNodeSpreads(a.Rules(), planned)
 }
 
 // Components says which groups of pods are tied together because a pod has to do with them.
-func (s *Assignment) Components() Components {
-	out := newComponents(len(s.State.List))
-	for _, c := range s.classes {
+func (a *Assignment) Components() Components {
+	out := newComponents(len(a.State.List))
+	for _, c := range a.classes {
 		out.Join(c.Groups())
 	}
-	for _, d := range s.State.Daemons {
+	for _, d := range a.State.Daemons {
 		out.Join(d.Groups())
 	}
-	for _, groups := range s.residents {
+	for _, groups := range a.residents {
 		out.Join(groups)
 	}
 	return out
@@ -85,27 +85,27 @@ func (s *Assignment) Components() Components {
 
 // Hurry brings the urgent classes before others of their priority. Classes are named by
 // the first of their pods.
-func (s *Assignment) Hurry(urgent map[int]bool) {
+func (a *Assignment) Hurry(urgent map[int]bool) {
 	if len(urgent) == 0 {
 		return
 	}
-	for _, c := range s.classes {
+	for _, c := range a.classes {
 		c.Urgent = urgent[c.First()]
 	}
-	slices.SortStableFunc(s.classes, byUrgency)
+	slices.SortStableFunc(a.classes, byUrgency)
 }
 
 // Places says where each pod of the problem is, but not in which order machines are bought:
 // pods on machines have none, as those without a place.
-func (s *Assignment) Places() []Place {
-	out := make([]Place, len(s.Problem.Pods))
+func (a *Assignment) Places() []Place {
+	out := make([]Place, len(a.Problem.Pods))
 	for i := range out {
 		out[i].Machine = -1
 	}
-	for _, r := range s.refusals {
+	for _, r := range a.refusals {
 		out[r.Pod].Reason = r.Reason
 	}
-	for _, p := range s.onNodes {
+	for _, p := range a.onNodes {
 		given := p.Class.GivenUp(p.Level.Relaxed)
 		for _, pod := range p.Pods {
 			out[pod].Node, out[pod].GivenUp = p.Node.Name, given
@@ -115,21 +115,21 @@ func (s *Assignment) Places() []Place {
 }
 
 // RoomOn returns how many pods of the class the node can take, at most limit.
-func (s *Assignment) RoomOn(c *Class, o *model.Options, i int, limit int64) int64 {
-	if !s.State.Reaches(c.Rules, s.nodes[i].NodeView, false) {
+func (a *Assignment) RoomOn(c *Class, o *model.Options, i int, limit int64) int64 {
+	if !a.State.Reaches(c.Rules, a.nodes[i].NodeView, false) {
 		return 0
 	}
-	return s.RoomAlone(c, o, i, limit)
+	return a.RoomAlone(c, o, i, limit)
 }
 
 // RoomAlone is RoomOn without regard to the pods that the class must share a
 // node with.
-func (s *Assignment) RoomAlone(c *Class, o *model.Options, i int, limit int64) int64 {
-	n := s.nodes[i]
-	s.Effort.Spend(model.StepsToMatch + len(c.PerNode))
+func (a *Assignment) RoomAlone(c *Class, o *model.Options, i int, limit int64) int64 {
+	n := a.nodes[i]
+	a.Effort.Spend(model.StepsToMatch + len(c.PerNode))
 	k := amount.Copies(c.Need, n.Free, limit)
-	if k == 0 || !s.Matches(o, i) {
+	if k == 0 || !a.Matches(o, i) {
 		return 0
 	}
-	return s.State.RoomOn(n.NodeView, c.PerNode, k)
+	return a.State.RoomOn(n.NodeView, c.PerNode, k)
 }

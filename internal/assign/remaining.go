@@ -12,14 +12,14 @@ type RemainingLimits [][]int64
 
 // Remaining returns what is left of the limits of each pool once its nodes and
 // the machines planned so far are counted; nil for a pool whose limits do not bind.
-func (s *Assignment) Remaining() RemainingLimits {
-	out := make(RemainingLimits, len(s.Pools))
-	for i, p := range s.Pools {
+func (a *Assignment) Remaining() RemainingLimits {
+	out := make(RemainingLimits, len(a.Pools))
+	for i, p := range a.Pools {
 		if p.Limits == nil {
 			continue
 		}
-		left := make([]int64, len(s.Space.Names))
-		for k, name := range s.Space.Names {
+		left := make([]int64, len(a.Space.Names))
+		for k, name := range a.Space.Names {
 			left[k] = model.Plenty
 			if limit, ok := p.Limits[name]; ok {
 				left[k] = limit - p.Has[name]
@@ -27,8 +27,8 @@ func (s *Assignment) Remaining() RemainingLimits {
 		}
 		out[i] = left
 	}
-	for _, m := range s.machines {
-		out.Spend(&s.Offerings[m.Offering], 1)
+	for _, m := range a.machines {
+		out.Spend(&a.Offerings[m.Offering], 1)
 	}
 	return out
 }
@@ -36,7 +36,7 @@ func (s *Assignment) Remaining() RemainingLimits {
 // Headroom returns what all limits of a pool leave once its nodes and the machines
 // planned are counted, by resource. One that is exceeded already and that no machine
 // adds to is at 0.
-func (s *Assignment) Headroom(p *model.Pool) amount.List {
+func (a *Assignment) Headroom(p *model.Pool) amount.List {
 	if p.Most == nil {
 		return nil
 	}
@@ -44,9 +44,9 @@ func (s *Assignment) Headroom(p *model.Pool) amount.List {
 	for name, limit := range p.Most {
 		left[name] = limit - p.Has[name]
 		planned := int64(0)
-		for _, m := range s.machines {
+		for _, m := range a.machines {
 			if m.Pool == p {
-				planned += s.Counted(m.Offering, name)
+				planned += a.Counted(m.Offering, name)
 			}
 		}
 		if left[name] -= planned; planned == 0 {
@@ -94,13 +94,13 @@ type Limits []amount.List
 const mostTightened = 4
 
 // Tighten adds the limits that a solution breaks, and reports whether there are any.
-func (l Limits) Tighten(s *Assignment) bool {
+func (l Limits) Tighten(a *Assignment) bool {
 	times, some := 1, false
 	for _, known := range l {
 		times += len(known)
 	}
-	for _, p := range s.Pools {
-		left := s.Headroom(p)
+	for _, p := range a.Pools {
+		left := a.Headroom(p)
 		for name, v := range left {
 			_, known := l[p.Number][name]
 			if known || v >= 0 && times < mostTightened || offer.IsReservation(name) {
@@ -110,7 +110,7 @@ func (l Limits) Tighten(s *Assignment) bool {
 			some = some || v < 0
 		}
 	}
-	return l.share(s, sharing{all: times >= mostTightened, some: some}) || some
+	return l.share(a, sharing{all: times >= mostTightened, some: some}) || some
 }
 
 func (l Limits) set(p *model.Pool, name string, most int64) {

@@ -25,9 +25,9 @@ type sharing struct {
 // pools may buy from the same reservation: each gets what it has planned, pools of higher
 // weight first, and the last one gets the rest. That waits until the solution keeps all
 // other limits, because what a pool has planned beyond these is not its to have.
-func (l Limits) share(s *Assignment, how sharing) bool {
+func (l Limits) share(a *Assignment, how sharing) bool {
 	some := false
-	for name, pools := range s.sharers() {
+	for name, pools := range a.sharers() {
 		left := pools[0].pool.Most[name]
 		planned := int64(0)
 		for _, p := range pools {
@@ -53,17 +53,17 @@ func (l Limits) share(s *Assignment, how sharing) bool {
 }
 
 // sharers lists who may buy from each capacity reservation, pools of higher weight first.
-func (s *Assignment) sharers() map[string][]sharer {
+func (a *Assignment) sharers() map[string][]sharer {
 	type use struct {
 		pool *model.Pool
 		id   string
 	}
 	uses := map[use]int64{}
-	for _, m := range s.Machines() {
-		uses[use{m.Pool, s.Offerings[m.Offering].Offer.Reservation}]++
+	for _, m := range a.Machines() {
+		uses[use{m.Pool, a.Offerings[m.Offering].Offer.Reservation}]++
 	}
 	out := map[string][]sharer{}
-	for _, p := range slices.SortedStableFunc(slices.Values(s.Pools), func(a, b *model.Pool) int { return cmp.Compare(b.Weight, a.Weight) }) {
+	for _, p := range slices.SortedStableFunc(slices.Values(a.Pools), func(a, b *model.Pool) int { return cmp.Compare(b.Weight, a.Weight) }) {
 		for _, at := range p.Catalogue.Reserved {
 			id := p.Types[at.Type].Offerings[at.Offering].Reservation
 			name := offer.ReservationResource(id)

@@ -71,7 +71,7 @@ func (s Prover) newBounding(placed []placedClass, only *zoneOf) *bounding {
 // choiceOf returns the number of the set of offerings that a class may be on, whatever
 // room they have.
 func (b *bounding) choiceOf(class int) int {
-	s, p := b.s, &b.placed[class]
+	a, p := b.s, &b.placed[class]
 	set := b.allowed(p)
 	for _, other := range p.others {
 		other.least, other.lump = p.least, p.lump
@@ -79,7 +79,7 @@ func (b *bounding) choiceOf(class int) int {
 	}
 	if zones := b.zones[class]; zones != nil {
 		for k := range set.All {
-			if !zones[s.Offerings[k].Offer.Zone] {
+			if !zones[a.Offerings[k].Offer.Zone] {
 				set.Drop(k)
 			}
 		}
@@ -173,18 +173,18 @@ func (b *bounding) addGroups() {
 // addNodes states what the nodes can hold. Where there are too many, each class is taken
 // to find room for all its pods there.
 func (b *bounding) addNodes() {
-	s := b.s
-	for i, n := range s.Existing() {
-		node := bound.Node{Room: s.Start.Room[i], Holds: make([]int64, len(b.placed)), Domains: b.domainsOf(func(key string) string { return n.Labels[key] })}
+	a := b.s
+	for i, n := range a.Existing() {
+		node := bound.Node{Room: a.Start.Room[i], Holds: make([]int64, len(b.placed)), Domains: b.domainsOf(func(key string) string { return n.Labels[key] })}
 		for c := range b.placed {
 			p := &b.placed[c]
 			switch zones := b.zones[c]; {
 			case zones != nil && !zones[n.Labels[api.LabelZone]]:
-			case len(s.Existing())*len(b.placed) > heldAtMost:
+			case len(a.Existing())*len(b.placed) > heldAtMost:
 				node.Holds[c] = p.n
-			case model.Fits(p.need(), s.Start.Room[i]) && b.matches(p, i):
-				at := &topology.NodeView{Node: n.Node, Counts: s.Start.Counts[i]}
-				node.Holds[c] = s.State.RoomOn(at, p.class.PerNodeLate, p.n) / p.lump
+			case model.Fits(p.need(), a.Start.Room[i]) && b.matches(p, i):
+				at := &topology.NodeView{Node: n.Node, Counts: a.Start.Counts[i]}
+				node.Holds[c] = a.State.RoomOn(at, p.class.PerNodeLate, p.n) / p.lump
 			}
 		}
 		for g, id := range b.groupIDs {
@@ -205,16 +205,16 @@ func (b *bounding) mostOn(node, group, id int) int64 {
 
 // addLimits states the limits that bind: others change nothing.
 func (b *bounding) addLimits() {
-	s := b.s
-	for _, p := range s.Pools {
-		for r, name := range s.Space.Names {
+	a := b.s
+	for _, p := range a.Pools {
+		for r, name := range a.Space.Names {
 			if _, binds := p.Limits[name]; !binds {
 				continue
 			}
 			bought := int64(0)
-			for _, m := range s.Machines() {
+			for _, m := range a.Machines() {
 				if m.Pool == p {
-					bought += s.Offerings[m.Offering].Capacity[r]
+					bought += a.Offerings[m.Offering].Capacity[r]
 				}
 			}
 			l := bound.Limit{Pool: p.Number, Resource: r, Most: max(bought, p.Most[name]-p.Has[name])}
@@ -230,18 +230,18 @@ func (b *bounding) addLimits() {
 // other Provisioner of as high a weight can take, either all are on its machines, or it has
 // no room left for even the smallest machine that one of them could be on.
 func (b *bounding) leastOf(p *model.Pool, resource int, most int64) int64 {
-	s, needed, largest := b.s, int64(0), int64(0)
-	for _, n := range s.Start.Room {
-		needed -= max(0, min(n[resource], model.Plenty/int64(len(s.Start.Room))))
+	a, needed, largest := b.s, int64(0), int64(0)
+	for _, n := range a.Start.Room {
+		needed -= max(0, min(n[resource], model.Plenty/int64(len(a.Start.Room))))
 	}
 	for i := range b.placed {
 		of := &b.placed[i]
-		if len(of.class.Keys) > 0 || len(of.others) > 0 || b.tied(of) || b.sharesSpecial(of) || s.FirstOf(of.mask) != p {
+		if len(of.class.Keys) > 0 || len(of.others) > 0 || b.tied(of) || b.sharesSpecial(of) || a.FirstOf(of.mask) != p {
 			continue
 		}
 		smallest := int64(math.MaxInt64)
 		for k := range of.mask.Within(p.Offerings) {
-			smallest = min(smallest, s.Offerings[k].Capacity[resource])
+			smallest = min(smallest, a.Offerings[k].Capacity[resource])
 		}
 		needed, largest = needed+of.class.Need[resource]*of.n, max(largest, smallest)
 	}

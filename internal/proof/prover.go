@@ -179,9 +179,9 @@ func (s Prover) onOne(p *placedClass) bool {
 // class is free to choose one, and those of lower weights where limits bind or the plan has
 // gone down to them.
 func (b *bounding) weighed(p *placedClass) model.Bitset {
-	s := b.s
-	out := model.NewBitset(len(s.Offerings))
-	for _, tier := range s.Tiers() {
+	a := b.s
+	out := model.NewBitset(len(a.Offerings))
+	for _, tier := range a.Tiers() {
 		if b.tied(p) || tier[0].Weight >= p.least {
 			for _, pool := range tier {
 				out.Join(pool.Mask)
@@ -189,13 +189,13 @@ func (b *bounding) weighed(p *placedClass) model.Bitset {
 		}
 	}
 	if len(p.class.Keys) == 0 || b.choosesZone(p) {
-		s.AddHighest(out, p.mask)
+		a.AddHighest(out, p.mask)
 		return out
 	}
-	for _, at := range s.CellsOf(p.opt, p.class.Keys) {
-		within := s.PinnedTo(p.opt, &at).Offerings.Clone()
+	for _, at := range a.CellsOf(p.opt, p.class.Keys) {
+		within := a.PinnedTo(p.opt, &at).Offerings.Clone()
 		within.Keep(p.mask)
-		s.AddHighest(out, within)
+		a.AddHighest(out, within)
 	}
 	return out
 }

@@ -23,17 +23,17 @@ func domainIn(o *model.Offering, key string) string {
 // zones or capacity types: pods that all keep the same rule cannot leave a domain so far
 // behind.
 func (b *bounding) addShares() {
-	s := b.s
-	for id, g := range s.State.List {
+	a := b.s
+	for id, g := range a.State.List {
 		key := slices.Index(sharedKeys[:], g.Key)
-		if key < 0 || !g.Spread() || id >= len(s.Start.Tallies) || s.State.CountsDaemons(id) {
+		if key < 0 || !g.Spread() || id >= len(a.Start.Tallies) || a.State.CountsDaemons(id) {
 			continue
 		}
 		rule, ok := b.ruleOf(id)
 		if !ok || len(rule.domains) < rule.minDomains || b.alike(g.Key, &rule) {
 			continue
 		}
-		for i, least := range rule.least(s.Start.Tallies[id].In) {
+		for i, least := range rule.least(a.Start.Tallies[id].In) {
 			if least = min(least, rule.planned[rule.domains[i]]); least > 0 {
 				b.Shares = append(b.Shares, bound.DomainShare{Key: key, Domain: b.number(key, rule.domains[i]), Classes: rule.classes, Least: least})
 			}
@@ -59,13 +59,13 @@ func (b *bounding) domainsOf(domain func(key string) string) []int {
 // alike reports whether it makes no difference to the price in which domains pods are: each
 // has, for each class, the same cheapest offering for a pod, a core and a byte.
 func (b *bounding) alike(key string, rule *spreadRule) bool {
-	s := b.s
-	cpu, memory := slices.Index(s.Space.Names, amount.CPU), slices.Index(s.Space.Names, amount.Memory)
+	a := b.s
+	cpu, memory := slices.Index(a.Space.Names, amount.CPU), slices.Index(a.Space.Names, amount.Memory)
 	for _, i := range rule.classes {
 		p := &b.placed[i]
 		least := map[string][3]float64{}
 		for k := range p.mask.All {
-			o := &s.Offerings[k]
+			o := &a.Offerings[k]
 			at, price := domainIn(o, key), float64(o.Price)
 			each := [3]float64{price, price / float64(max(1, o.Room[cpu])), price / float64(max(1, o.Room[memory]))}
 			if known, ok := least[at]; ok {
@@ -108,7 +108,7 @@ type spreadRule struct {
 // ruleOf returns the rule of a group, or false where pods that it counts do not keep it,
 // or have several node selector terms, each of which may allow other domains.
 func (b *bounding) ruleOf(group int) (spreadRule, bool) {
-	s, out := b.s, spreadRule{planned: map[string]int64{}}
+	a, out := b.s, spreadRule{planned: map[string]int64{}}
 	for i, p := range b.placed {
 		if !slices.Contains(p.class.Members, group) {
 			continue
@@ -117,7 +117,7 @@ func (b *bounding) ruleOf(group int) (spreadRule, bool) {
 		if !ok || p.lump > 1 || len(p.others) > 0 {
 			return out, false
 		}
-		domains := s.State.Domains(p.class.Rules, sp)
+		domains := a.State.Domains(p.class.Rules, sp)
 		if out.domains != nil && !slices.Equal(domains, out.domains) {
 			return out, false
 		}
@@ -130,16 +130,16 @@ func (b *bounding) ruleOf(group int) (spreadRule, bool) {
 
 // countPlanned counts the pods of a group that the plan adds, by domain.
 func (b *bounding) countPlanned(group int, to map[string]int64) {
-	s := b.s
-	key := s.State.List[group].Key
-	for _, m := range s.Machines() {
+	a := b.s
+	key := a.State.List[group].Key
+	for _, m := range a.Machines() {
 		for _, p := range m.Placed {
 			if slices.Contains(p.Class.Members, group) {
-				to[domainIn(&s.Offerings[m.Offering], key)] += p.N
+				to[domainIn(&a.Offerings[m.Offering], key)] += p.N
 			}
 		}
 	}
-	for _, p := range s.OnNodes() {
+	for _, p := range a.OnNodes() {
 		if slices.Contains(p.Class.Members, group) {
 			to[p.Node.Labels[key]] += p.N
 		}

@@ -54,8 +54,8 @@ func (b *bounding) addZones(only *zoneOf) {
 // together returns the classes of the pods of a group, if all of them must be in a zone
 // that has others of it. Pods with several node selector terms are left out.
 func (b *bounding) together(group int) []int {
-	s := b.s
-	if g := s.State.List[group]; g.Key != api.LabelZone || g.Spread() || s.State.CountsDaemons(group) {
+	a := b.s
+	if g := a.State.List[group]; g.Key != api.LabelZone || g.Spread() || a.State.CountsDaemons(group) {
 		return nil
 	}
 	var out []int
