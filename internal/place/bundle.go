@@ -17,12 +17,12 @@ import (
 
 // Bundle places the followers among the classes: on nodes that exist, or else in
 // pod groups of items that are bought for together. Those that come later may be followed, too.
-func (s *Placer) Bundle(open, later []*assign.Class) []*assign.PodGroup {
+func (pl *Placer) Bundle(open, later []*assign.Class) []*assign.PodGroup {
 	var followers []*assign.Class
 	var groups []*assign.PodGroup
 	for _, c := range open {
 		if len(c.Follows()) > 0 {
-			groups = append(groups, s.place(c, c.Level)...)
+			groups = append(groups, pl.place(c, c.Level)...)
 			if c.Open() > 0 {
 				followers = append(followers, c)
 			}
@@ -31,21 +31,21 @@ func (s *Placer) Bundle(open, later []*assign.Class) []*assign.PodGroup {
 	targets := slices.Concat(open, later)
 	for len(followers) > 0 {
 		var together []*assign.Class
-		together, followers = s.component(followers, targets)
-		groups = append(groups, s.bundleGroups(together, targets)...)
+		together, followers = pl.component(followers, targets)
+		groups = append(groups, pl.bundleGroups(together, targets)...)
 	}
 	return groups
 }
 
 // component splits off the followers that are tied to the first one, because
 // one follows the other or both follow the same class.
-func (s *Placer) component(followers, open []*assign.Class) (together, rest []*assign.Class) {
+func (pl *Placer) component(followers, open []*assign.Class) (together, rest []*assign.Class) {
 	together = append(together, followers[0])
 	rest = append(rest, followers[1:]...)
 	for grown := true; grown; {
 		grown = false
 		for i, c := range rest {
-			if slices.ContainsFunc(together, func(t *assign.Class) bool { return s.tied(c, t, open) }) {
+			if slices.ContainsFunc(together, func(t *assign.Class) bool { return pl.tied(c, t, open) }) {
 				together = append(together, c)
 				rest = slices.Delete(rest, i, i+1)
 				grown = true
@@ -56,38 +56,38 @@ func (s *Placer) component(followers, open []*assign.Class) (together, rest []*a
 	return together, rest
 }
 
-func (s *Placer) tied(a, b *assign.Class, open []*assign.Class) bool {
-	if s.FollowsClass(a, b) || s.FollowsClass(b, a) {
+func (pl *Placer) tied(a, b *assign.Class, open []*assign.Class) bool {
+	if pl.FollowsClass(a, b) || pl.FollowsClass(b, a) {
 		return true
 	}
-	return slices.ContainsFunc(open, func(c *assign.Class) bool { return s.FollowsClass(a, c) && s.FollowsClass(b, c) })
+	return slices.ContainsFunc(open, func(c *assign.Class) bool { return pl.FollowsClass(a, c) && pl.FollowsClass(b, c) })
 }
 
 // bundleGroups returns the pod groups of one component: for all its pods, or for those for
 // which there is a way.
-func (s *Placer) bundleGroups(together, open []*assign.Class) []*assign.PodGroup {
-	targets, most, ok := s.targets(together, open)
-	if ok && s.itemOnNode(share(together, targets, 1, 0)) {
+func (pl *Placer) bundleGroups(together, open []*assign.Class) []*assign.PodGroup {
+	targets, most, ok := pl.targets(together, open)
+	if ok && pl.itemOnNode(share(together, targets, 1, 0)) {
 		return nil
 	}
 	for times := int64(1); ok && times <= most; times += max(1, times/2) {
-		if groups := s.split(together, targets, times); groups != nil {
+		if groups := pl.split(together, targets, times); groups != nil {
 			for _, g := range groups {
 				g.Book()
 			}
 			return groups
 		}
 	}
-	return s.bundleSome(together, open)
+	return pl.bundleSome(together, open)
 }
 
 // targets returns the classes of which every bundle needs a pod, and how many
 // bundles there can be at most.
-func (s *Placer) targets(together, open []*assign.Class) (targets []*assign.Class, most int64, ok bool) {
+func (pl *Placer) targets(together, open []*assign.Class) (targets []*assign.Class, most int64, ok bool) {
 	most = 1 << 40
 	for _, c := range together {
 		for _, f := range c.Follows() {
-			g := s.State.List[f.Group()]
+			g := pl.State.List[f.Group()]
 			has := func(t *assign.Class) bool { return g.Matches(t.Template) }
 			switch i := slices.IndexFunc(open, func(t *assign.Class) bool { return len(t.Follows()) == 0 && t.Open() > 0 && has(t) }); {
 			case slices.ContainsFunc(targets, has):
@@ -112,13 +112,13 @@ func (s *Placer) targets(together, open []*assign.Class) (targets []*assign.Clas
 
 // split distributes the followers over so many bundles, each with one pod of each
 // target; nil where one of them fits nowhere.
-func (s *Placer) split(together, targets []*assign.Class, times int64) []*assign.PodGroup {
+func (pl *Placer) split(together, targets []*assign.Class, times int64) []*assign.PodGroup {
 	var groups []*assign.PodGroup
 	for i := range times {
-		g := s.item(share(together, targets, times, i))
+		g := pl.item(share(together, targets, times, i))
 		if g == nil {
 			for _, g := range groups {
-				s.Uncount(g, g.N)
+				pl.Uncount(g, g.N)
 			}
 			return nil
 		}
@@ -147,10 +147,10 @@ func share(together, targets []*assign.Class, times, i int64) []assign.Part {
 }
 
 // itemOnNode places one item on a node that exists, if there is one for it.
-func (s *Placer) itemOnNode(parts []assign.Part) bool {
-	for i := range s.Existing() {
-		if s.onNode(parts, i) {
-			s.putAll(parts, i)
+func (pl *Placer) itemOnNode(parts []assign.Part) bool {
+	for i := range pl.Existing() {
+		if pl.onNode(parts, i) {
+			pl.putAll(parts, i)
 			return true
 		}
 	}
@@ -158,15 +158,15 @@ func (s *Placer) itemOnNode(parts []assign.Part) bool {
 }
 
 // takes reports whether a node matches and has room for all parts together.
-func (s *Placer) takes(parts []assign.Part, i int) bool {
-	n := s.Existing()[i]
+func (pl *Placer) takes(parts []assign.Part, i int) bool {
+	n := pl.Existing()[i]
 	if n.HostLess() {
 		return false
 	}
 	need, h := make([]int64, len(n.Free)), slices.Clone(n.Counts)
 	for _, p := range parts {
 		requires, honour := p.Class.RequiresAt(p.Level)
-		if !s.Matches(s.OptionsFor(requires, p.Class.Template.Tolerations, p.Class.Tolerates, honour), i) {
+		if !pl.Matches(pl.OptionsFor(requires, p.Class.Template.Tolerations, p.Class.Tolerates, honour), i) {
 			return false
 		}
 		model.AddTimes(need, p.Class.Need, p.N)
@@ -189,8 +189,8 @@ func keysOf(parts []assign.Part) []string {
 }
 
 // item returns a pod group of one item of the parts, in a domain where all may be.
-func (s *Placer) item(parts []assign.Part) *assign.PodGroup {
-	g := &assign.PodGroup{Parts: parts, N: 1, Need: make([]int64, len(s.Space.Names))}
+func (pl *Placer) item(parts []assign.Part) *assign.PodGroup {
+	g := &assign.PodGroup{Parts: parts, N: 1, Need: make([]int64, len(pl.Space.Names))}
 	var h topology.NodeCounts
 	devices := false
 	for _, p := range parts {
@@ -205,64 +205,64 @@ func (s *Placer) item(parts []assign.Part) *assign.PodGroup {
 	g.Host = h.Together()
 	keys := keysOf(parts)
 	if len(keys) == 0 {
-		g.Opt = s.jointOptions(parts, nil)
-		g.Mask = s.FittingItem(g, devices)
-		if _, ok := s.BestRank(g.Mask, s.Remaining()); !ok {
+		g.Opt = pl.jointOptions(parts, nil)
+		g.Mask = pl.FittingItem(g, devices)
+		if _, ok := pl.BestRank(g.Mask, pl.Remaining()); !ok {
 			g.Limit(!g.Mask.Empty())
 			return nil
 		}
 		return g
 	}
-	return s.itemInDomain(g, keys, devices)
+	return pl.itemInDomain(g, keys, devices)
 }
 
 // itemInDomain gives the item the cheapest domain that its parts may enter.
-func (s *Placer) itemInDomain(g *assign.PodGroup, keys []string, devices bool) *assign.PodGroup {
+func (pl *Placer) itemInDomain(g *assign.PodGroup, keys []string, devices bool) *assign.PodGroup {
 	var best *assign.PodGroup
 	var price assign.Rank
-	left := s.Remaining()
-	s.Effort.Begin(g.Parts[0].Class.Account)
-	for _, at := range s.CellsOf(s.jointOptions(g.Parts, nil), keys) {
+	left := pl.Remaining()
+	pl.Effort.Begin(g.Parts[0].Class.Account)
+	for _, at := range pl.CellsOf(pl.jointOptions(g.Parts, nil), keys) {
 		try := *g
 		try.At = &topology.DomainAssignment{Keys: keys, Domains: at.Domains}
 		var pin match.Requirements
 		for i, key := range keys {
 			pin = pin.With(key, at.Domains[i].Set())
 		}
-		try.Opt = s.jointOptions(g.Parts, pin)
-		if try.Mask = s.FittingItem(&try, devices); try.Mask.Empty() {
+		try.Opt = pl.jointOptions(g.Parts, pin)
+		if try.Mask = pl.FittingItem(&try, devices); try.Mask.Empty() {
 			continue
 		}
-		p, ok := s.BestRank(try.Mask, left)
+		p, ok := pl.BestRank(try.Mask, left)
 		if !ok {
 			g.Limit(true)
 			continue
 		}
-		p.Elsewhere = s.elsewhere(g.Parts[0].Class, keys, at.Domains)
-		if (best == nil || p.Compare(price) < 0) && s.enterAll(&try) {
-			s.Uncount(&try, 1)
+		p.Elsewhere = pl.elsewhere(g.Parts[0].Class, keys, at.Domains)
+		if (best == nil || p.Compare(price) < 0) && pl.enterAll(&try) {
+			pl.Uncount(&try, 1)
 			best, price = &try, p
 		}
 	}
 	if best != nil {
-		s.enterAll(best)
+		pl.enterAll(best)
 	}
 	return best
 }
 
 // enterAll counts the parts of one item in its domain, pod by pod; it takes all
 // back and reports false where one may not enter.
-func (s *Placer) enterAll(g *assign.PodGroup) bool {
+func (pl *Placer) enterAll(g *assign.PodGroup) bool {
 	entered := make([]int64, len(g.Parts))
 	for i, p := range g.Parts {
 		for range p.N {
-			if _, ok := s.Admits(p.Class, g.At, p.Level.Relaxed); !ok {
+			if _, ok := pl.Admits(p.Class, g.At, p.Level.Relaxed); !ok {
 				for k, n := range entered {
-					s.State.Enter(g.Parts[k].Class.Rules, g.At, g.Opt.Requires, -n)
+					pl.State.Enter(g.Parts[k].Class.Rules, g.At, g.Opt.Requires, -n)
 				}
 				return false
 			}
-			s.State.Enter(p.Class.Rules, g.At, g.Opt.Requires, 1)
+			pl.State.Enter(p.Class.Rules, g.At, g.Opt.Requires, 1)
 			entered[i]++
 		}
 	}
@@ -270,17 +270,17 @@ func (s *Placer) enterAll(g *assign.PodGroup) bool {
 }
 
 // jointOptions returns what all parts may use together, with further requirements.
-func (s *Placer) jointOptions(parts []assign.Part, pin match.Requirements) *model.Options {
-	s.joint++
-	none := model.NewBitset(len(s.Offerings))
-	out := &model.Options{Offerings: none.Clone(), Any: none.Clone(), Residual: make([]int, len(s.Pools)), ID: -s.joint}
+func (pl *Placer) jointOptions(parts []assign.Part, pin match.Requirements) *model.Options {
+	pl.joint++
+	none := model.NewBitset(len(pl.Offerings))
+	out := &model.Options{Offerings: none.Clone(), Any: none.Clone(), Residual: make([]int, len(pl.Pools)), ID: -pl.joint}
 	for i, p := range parts {
 		requires, honour := p.Class.RequiresAt(p.Level)
 		requires = requires.And(pin)
 		if _, bad := requires.Unmeetable(); bad {
 			return &model.Options{Offerings: none, Any: none, Residual: out.Residual, ID: out.ID}
 		}
-		o := s.OptionsFor(requires, p.Class.Template.Tolerations, p.Class.Tolerates, honour)
+		o := pl.OptionsFor(requires, p.Class.Template.Tolerations, p.Class.Tolerates, honour)
 		out.Special = out.Special || o.Special
 		out.Requires = out.Requires.And(requires)
 		if i == 0 {
@@ -292,10 +292,10 @@ func (s *Placer) jointOptions(parts []assign.Part, pin match.Requirements) *mode
 		out.Offerings.Keep(o.Offerings)
 		out.Any.Keep(o.Any)
 		for k := range out.Residual {
-			merged, ok := s.Merge(out.Residual[k], o.Residual[k])
+			merged, ok := pl.Merge(out.Residual[k], o.Residual[k])
 			if !ok {
-				out.Offerings.Remove(s.Pools[k].Mask)
-				out.Any.Remove(s.Pools[k].Mask)
+				out.Offerings.Remove(pl.Pools[k].Mask)
+				out.Any.Remove(pl.Pools[k].Mask)
 				continue
 			}
 			out.Residual[k] = merged

@@ -29,7 +29,7 @@ var nothing = assign.Rank{Weight: math.MinInt32, Price: math.MaxInt64}
 // plainLast orders the classes so that pods which a spread counts, and to which domains
 // do not matter themselves, come after all others of their priority: they could take
 // the places of those that are spread.
-func (s *Placer) plainLast(open []*assign.Class) []*assign.Class {
+func (pl *Placer) plainLast(open []*assign.Class) []*assign.Class {
 	spread := map[int]bool{}
 	for _, c := range open {
 		for _, sp := range c.Spreads() {
@@ -52,23 +52,23 @@ func (s *Placer) plainLast(open []*assign.Class) []*assign.Class {
 // placeByDomain places the pods of a class that domains matter to, one at a time,
 // each in the domain that evens out its spreads, then where there is room
 // already, then where it is cheapest.
-func (s *Placer) placeByDomain(c *assign.Class, o *model.Options, l assign.Level) []*assign.PodGroup {
-	spots := s.domainChoices(c, o, l)
+func (pl *Placer) placeByDomain(c *assign.Class, o *model.Options, l assign.Level) []*assign.PodGroup {
+	spots := pl.domainChoices(c, o, l)
 	if c.Together() {
-		s.priceAll(c, o, spots)
+		pl.priceAll(c, o, spots)
 	}
-	if s.Uses(assign.WaterFilling) {
-		s.waterFill(c, spots, l.Relaxed)
+	if pl.Uses(assign.WaterFilling) {
+		pl.waterFill(c, spots, l.Relaxed)
 	}
 	for c.Open() > 0 {
-		best := s.bestDomain(c, spots, l.Relaxed)
+		best := pl.bestDomain(c, spots, l.Relaxed)
 		if best < 0 {
 			break
 		}
 		at := &spots[best]
 		if at.next < len(at.nodes) {
-			if i, ok := s.nodeIn(c, o, at); ok {
-				s.Put(c, i, l, 1)
+			if i, ok := pl.nodeIn(c, o, at); ok {
+				pl.Put(c, i, l, 1)
 			}
 			continue // without room on its nodes it may not be the best any more
 		}
@@ -78,7 +78,7 @@ func (s *Placer) placeByDomain(c *assign.Class, o *model.Options, l assign.Level
 		}
 		at.group.N++
 		c.Booked++
-		s.State.Enter(c.Rules, &at.DomainAssignment, at.group.Opt.Requires, 1)
+		pl.State.Enter(c.Rules, &at.DomainAssignment, at.group.Opt.Requires, 1)
 	}
 	var out []*assign.PodGroup
 	for _, at := range spots {
@@ -90,9 +90,9 @@ func (s *Placer) placeByDomain(c *assign.Class, o *model.Options, l assign.Level
 }
 
 // nodeIn returns a node of the domain choice with room for a pod of the class.
-func (s *Placer) nodeIn(c *assign.Class, o *model.Options, at *domainChoice) (int, bool) {
+func (pl *Placer) nodeIn(c *assign.Class, o *model.Options, at *domainChoice) (int, bool) {
 	for ; at.next < len(at.nodes); at.next++ {
-		if s.RoomOn(c, o, at.nodes[at.next], 1) > 0 {
+		if pl.RoomOn(c, o, at.nodes[at.next], 1) > 0 {
 			return at.nodes[at.next], true
 		}
 	}
@@ -100,7 +100,7 @@ func (s *Placer) nodeIn(c *assign.Class, o *model.Options, at *domainChoice) (in
 }
 
 // bestDomain returns the domain choice for the next pod, or -1.
-func (s *Placer) bestDomain(c *assign.Class, spots []domainChoice, relaxed topology.Relaxed) int {
+func (pl *Placer) bestDomain(c *assign.Class, spots []domainChoice, relaxed topology.Relaxed) int {
 	best, bestCount := -1, int64(0)
 	for i := range spots {
 		at := &spots[i]
@@ -108,8 +108,8 @@ func (s *Placer) bestDomain(c *assign.Class, spots []domainChoice, relaxed topol
 		if at.group != nil && at.next >= len(at.nodes) {
 			at.Lent = at.group.Lent
 		}
-		count, ok := s.Admits(c, &at.DomainAssignment, relaxed)
-		if s.Effort.Over() {
+		count, ok := pl.Admits(c, &at.DomainAssignment, relaxed)
+		if pl.Effort.Over() {
 			return -1
 		}
 		if ok && (best < 0 || cmp.Or(cmp.Compare(count, bestCount), at.compare(&spots[best])) < 0) {
@@ -138,7 +138,7 @@ func (at *domainChoice) compare(o *domainChoice) int {
 }
 
 // domainChoices lists where the class may go at a level, sorted by domain.
-func (s *Placer) domainChoices(c *assign.Class, o *model.Options, level assign.Level) []domainChoice {
+func (pl *Placer) domainChoices(c *assign.Class, o *model.Options, level assign.Level) []domainChoice {
 	byDomains := map[string]int{}
 	var out []domainChoice
 	at := func(domains []model.Domain) *domainChoice {
@@ -151,31 +151,31 @@ func (s *Placer) domainChoices(c *assign.Class, o *model.Options, level assign.L
 		}
 		return &out[i]
 	}
-	for i, n := range s.Existing() {
-		if s.Matches(o, i) {
-			s.Effort.Spend(model.StepsToMatch * len(c.Keys))
+	for i, n := range pl.Existing() {
+		if pl.Matches(o, i) {
+			pl.Effort.Spend(model.StepsToMatch * len(c.Keys))
 			to := at(topology.AssignmentOf(c.Keys, n.Node).Domains)
 			to.nodes = append(to.nodes, i)
 		}
 	}
-	cells, left := s.CellsOf(o, c.Keys), s.Remaining()
+	cells, left := pl.CellsOf(o, c.Keys), pl.Remaining()
 	for i := range cells {
-		if s.Effort.Over() {
+		if pl.Effort.Over() {
 			return nil
 		}
-		g, ok := s.GroupFor(c, level, s.PinnedTo(o, &cells[i]))
+		g, ok := pl.GroupFor(c, level, pl.PinnedTo(o, &cells[i]))
 		if !ok {
 			continue
 		}
-		best, ok := s.BestRank(g.Mask, left)
+		best, ok := pl.BestRank(g.Mask, left)
 		if !ok {
 			c.Limited = true
-			if !s.hasRoom(g) {
+			if !pl.hasRoom(g) {
 				continue
 			}
 			best = nothing
 		}
-		best.Elsewhere = s.elsewhere(c, c.Keys, cells[i].Domains)
+		best.Elsewhere = pl.elsewhere(c, c.Keys, cells[i].Domains)
 		to := at(cells[i].Domains)
 		to.group, to.rank = g, best
 		g.At = &topology.DomainAssignment{Keys: c.Keys, Domains: cells[i].Domains}
@@ -187,41 +187,41 @@ func (s *Placer) domainChoices(c *assign.Class, o *model.Options, level assign.L
 }
 
 // elsewhere reports whether domains are outside the zone that the class prefers.
-func (s *Placer) elsewhere(c *assign.Class, keys []string, domains []model.Domain) bool {
-	zone, ok := s.Zones[c.First()]
+func (pl *Placer) elsewhere(c *assign.Class, keys []string, domains []model.Domain) bool {
+	zone, ok := pl.Zones[c.First()]
 	at := slices.Index(keys, api.LabelZone)
 	return ok && at >= 0 && domains[at].Value != zone
 }
 
 // priceAll sets what the pods of the class for which the nodes have no room cost in each of the
 // choices, if all of them are on machines of one offering.
-func (s *Placer) priceAll(c *assign.Class, o *model.Options, choices []domainChoice) {
+func (pl *Placer) priceAll(c *assign.Class, o *model.Options, choices []domainChoice) {
 	for i := range choices {
 		at, open := &choices[i], c.Open()
 		for _, n := range at.nodes {
-			open -= s.RoomAlone(c, o, n, open)
+			open -= pl.RoomAlone(c, o, n, open)
 		}
 		if open > 0 {
-			at.total = s.costOf(at, open)
+			at.total = pl.costOf(at, open)
 		}
 	}
 }
 
 // costOf returns what so many pods cost on machines of the cheapest offering that the choice
 // allows. It is infinite if the choice allows none.
-func (s *Placer) costOf(at *domainChoice, pods int64) float64 {
+func (pl *Placer) costOf(at *domainChoice, pods int64) float64 {
 	least := math.Inf(1)
 	if at.group == nil {
 		return least
 	}
-	empty := s.NewMachine(0)
+	empty := pl.NewMachine(0)
 	for k := range at.group.Mask.All {
-		offering := &s.Offerings[k]
-		if s.Pools[offering.Pool].Weight != at.rank.Weight {
+		offering := &pl.Offerings[k]
+		if pl.Pools[offering.Pool].Weight != at.rank.Weight {
 			continue
 		}
-		s.Reset(empty, k)
-		if n, _ := s.Admit(empty, at.group, pods); n > 0 {
+		pl.Reset(empty, k)
+		if n, _ := pl.Admit(empty, at.group, pods); n > 0 {
 			least = min(least, float64((pods+n-1)/n*offering.Cost))
 		}
 	}
@@ -229,6 +229,6 @@ func (s *Placer) costOf(at *domainChoice, pods int64) float64 {
 }
 
 // hasRoom reports whether a planned machine has room for an item.
-func (s *Placer) hasRoom(g *assign.PodGroup) bool {
-	return slices.ContainsFunc(s.Machines(), func(m *assign.Machine) bool { k, _ := s.Admit(m, g, 1); return k > 0 })
+func (pl *Placer) hasRoom(g *assign.PodGroup) bool {
+	return slices.ContainsFunc(pl.Machines(), func(m *assign.Machine) bool { k, _ := pl.Admit(m, g, 1); return k > 0 })
 }

@@ -14,24 +14,24 @@ import (
 // left over for want of another: where there are more pods than the nodes can hold,
 // what they hold is not bought for. The rest of the room is left to fill, and so is what
 // classes that domains matter to are worth having there.
-func (s *Placer) fillEvenly(open []*assign.Class) {
+func (pl *Placer) fillEvenly(open []*assign.Class) {
 	var classes []*assign.Class
 	for _, c := range open {
 		if c.Open() > 0 && len(c.Nodes) == 0 {
 			classes = append(classes, c)
 		}
 	}
-	if !s.Uses(assign.EvenNodes) || len(classes) < 2 || classes[0].Template.Priority != classes[len(classes)-1].Template.Priority || !s.exceedsNodes(classes) {
+	if !pl.Uses(assign.EvenNodes) || len(classes) < 2 || classes[0].Template.Priority != classes[len(classes)-1].Template.Priority || !pl.exceedsNodes(classes) {
 		return
 	}
-	e := evenly{Placer: s, classes: classes}
+	e := evenly{Placer: pl, classes: classes}
 	for _, c := range classes {
 		requires, honour := c.RequiresAt(c.Level)
-		e.options = append(e.options, s.OptionsFor(requires, c.Template.Tolerations, c.Tolerates, honour))
+		e.options = append(e.options, pl.OptionsFor(requires, c.Template.Tolerations, c.Tolerates, honour))
 		e.left = append(e.left, c.Open())
 	}
 	e.worth = e.values()
-	for i, n := range s.Existing() {
+	for i, n := range pl.Existing() {
 		e.free = append(e.free[:0], n.Free...)
 		for e.ask(i); len(e.fits) > 0 && e.fill(i); e.ask(i) {
 		}
@@ -135,25 +135,25 @@ func (e *evenly) values() []float64 {
 }
 
 // pricesOf prices the resources as if parts of machines could be bought for a demand.
-func (s *Placer) pricesOf(d *price.Demand) price.Prices {
-	offerings := make([]int, len(s.Offerings))
+func (pl *Placer) pricesOf(d *price.Demand) price.Prices {
+	offerings := make([]int, len(pl.Offerings))
 	for k := range offerings {
 		offerings[k] = k
 	}
-	return price.New(s.Supply, offerings).Price(d)
+	return price.New(pl.Supply, offerings).Price(d)
 }
 
 // exceedsNodes reports whether the classes need more of something than all nodes
 // together have.
-func (s *Placer) exceedsNodes(classes []*assign.Class) bool {
-	total := make([]int64, len(s.Space.Names))
+func (pl *Placer) exceedsNodes(classes []*assign.Class) bool {
+	total := make([]int64, len(pl.Space.Names))
 	for _, c := range classes {
 		model.AddTimes(total, c.Need, c.Open())
 	}
-	for _, n := range s.Existing() {
+	for _, n := range pl.Existing() {
 		for r, v := range n.Free {
-			total[r] -= min(max(0, v), model.Plenty/int64(len(s.Existing())+1))
+			total[r] -= min(max(0, v), model.Plenty/int64(len(pl.Existing())+1))
 		}
 	}
-	return len(s.Existing()) > 0 && slices.Max(total) > 0
+	return len(pl.Existing()) > 0 && slices.Max(total) > 0
 }

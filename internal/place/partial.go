@@ -9,24 +9,24 @@ import (
 
 // bundleSome makes items of as many pods of a component as go together, one item
 // after the other, where there is no way for all.
-func (s *Placer) bundleSome(together, open []*assign.Class) []*assign.PodGroup {
+func (pl *Placer) bundleSome(together, open []*assign.Class) []*assign.PodGroup {
 	var groups []*assign.PodGroup
 	begun := map[int]bool{}
 	for {
-		a := assembly{Placer: s, together: together, open: open, begun: begun}
+		a := assembly{Placer: pl, together: together, open: open, begun: begun}
 		machine := a.most(a.onMachine)
 		node, at := []assign.Part(nil), -1
-		for i := range s.Existing() {
+		for i := range pl.Existing() {
 			if parts := a.most(func(parts []assign.Part) bool { return a.onNode(parts, i) }); podsIn(parts) > podsIn(node) {
 				node, at = parts, i
 			}
 		}
 		switch {
 		case at >= 0 && podsIn(node) >= podsIn(machine):
-			s.putAll(node, at)
+			pl.putAll(node, at)
 			a.begin(node)
 		case machine != nil:
-			g := s.item(machine)
+			g := pl.item(machine)
 			g.Book()
 			groups = append(groups, g)
 			a.begin(machine)
@@ -62,22 +62,22 @@ func (a *assembly) onMachine(parts []assign.Part) bool {
 }
 
 // onNode reports whether an item may be on a node.
-func (s *Placer) onNode(parts []assign.Part, i int) bool {
-	if !s.takes(parts, i) {
+func (pl *Placer) onNode(parts []assign.Part, i int) bool {
+	if !pl.takes(parts, i) {
 		return false
 	}
-	g := &assign.PodGroup{Parts: parts, Opt: s.jointOptions(parts, nil), At: topology.AssignmentOf(keysOf(parts), s.Existing()[i].Node)}
-	if !s.enterAll(g) {
+	g := &assign.PodGroup{Parts: parts, Opt: pl.jointOptions(parts, nil), At: topology.AssignmentOf(keysOf(parts), pl.Existing()[i].Node)}
+	if !pl.enterAll(g) {
 		return false
 	}
-	s.Uncount(g, 1)
+	pl.Uncount(g, 1)
 	return true
 }
 
 // putAll places the parts on a node that takes them.
-func (s *Placer) putAll(parts []assign.Part, i int) {
+func (pl *Placer) putAll(parts []assign.Part, i int) {
 	for _, p := range parts {
-		s.Put(p.Class, i, p.Level, p.N)
+		pl.Put(p.Class, i, p.Level, p.N)
 	}
 }
 

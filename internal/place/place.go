@@ -19,20 +19,20 @@ type Placer struct {
 
 // place finds places for the pods of a class at a level: on nodes that exist,
 // or else in pod groups to be bought.
-func (s *Placer) place(c *assign.Class, level assign.Level) []*assign.PodGroup {
-	o, ok := s.OptionsAt(c, level)
+func (pl *Placer) place(c *assign.Class, level assign.Level) []*assign.PodGroup {
+	o, ok := pl.OptionsAt(c, level)
 	if !ok {
 		return nil
 	}
 	if len(c.Keys) > 0 {
-		return s.placeByDomain(c, o, level)
+		return pl.placeByDomain(c, o, level)
 	}
-	s.fill(c, o, level)
-	s.fillElsewhere(c, level)
+	pl.fill(c, o, level)
+	pl.fillElsewhere(c, level)
 	if c.Open() == 0 {
 		return nil
 	}
-	g, ok := s.GroupFor(c, level, o)
+	g, ok := pl.GroupFor(c, level, o)
 	if !ok {
 		return nil
 	}
@@ -43,38 +43,38 @@ func (s *Placer) place(c *assign.Class, level assign.Level) []*assign.PodGroup {
 
 // fillElsewhere puts pods of the class onto nodes that only its next alternatives allow: a node
 // that exists costs nothing, and the machine would be bought for the first alternative.
-func (s *Placer) fillElsewhere(c *assign.Class, level assign.Level) {
+func (pl *Placer) fillElsewhere(c *assign.Class, level assign.Level) {
 	for level.Place++; level.Place < len(c.Places) && c.Open() > 0; level.Place++ {
-		if o, ok := s.OptionsAt(c, level); ok {
-			s.fill(c, o, level)
+		if o, ok := pl.OptionsAt(c, level); ok {
+			pl.fill(c, o, level)
 		}
 	}
 }
 
 // fill puts as many pods of the class as possible onto nodes that exist.
-func (s *Placer) fill(c *assign.Class, o *model.Options, level assign.Level) {
-	for i := range s.Existing() {
+func (pl *Placer) fill(c *assign.Class, o *model.Options, level assign.Level) {
+	for i := range pl.Existing() {
 		if c.Open() == 0 {
 			return
 		}
-		if k := s.RoomOn(c, o, i, c.Open()); k > 0 {
-			s.Put(c, i, level, k)
+		if k := pl.RoomOn(c, o, i, c.Open()); k > 0 {
+			pl.Put(c, i, level, k)
 		}
 	}
 }
 
 // PlaceAll places the classes on nodes and returns the pod groups to be bought. A
 // class whose affinity waits for another class is tried again after it.
-func (s *Placer) PlaceAll(open []*assign.Class) []*assign.PodGroup {
-	s.fillEvenly(open)
+func (pl *Placer) PlaceAll(open []*assign.Class) []*assign.PodGroup {
+	pl.fillEvenly(open)
 	var groups []*assign.PodGroup
-	waiting := s.plainLast(open)
+	waiting := pl.plainLast(open)
 	for len(waiting) > 0 {
 		var again []*assign.Class
 		progress := false
 		for _, c := range waiting {
 			before := c.Open()
-			groups = append(groups, s.place(c, c.Level)...)
+			groups = append(groups, pl.place(c, c.Level)...)
 			progress = progress || c.Open() < before
 			if c.Open() > 0 && len(c.Affinities()) > 0 {
 				again = append(again, c)

@@ -7,44 +7,44 @@ import (
 
 // ServesAt reports whether a pod of the class can be placed at the level now, as far as
 // that can be seen without placing it.
-func (s *Placer) ServesAt(c *assign.Class, l assign.Level) bool {
-	o, ok := s.OptionsAt(c, l)
+func (pl *Placer) ServesAt(c *assign.Class, l assign.Level) bool {
+	o, ok := pl.OptionsAt(c, l)
 	switch {
 	case !ok:
 		return false
 	case len(c.Follows()) > 0:
-		return s.mayHold(c, o) // those that it follows are placed together with it
+		return pl.mayHold(c, o) // those that it follows are placed together with it
 	case len(c.Keys) > 0:
-		return s.bestDomain(c, s.servingDomains(c, o, l), l.Relaxed) >= 0
+		return pl.bestDomain(c, pl.servingDomains(c, o, l), l.Relaxed) >= 0
 	}
-	for i := range s.Existing() {
-		if s.RoomOn(c, o, i, 1) > 0 {
+	for i := range pl.Existing() {
+		if pl.RoomOn(c, o, i, 1) > 0 {
 			return true
 		}
 	}
-	of, ok := s.GroupFor(c, l, o)
+	of, ok := pl.GroupFor(c, l, o)
 	if !ok {
 		return false
 	}
-	_, ok = s.BestRank(of.Mask, s.Remaining())
-	return ok || s.hasRoom(of)
+	_, ok = pl.BestRank(of.Mask, pl.Remaining())
+	return ok || pl.hasRoom(of)
 }
 
 // mayHold reports whether any node or offering that the options allow has room for a pod.
-func (s *Placer) mayHold(c *assign.Class, o *model.Options) bool {
-	for i := range s.Existing() {
-		if s.RoomAlone(c, o, i, 1) > 0 {
+func (pl *Placer) mayHold(c *assign.Class, o *model.Options) bool {
+	for i := range pl.Existing() {
+		if pl.RoomAlone(c, o, i, 1) > 0 {
 			return true
 		}
 	}
-	return !s.Fitting(c.Need, c.PerNode, c.AllowDevices, o).Empty()
+	return !pl.Fitting(c.Need, c.PerNode, c.AllowDevices, o).Empty()
 }
 
 // servingDomains lists the domain choices of the class that have a node with room or something to buy.
-func (s *Placer) servingDomains(c *assign.Class, o *model.Options, l assign.Level) []domainChoice {
+func (pl *Placer) servingDomains(c *assign.Class, o *model.Options, l assign.Level) []domainChoice {
 	var out []domainChoice
-	for _, at := range s.domainChoices(c, o, l) {
-		if _, ok := s.nodeIn(c, o, &at); ok || at.group != nil {
+	for _, at := range pl.domainChoices(c, o, l) {
+		if _, ok := pl.nodeIn(c, o, &at); ok || at.group != nil {
 			out = append(out, at)
 		}
 	}

@@ -12,8 +12,8 @@ import (
 // waterFill places pods of a class with one spread as placing them one by one would: each
 // goes where the fewest are, so that the domain choices fill up to a level, like water. It does
 // nothing where the order of the pods matters to more than that.
-func (s *Placer) waterFill(c *assign.Class, spots []domainChoice, relaxed topology.Relaxed) {
-	open, most, ok := s.waterFillDomains(c, spots, relaxed)
+func (pl *Placer) waterFill(c *assign.Class, spots []domainChoice, relaxed topology.Relaxed) {
+	open, most, ok := pl.waterFillDomains(c, spots, relaxed)
 	if !ok || len(open) == 0 {
 		return
 	}
@@ -38,7 +38,7 @@ func (s *Placer) waterFill(c *assign.Class, spots []domainChoice, relaxed topolo
 		if n > 0 {
 			at.group.N += n
 			c.Booked += n
-			s.State.Enter(c.Rules, &at.DomainAssignment, at.group.Opt.Requires, n)
+			pl.State.Enter(c.Rules, &at.DomainAssignment, at.group.Opt.Requires, n)
 		}
 	}
 }
@@ -52,25 +52,25 @@ type domainChoiceCount struct {
 
 // waterFillDomains lists the domain choices that pods of the class are to be bought for in, those with the
 // fewest pods first, and how many the spread allows in each.
-func (s *Placer) waterFillDomains(c *assign.Class, spots []domainChoice, relaxed topology.Relaxed) (open []domainChoiceCount, most int64, ok bool) {
+func (pl *Placer) waterFillDomains(c *assign.Class, spots []domainChoice, relaxed topology.Relaxed) (open []domainChoiceCount, most int64, ok bool) {
 	sp, ok := c.OnlySpread(relaxed)
 	if !ok {
 		return nil, 0, false
 	}
-	domains := s.State.Domains(c.Rules, sp)
+	domains := pl.State.Domains(c.Rules, sp)
 	outside := make(map[string]bool, len(domains))
 	for _, d := range domains {
 		outside[d] = true
 	}
 	for i := range spots {
 		at := &spots[i]
-		value, known := at.Value(s.State.List[sp.Group()].Key)
-		if at.next < len(at.nodes) || !known || !outside[value] || at.group != nil && !s.State.Counted(sp, at.group.Opt.Requires, &at.DomainAssignment) {
+		value, known := at.Value(pl.State.List[sp.Group()].Key)
+		if at.next < len(at.nodes) || !known || !outside[value] || at.group != nil && !pl.State.Counted(sp, at.group.Opt.Requires, &at.DomainAssignment) {
 			return nil, 0, false
 		}
-		if at.group != nil && !s.State.Repelled(c.Rules, &at.DomainAssignment) {
+		if at.group != nil && !pl.State.Repelled(c.Rules, &at.DomainAssignment) {
 			delete(outside, value)
-			open = append(open, domainChoiceCount{at, i, s.State.CountIn(sp, value)})
+			open = append(open, domainChoiceCount{at, i, pl.State.CountIn(sp, value)})
 		}
 	}
 	most = math.MaxInt64
@@ -78,7 +78,7 @@ func (s *Placer) waterFillDomains(c *assign.Class, spots []domainChoice, relaxed
 		most = sp.MaxSkew
 	}
 	for value := range outside {
-		most = min(most, s.State.CountIn(sp, value)+sp.MaxSkew)
+		most = min(most, pl.State.CountIn(sp, value)+sp.MaxSkew)
 	}
 	slices.SortFunc(open, func(a, b domainChoiceCount) int { return cmp.Compare(a.count, b.count) })
 	return open, most, true

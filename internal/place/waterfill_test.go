@@ -40,10 +40,10 @@ func TestWaterFill(t *testing.T) {
 				}
 				occupy(in, zone, counts[i], i == repelled)
 			}
-			s := &Placer{Assignment: assign.New(in, make(assign.Limits, 1), model.NewEffort(in.Pods, 0))}
-			c := s.Classes()[0]
-			o, _ := s.OptionsAt(c, assign.Level{})
-			return s, c, s.domainChoices(c, o, assign.Level{})
+			pl := &Placer{Assignment: assign.New(in, make(assign.Limits, 1), model.NewEffort(in.Pods, 0))}
+			c := pl.Classes()[0]
+			o, _ := pl.OptionsAt(c, assign.Level{})
+			return pl, c, pl.domainChoices(c, o, assign.Level{})
 		}
 		groups := func(choices []domainChoice) []int64 {
 			out := make([]int64, n)
@@ -53,22 +53,22 @@ func TestWaterFill(t *testing.T) {
 			return out
 		}
 
-		s, c, singly := begin()
+		pl, c, singly := begin()
 		for c.Open() > 0 {
-			best := s.bestDomain(c, singly, 0)
+			best := pl.bestDomain(c, singly, 0)
 			if best < 0 {
 				break
 			}
 			singly[best].group.N++
 			c.Booked++
-			s.State.Enter(c.Rules, &singly[best].DomainAssignment, nil, 1)
+			pl.State.Enter(c.Rules, &singly[best].DomainAssignment, nil, 1)
 		}
-		s, c, filled := begin()
-		s.waterFill(c, filled, 0)
+		pl, c, filled := begin()
+		pl.waterFill(c, filled, 0)
 		if got, want := groups(filled), groups(singly); !slices.Equal(got, want) {
 			t.Fatalf("filled %v, one by one %v", got, want)
 		}
-		if s.bestDomain(c, filled, 0) >= 0 && c.Open() > 0 {
+		if pl.bestDomain(c, filled, 0) >= 0 && c.Open() > 0 {
 			t.Fatalf("%d pods are left that would fit", c.Open())
 		}
 	})
