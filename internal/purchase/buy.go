@@ -24,33 +24,33 @@ func New(a *assign.Assignment, t *Trials) *Purchaser {
 
 // UsePatternsUnderLimits makes it look for machines by the program over patterns also where
 // limits leave items over, and buy them where that leaves fewer.
-func (s *Purchaser) UsePatternsUnderLimits() { s.buying.patterns = true }
+func (pu *Purchaser) UsePatternsUnderLimits() { pu.buying.patterns = true }
 
 // buy makes purchases and carries them out: roughly at first where there are many pod groups.
-func (s *Purchaser) buy(groups []*assign.PodGroup, tier []*model.Pool) {
+func (pu *Purchaser) buy(groups []*assign.PodGroup, tier []*model.Pool) {
 	groups = pooled(groups)
-	if pools := rough(groups); s.Uses(assign.Rough) && len(pools) < len(groups) {
-		s.buyRoughly(pools, groups, tier)
+	if pools := rough(groups); pu.Uses(assign.Rough) && len(pools) < len(groups) {
+		pu.buyRoughly(pools, groups, tier)
 	}
-	s.buying.held = s.hold(groups, tier)
-	defer func() { s.buying.held = nil }()
-	for _, c := range s.purchases(groups, tier) {
-		s.resettle(c)
+	pu.buying.held = pu.hold(groups, tier)
+	defer func() { pu.buying.held = nil }()
+	for _, c := range pu.purchases(groups, tier) {
+		pu.resettle(c)
 		for _, m := range c.machines {
-			if !s.OnlyGuests(m) {
-				s.Buy(m)
+			if !pu.OnlyGuests(m) {
+				pu.Buy(m)
 			}
 		}
 	}
 }
 
 // purchases buys within what limits leave.
-func (s *Purchaser) purchases(groups []*assign.PodGroup, tier []*model.Pool) []*bought {
-	s.buying.headroom = make([]amount.List, len(s.Pools))
-	for _, p := range s.Pools {
-		s.buying.headroom[p.Number] = s.Headroom(p)
+func (pu *Purchaser) purchases(groups []*assign.PodGroup, tier []*model.Pool) []*bought {
+	pu.buying.headroom = make([]amount.List, len(pu.Pools))
+	for _, p := range pu.Pools {
+		pu.buying.headroom[p.Number] = pu.Headroom(p)
 	}
-	return s.buying.purchases(groups, tier, s.Remaining())
+	return pu.buying.purchases(groups, tier, pu.Remaining())
 }
 
 // purchases buys for each region, within what limits leave. Where nodes hold pods that may be
@@ -202,21 +202,21 @@ func fewMachines(r *request) *bought {
 
 // BuyAll fills machines that are planned already and buys others for the pod groups,
 // Provisioners of higher weight first.
-func (s *Purchaser) BuyAll(groups []*assign.PodGroup) {
+func (pu *Purchaser) BuyAll(groups []*assign.PodGroup) {
 	for _, g := range groups {
-		s.topUp(g)
+		pu.topUp(g)
 	}
-	s.buySpecial(groups)
-	for _, tier := range s.Tiers() {
-		s.buy(groups, tier)
+	pu.buySpecial(groups)
+	for _, tier := range pu.Tiers() {
+		pu.buy(groups, tier)
 	}
 	for _, g := range groups {
 		for _, p := range g.Parts {
 			p.Class.Booked = 0
 		}
 		if g.N > 0 {
-			s.Uncount(g, g.N)
-			limited := s.limitedBy(g)
+			pu.Uncount(g, g.N)
+			limited := pu.limitedBy(g)
 			for _, p := range g.Parts {
 				p.Class.TookBack = true
 				p.Class.Limited = p.Class.Limited || limited
@@ -226,10 +226,10 @@ func (s *Purchaser) BuyAll(groups []*assign.PodGroup) {
 }
 
 // limitedBy reports whether the pod group could be bought if limits were higher.
-func (s *Purchaser) limitedBy(g *assign.PodGroup) bool {
-	b := s.Remaining()
+func (pu *Purchaser) limitedBy(g *assign.PodGroup) bool {
+	b := pu.Remaining()
 	for k := range g.Mask.All {
-		if b.Affords(&s.Offerings[k], 1) == 0 {
+		if b.Affords(&pu.Offerings[k], 1) == 0 {
 			return true
 		}
 	}

@@ -48,8 +48,8 @@ func TestBuyEqualUnderExceededLimits(t *testing.T) {
 	} {
 		p := assigntest.LimitedTo(0, assigntest.PodsOf{N: 10, CPU: 1000})
 		p.Charged = map[string]amount.List{"default": {"example.com/device": 2, amount.CPU: 30_000}}
-		s, groups := buying(p, assign.Limits{c.limits})
-		if b := buyEqual(newRequest(s.buying, groups, s.Selling, s.Remaining())); (b != nil) != c.want {
+		pu, groups := buying(p, assign.Limits{c.limits})
+		if b := buyEqual(newRequest(pu.buying, groups, pu.Selling, pu.Remaining())); (b != nil) != c.want {
 			t.Errorf("%s: bought %v, want %v", name, b != nil, c.want)
 		}
 	}

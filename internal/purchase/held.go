@@ -32,19 +32,19 @@ type held struct {
 const mostHeld = 100_000
 
 // hold lists the nodes that matter to pod groups which are bought for from a tier.
-func (s *Purchaser) hold(asked []*assign.PodGroup, tier []*model.Pool) []*held {
-	existing := s.Existing()
-	if !s.Uses(assign.HeldNodes) || len(asked) == 0 || len(existing)*len(asked) > mostHeld {
+func (pu *Purchaser) hold(asked []*assign.PodGroup, tier []*model.Pool) []*held {
+	existing := pu.Existing()
+	if !pu.Uses(assign.HeldNodes) || len(asked) == 0 || len(existing)*len(asked) > mostHeld {
 		return nil
 	}
 	all, at := make([]*held, len(existing)), map[*assign.Node]*held{}
 	for i, n := range existing {
-		all[i] = &held{node: i, view: n.NodeView, room: slices.Clone(n.Free), counts: slices.Clone(s.Start.Counts[i])}
+		all[i] = &held{node: i, view: n.NodeView, room: slices.Clone(n.Free), counts: slices.Clone(pu.Start.Counts[i])}
 		at[n] = all[i]
 	}
-	groups := movable{s, tier[0].Weight, map[placedAs]*assign.PodGroup{}}
-	for i := range s.OnNodes() {
-		p := &s.OnNodes()[i]
+	groups := movable{pu, tier[0].Weight, map[placedAs]*assign.PodGroup{}}
+	for i := range pu.OnNodes() {
+		p := &pu.OnNodes()[i]
 		h, g := at[p.Node], groups.of(p)
 		if g == nil {
 			h.counts = h.counts.Plus(p.Class.PerNode, p.N)
@@ -53,17 +53,17 @@ func (s *Purchaser) hold(asked []*assign.PodGroup, tier []*model.Pool) []*held {
 		h.placed, h.items = append(h.placed, i), append(h.items, assign.Items{Group: g, N: p.N})
 		model.AddTimes(h.room, p.Class.Need, p.N)
 	}
-	s.Effort.Others() // what follows is for no pod alone
-	return s.reached(all, asked)
+	pu.Effort.Others() // what follows is for no pod alone
+	return pu.reached(all, asked)
 }
 
 // reached keeps the nodes that some of the pod groups may be on, and those that pods of such
 // nodes may go to instead, and so on.
-func (s *Purchaser) reached(nodes []*held, groups []*assign.PodGroup) []*held {
+func (pu *Purchaser) reached(nodes []*held, groups []*assign.PodGroup) []*held {
 	groups, reached := slices.Clone(groups), map[*held]bool{}
 	for i := 0; i < len(groups) && len(nodes)*i <= mostHeld; i++ {
 		for _, h := range nodes {
-			if reached[h] || h.view.HostLess() || !model.Fits(groups[i].Need, h.room) || !s.buying.mayHold(h, groups[i]) {
+			if reached[h] || h.view.HostLess() || !model.Fits(groups[i].Need, h.room) || !pu.buying.mayHold(h, groups[i]) {
 				continue
 			}
 			reached[h] = true
@@ -237,27 +237,27 @@ func (p *searchProblem) worth(h *held, items []int, value []float64) int64 {
 }
 
 // resettle carries out what a purchase has changed on nodes.
-func (s *Purchaser) resettle(b *bought) {
+func (pu *Purchaser) resettle(b *bought) {
 	if b.onNodes == nil || len(b.of.nodes) == 0 {
 		return
 	}
 	var list []assign.Withdrawal
 	for _, h := range b.of.nodes {
 		for _, i := range h.placed {
-			p := &s.OnNodes()[i]
+			p := &pu.OnNodes()[i]
 			list = append(list, assign.Withdrawal{Index: i, N: p.N})
-			s.State.Join(p.Class.Rules, -p.N)
-			s.State.EnterNode(p.Class.Rules, topology.AssignmentOf(p.Class.Keys, p.Node.Node), p.Node.Node, -p.N)
+			pu.State.Join(p.Class.Rules, -p.N)
+			pu.State.EnterNode(p.Class.Rules, topology.AssignmentOf(p.Class.Keys, p.Node.Node), p.Node.Node, -p.N)
 		}
 		for _, it := range h.items {
-			s.Uncount(it.Group, -it.N) // as if it were booked
+			pu.Uncount(it.Group, -it.N) // as if it were booked
 		}
 	}
 	slices.SortFunc(list, func(a, b assign.Withdrawal) int { return a.Index - b.Index })
-	s.Withdraw(list)
+	pu.Withdraw(list)
 	for k, h := range b.of.nodes {
 		for _, it := range b.onNodes[k] {
-			s.PutItems(h.node, it.Group, it.N)
+			pu.PutItems(h.node, it.Group, it.N)
 		}
 	}
 }

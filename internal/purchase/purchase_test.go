@@ -66,10 +66,10 @@ func TestBuyAll(t *testing.T) {
 			if of.limit > 0 {
 				binding[0] = amount.List{amount.CPU: of.limit}
 			}
-			s, groups := buying(assigntest.LimitedTo(of.limit/1000, assigntest.PodsOf{N: 8, CPU: 1000}), binding)
-			s.BuyAll(groups)
-			if unplaced(s.Assignment) != of.left || len(s.Machines()) != of.machines || priceOf(s.Assignment) != of.hourPrice {
-				t.Errorf("%d pods left, %d machines for %d; want %d, %d for %d", unplaced(s.Assignment), len(s.Machines()), priceOf(s.Assignment), of.left, of.machines, of.hourPrice)
+			pu, groups := buying(assigntest.LimitedTo(of.limit/1000, assigntest.PodsOf{N: 8, CPU: 1000}), binding)
+			pu.BuyAll(groups)
+			if unplaced(pu.Assignment) != of.left || len(pu.Machines()) != of.machines || priceOf(pu.Assignment) != of.hourPrice {
+				t.Errorf("%d pods left, %d machines for %d; want %d, %d for %d", unplaced(pu.Assignment), len(pu.Machines()), priceOf(pu.Assignment), of.left, of.machines, of.hourPrice)
 			}
 		})
 	}
@@ -88,17 +88,17 @@ func TestLargerMachinesUnderALimit(t *testing.T) {
 	}
 	p.Provisioners[0].Types = types
 	p.Pods[0].Pod.Template.Requests[amount.Memory] = 5 << 30
-	s, groups := buying(p, assign.Limits{{amount.CPU: 5000}})
-	r := newRequest(s.buying, groups, s.Pools, s.Remaining())
+	pu, groups := buying(p, assign.Limits{{amount.CPU: 5000}})
+	r := newRequest(pu.buying, groups, pu.Pools, pu.Remaining())
 	b := nothingBought(r)
-	m := s.NewMachine(0)
-	_, residual := s.Admit(m, groups[0], 1)
+	m := pu.NewMachine(0)
+	_, residual := pu.Admit(m, groups[0], 1)
 	m.Add(groups[0], 1, residual)
 	b.buy(m, 2)
 	b.enlarge()
 	var got []string
 	for _, m := range b.machines {
-		got = append(got, fmt.Sprint(m.Items[0].N, " on ", s.Offerings[m.Offering].Type.Name))
+		got = append(got, fmt.Sprint(m.Items[0].N, " on ", pu.Offerings[m.Offering].Type.Name))
 	}
 	if want := []string{"2 on memory-16", "1 on memory-8"}; !reflect.DeepEqual(got, want) {
 		t.Errorf("planned %v, want %v", got, want)
@@ -121,13 +121,13 @@ func TestMoreBudgetIsNeverWorse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := wasteful(t)
 		cost := func(ruins int) int64 {
-			s, groups := buying(p, make(assign.Limits, 1))
-			s.buying.searches, s.buying.patient = ruins, true
-			s.BuyAll(groups)
-			if left := unplaced(s.Assignment); left > 0 {
+			pu, groups := buying(p, make(assign.Limits, 1))
+			pu.buying.searches, pu.buying.patient = ruins, true
+			pu.BuyAll(groups)
+			if left := unplaced(pu.Assignment); left > 0 {
 				t.Fatalf("%d pods have no place", left)
 			}
-			return priceOf(s.Assignment)
+			return priceOf(pu.Assignment)
 		}
 		before := cost(0)
 		for _, ruins := range []int{500, 3000, 9000} {
@@ -148,10 +148,10 @@ func TestPassesShareTrials(t *testing.T) {
 	const all = 10_000
 	trials := NewTrials(len(p.Pods), all)
 	pass := func(binding assign.Limits) (spent int) {
-		s, groups := buying(p, binding)
-		s.buying = newBuyer(s.Market, trials)
+		pu, groups := buying(p, binding)
+		pu.buying = newBuyer(pu.Market, trials)
 		before := trials.left
-		s.BuyAll(groups)
+		pu.BuyAll(groups)
 		return before - trials.left
 	}
 	if spent := pass(make(assign.Limits, 1)); spent > 0 {
@@ -183,10 +183,10 @@ func TestSearchPays(t *testing.T) {
 		}
 		p := assigntest.LimitedTo(0, groups...)
 		cost := func(ruins int) int64 {
-			s, groups := buying(p, make(assign.Limits, 1))
-			s.buying.searches, s.buying.patient = ruins, true
-			s.BuyAll(groups)
-			return priceOf(s.Assignment)
+			pu, groups := buying(p, make(assign.Limits, 1))
+			pu.buying.searches, pu.buying.patient = ruins, true
+			pu.BuyAll(groups)
+			return priceOf(pu.Assignment)
 		}
 		if cost(20_000) < cost(0) {
 			saved++
@@ -200,10 +200,10 @@ func TestSearchPays(t *testing.T) {
 // candidates lists the instance types that a purchase for the problem looks at.
 func candidates(p *assign.Problem, without ...assign.Heuristic) []string {
 	p.Without = without
-	s, groups := buying(p, make(assign.Limits, 1))
+	pu, groups := buying(p, make(assign.Limits, 1))
 	var out []string
-	for _, k := range newRequest(s.buying, groups, s.Selling, s.Remaining()).candidates {
-		out = append(out, s.Offerings[k].Type.Name)
+	for _, k := range newRequest(pu.buying, groups, pu.Selling, pu.Remaining()).candidates {
+		out = append(out, pu.Offerings[k].Type.Name)
 	}
 	return out
 }
@@ -214,8 +214,8 @@ func TestTypesTooSmallForAnyPodChangeNothing(t *testing.T) {
 	see := func(more ...offer.InstanceType) (what []string, total float64) {
 		p := assigntest.LimitedTo(0, assigntest.PodsOf{N: 8, CPU: 1000}, assigntest.PodsOf{N: 3, CPU: 2500})
 		p.Provisioners[0].Types = append(more, p.Provisioners[0].Types...)
-		s, groups := buying(p, make(assign.Limits, 1))
-		r := newRequest(s.buying, groups, s.Pools, s.Remaining())
+		pu, groups := buying(p, make(assign.Limits, 1))
+		r := newRequest(pu.buying, groups, pu.Pools, pu.Remaining())
 		for _, k := range r.candidates {
 			what = append(what, r.Offerings[k].Type.Name)
 		}
@@ -271,13 +271,13 @@ func TestRough(t *testing.T) {
 					}},
 				}}
 			}
-			s, groups := buying(p, make(assign.Limits, 1))
+			pu, groups := buying(p, make(assign.Limits, 1))
 			if pools := rough(pooled(groups)); len(groups) != 450 || len(pools) != 6 {
 				t.Fatalf("%d groups in %d pools, want 450 in 6", len(groups), len(pools))
 			}
-			s.BuyAll(groups)
-			if left := unplaced(s.Assignment); left > 0 || s.buying.enlarged != (without == nil) {
-				t.Errorf("%d pods have no place; bought roughly: %v", left, s.buying.enlarged)
+			pu.BuyAll(groups)
+			if left := unplaced(pu.Assignment); left > 0 || pu.buying.enlarged != (without == nil) {
+				t.Errorf("%d pods have no place; bought roughly: %v", left, pu.buying.enlarged)
 			}
 		})
 	}

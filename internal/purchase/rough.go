@@ -50,45 +50,45 @@ func rough(groups []*assign.PodGroup) []*assign.PodGroup {
 // buyRoughly buys machines for pools of pod groups, as far as these may be together on them.
 // What room is left for want of company is for any of the pod groups, or not bought. The
 // effort is in proportion to the pods where there are very many.
-func (s *Purchaser) buyRoughly(pools, groups []*assign.PodGroup, tier []*model.Pool) {
-	before, pods := len(s.Machines()), len(s.Problem.Pods)
-	if !s.buying.enlarged { // by the first of several tiers and rounds
-		s.buying.enlarged = true
+func (pu *Purchaser) buyRoughly(pools, groups []*assign.PodGroup, tier []*model.Pool) {
+	before, pods := len(pu.Machines()), len(pu.Problem.Pods)
+	if !pu.buying.enlarged { // by the first of several tiers and rounds
+		pu.buying.enlarged = true
 		enough := assign.DefaultTrials(pods) / makingShare
-		s.buying.making = s.buying.making * max(enough, pods) / enough
+		pu.buying.making = pu.buying.making * max(enough, pods) / enough
 	}
-	for _, c := range s.purchases(pools, tier) {
+	for _, c := range pu.purchases(pools, tier) {
 		for _, m := range c.machines {
-			if m = s.unpool(m); len(m.Items) > 0 && !s.OnlyGuests(m) {
-				s.Buy(m)
+			if m = pu.unpool(m); len(m.Items) > 0 && !pu.OnlyGuests(m) {
+				pu.Buy(m)
 			}
 		}
 	}
 	for _, g := range groups {
-		s.topUp(g)
+		pu.topUp(g)
 	}
-	s.Downsize(before)
+	pu.Downsize(before)
 }
 
 // unpool returns a machine with the items of those that a rough one's pools stand for,
 // as far as they may be together.
-func (s *Purchaser) unpool(of *assign.Machine) *assign.Machine {
-	m := s.NewMachine(of.Offering)
+func (pu *Purchaser) unpool(of *assign.Machine) *assign.Machine {
+	m := pu.NewMachine(of.Offering)
 	for _, it := range of.Items {
-		s.unpoolItem(m, it.Group, it.N)
+		pu.unpoolItem(m, it.Group, it.N)
 	}
 	return m
 }
 
-func (s *Purchaser) unpoolItem(m *assign.Machine, g *assign.PodGroup, n int64) {
+func (pu *Purchaser) unpoolItem(m *assign.Machine, g *assign.PodGroup, n int64) {
 	if len(g.Parts) > 1 {
-		s.AddUpTo(m, g, n)
+		pu.AddUpTo(m, g, n)
 		return
 	}
 	for _, of := range g.Members {
 		if n == 0 {
 			return
 		}
-		n -= s.AddUpTo(m, of, min(n, of.N))
+		n -= pu.AddUpTo(m, of, min(n, of.N))
 	}
 }

@@ -8,16 +8,16 @@ import (
 )
 
 // topUp uses what is left of machines that are planned already.
-func (s *Purchaser) topUp(g *assign.PodGroup) {
-	for i, m := range s.Machines() {
+func (pu *Purchaser) topUp(g *assign.PodGroup) {
+	for i, m := range pu.Machines() {
 		if g.N == 0 {
 			return
 		}
-		if len(g.Parts) == 1 && !s.Followed(m, g.Parts[0].Class) {
+		if len(g.Parts) == 1 && !pu.Followed(m, g.Parts[0].Class) {
 			continue
 		}
-		if k, residual := s.Admit(m, g, g.N); k > 0 {
-			s.Extend(i, g, k, residual)
+		if k, residual := pu.Admit(m, g, g.N); k > 0 {
+			pu.Extend(i, g, k, residual)
 		}
 	}
 }
@@ -25,37 +25,37 @@ func (s *Purchaser) topUp(g *assign.PodGroup) {
 // buySpecial buys for the pod groups that only special types hold, and lets others be their guests:
 // these use the room that is left, or have larger machines bought where that costs less than machines
 // of their own. No special type is bought for pods that do not need it.
-func (s *Purchaser) buySpecial(groups []*assign.PodGroup) {
-	special, guests := s.guests(groups)
+func (pu *Purchaser) buySpecial(groups []*assign.PodGroup) {
+	special, guests := pu.guests(groups)
 	if len(guests) == 0 {
 		return
 	}
-	if first := s.Tiers()[0]; s.sellsAll(first, special) {
-		s.buy(invited(groups, guests, first), first)
+	if first := pu.Tiers()[0]; pu.sellsAll(first, special) {
+		pu.buy(invited(groups, guests, first), first)
 	} else {
-		for _, tier := range s.Tiers() {
-			s.buy(special, tier)
+		for _, tier := range pu.Tiers() {
+			pu.buy(special, tier)
 		}
 	}
 	for _, g := range guests {
-		s.topUp(g)
+		pu.topUp(g)
 		g.Plain.N = g.N
 	}
 }
 
 // guests returns the pod groups that only special types hold, and those that may be beside them.
-func (s *Purchaser) guests(groups []*assign.PodGroup) (special, guests []*assign.PodGroup) {
-	bought := model.NewBitset(len(s.Offerings))
+func (pu *Purchaser) guests(groups []*assign.PodGroup) (special, guests []*assign.PodGroup) {
+	bought := model.NewBitset(len(pu.Offerings))
 	for _, g := range groups {
 		mask := g.Mask.Clone()
-		if mask.Remove(s.Special); mask.Empty() {
+		if mask.Remove(pu.Special); mask.Empty() {
 			special = append(special, g)
 			bought.Join(g.Mask)
 		}
 	}
 	for _, g := range groups {
-		if !g.Mask.Meets(s.Special) && len(g.Parts) == 1 {
-			if guest := s.AsGuest(g, bought); guest != nil {
+		if !g.Mask.Meets(pu.Special) && len(g.Parts) == 1 {
+			if guest := pu.AsGuest(g, bought); guest != nil {
 				guests = append(guests, guest)
 			}
 		}
@@ -64,8 +64,8 @@ func (s *Purchaser) guests(groups []*assign.PodGroup) (special, guests []*assign
 }
 
 // sellsAll reports whether pools have offerings for each of the pod groups, and no limit binds.
-func (s *Purchaser) sellsAll(pools []*model.Pool, groups []*assign.PodGroup) bool {
-	left := s.Remaining()
+func (pu *Purchaser) sellsAll(pools []*model.Pool, groups []*assign.PodGroup) bool {
+	left := pu.Remaining()
 	return !slices.ContainsFunc(pools, func(p *model.Pool) bool { return left[p.Number] != nil }) &&
 		!slices.ContainsFunc(groups, func(g *assign.PodGroup) bool { return !sell(pools, g) })
 }

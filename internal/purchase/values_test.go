@@ -20,8 +20,8 @@ func requested(p *assign.Problem, cores int64) *request {
 	if cores > 0 {
 		limits[0] = amount.List{amount.CPU: 1000 * cores}
 	}
-	s, groups := buying(p, limits)
-	return newRequest(s.buying, groups, s.Selling, s.Remaining())
+	pu, groups := buying(p, limits)
+	return newRequest(pu.buying, groups, pu.Selling, pu.Remaining())
 }
 
 // drawnRequest is a request for a few kinds of pods, half of the time under a limit.
