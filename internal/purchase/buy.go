@@ -55,18 +55,18 @@ func (pu *Purchaser) purchases(groups []*assign.PodGroup, tier []*model.Pool) []
 
 // purchases buys for each region, within what limits leave. Where nodes hold pods that may be
 // elsewhere, regions are then bought for again, together with these.
-func (s *buyer) purchases(groups []*assign.PodGroup, tier []*model.Pool, limits assign.RemainingLimits) []*bought {
+func (by *buyer) purchases(groups []*assign.PodGroup, tier []*model.Pool, limits assign.RemainingLimits) []*bought {
 	var out, open []*bought
-	regions := s.regions(groups, tier, limits)
+	regions := by.regions(groups, tier, limits)
 	for _, groups := range regions {
-		b, settled := best(newRequest(s, groups, tier, limits), len(regions))
+		b, settled := best(newRequest(by, groups, tier, limits), len(regions))
 		if settled {
 			out = append(out, b)
 		} else {
 			open = append(open, b)
 		}
 		limits = b.limits
-		s.count(b)
+		by.count(b)
 	}
 	if len(open) > 0 {
 		out = append(out, bestWithNodes(together(open, limits)))
@@ -75,22 +75,22 @@ func (s *buyer) purchases(groups []*assign.PodGroup, tier []*model.Pool, limits 
 }
 
 // count takes what has been bought off the headroom.
-func (s *buyer) count(b *bought) {
+func (by *buyer) count(b *bought) {
 	for _, m := range b.machines {
-		for name := range s.headroom[m.Pool.Number] {
-			s.headroom[m.Pool.Number][name] -= s.Counted(m.Offering, name)
+		for name := range by.headroom[m.Pool.Number] {
+			by.headroom[m.Pool.Number][name] -= by.Counted(m.Offering, name)
 		}
 	}
 }
 
 // overdrawn reports whether the machines break a limit that does not bind in this pass. Then
 // there will be another one, in which it does.
-func (s *buyer) overdrawn(b *bought) bool {
+func (by *buyer) overdrawn(b *bought) bool {
 	for _, p := range b.of.pools {
-		for name, left := range s.headroom[p.Number] {
+		for name, left := range by.headroom[p.Number] {
 			for _, m := range b.machines {
 				if m.Pool == p && left >= 0 {
-					left -= s.Counted(m.Offering, name)
+					left -= by.Counted(m.Offering, name)
 				}
 			}
 			if left < 0 {

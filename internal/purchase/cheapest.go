@@ -8,22 +8,22 @@ import (
 
 // cheapest lists what to buy for pods that may have these sets of offerings: of the offerings of
 // one shape that are in exactly the same sets, the cheapest that limits allow.
-func (s *buyer) cheapest(masks []model.Bitset, pools []*model.Pool, b assign.RemainingLimits) []int {
+func (by *buyer) cheapest(masks []model.Bitset, pools []*model.Pool, b assign.RemainingLimits) []int {
 	known := map[string]model.Bitset{} // the shapes that were seen, by the masks
 	var out []int
 	key := make([]byte, (len(masks)+7)/8+1)
 	for _, p := range pools {
 		clear(known)
 		for k := p.Offerings[0]; k < p.Offerings[1]; k++ { // cheapest first
-			if b.Affords(&s.Offerings[k], 1) == 0 || !s.keyOf(k, masks, key) {
+			if b.Affords(&by.Offerings[k], 1) == 0 || !by.keyOf(k, masks, key) {
 				continue
 			}
 			seen, ok := known[string(key)]
 			if !ok {
-				seen = model.NewBitset(len(s.Shapes))
+				seen = model.NewBitset(len(by.Shapes))
 				known[string(key)] = seen
 			}
-			if shape := s.Offerings[k].Number; !seen.Has(shape) {
+			if shape := by.Offerings[k].Number; !seen.Has(shape) {
 				seen.Add(shape)
 				out = append(out, k)
 			}
@@ -33,7 +33,7 @@ func (s *buyer) cheapest(masks []model.Bitset, pools []*model.Pool, b assign.Rem
 }
 
 // keyOf writes which masks have the offering, and reports whether any has.
-func (s *buyer) keyOf(k int, masks []model.Bitset, key []byte) bool {
+func (by *buyer) keyOf(k int, masks []model.Bitset, key []byte) bool {
 	clear(key)
 	some := false
 	for i, m := range masks {
@@ -42,17 +42,17 @@ func (s *buyer) keyOf(k int, masks []model.Bitset, key []byte) bool {
 			some = true
 		}
 	}
-	if s.Offerings[k].Special {
+	if by.Offerings[k].Special {
 		key[len(key)-1] = 1
 	}
 	return some
 }
 
 // kindsOf states offerings, each of which holds the items whose masks have it.
-func (s *buyer) kindsOf(offerings []int, masks []model.Bitset) []colgen.MachineKind {
+func (by *buyer) kindsOf(offerings []int, masks []model.Bitset) []colgen.MachineKind {
 	out := make([]colgen.MachineKind, len(offerings))
 	for j, k := range offerings {
-		out[j] = colgen.MachineKind{Room: s.Offerings[k].Room, Cost: s.Offerings[k].Cost}
+		out[j] = colgen.MachineKind{Room: by.Offerings[k].Room, Cost: by.Offerings[k].Cost}
 		for i, m := range masks {
 			if m.Has(k) {
 				out[j].Items = append(out[j].Items, i)

@@ -78,15 +78,15 @@ func (pu *Purchaser) reached(nodes []*held, groups []*assign.PodGroup) []*held {
 }
 
 // mayHold reports whether items of the pod group may be on the node, room and other pods apart.
-func (s *buyer) mayHold(h *held, g *assign.PodGroup) bool {
-	free := func(g *assign.PodGroup) bool { return len(g.Parts) == 1 && s.roams(g.Parts[0].Class) }
-	return free(g) && !slices.ContainsFunc(g.Members, func(of *assign.PodGroup) bool { return !free(of) }) && s.Matches(g.Opt, h.node)
+func (by *buyer) mayHold(h *held, g *assign.PodGroup) bool {
+	free := func(g *assign.PodGroup) bool { return len(g.Parts) == 1 && by.roams(g.Parts[0].Class) }
+	return free(g) && !slices.ContainsFunc(g.Members, func(of *assign.PodGroup) bool { return !free(of) }) && by.Matches(g.Opt, h.node)
 }
 
 // roams reports whether pods of the class may leave a node for another one in the same domains,
 // as far as pods on neither of them go.
-func (s *buyer) roams(c *assign.Class) bool {
-	return len(c.Follows())+len(c.Nodes) == 0 && !slices.ContainsFunc(c.Groups(), func(id int) bool { return s.State.List[id].Selective() })
+func (by *buyer) roams(c *assign.Class) bool {
+	return len(c.Follows())+len(c.Nodes) == 0 && !slices.ContainsFunc(c.Groups(), func(id int) bool { return by.State.List[id].Selective() })
 }
 
 // movable finds pod groups for what is on nodes.

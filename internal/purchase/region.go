@@ -14,7 +14,7 @@ import (
 
 // regions splits the pod groups so that no offering may be bought for pod groups of two of them, nor
 // two offerings that count against the same limit.
-func (s *buyer) regions(groups []*assign.PodGroup, tier []*model.Pool, b assign.RemainingLimits) [][]*assign.PodGroup {
+func (by *buyer) regions(groups []*assign.PodGroup, tier []*model.Pool, b assign.RemainingLimits) [][]*assign.PodGroup {
 	masks := disjoint(groups)
 	for _, p := range tier {
 		if b[p.Number] != nil {

@@ -66,9 +66,9 @@ type request struct {
 	nodes      []*held                // what is on them is asked for, too, and may stay there
 }
 
-func newRequest(s *buyer, groups []*assign.PodGroup, pools []*model.Pool, limits assign.RemainingLimits) *request {
-	r := &request{buyer: s, pools: pools, limits: limits}
-	fit := model.NewBitset(len(s.Offerings)) // holds an item of some pod group
+func newRequest(by *buyer, groups []*assign.PodGroup, pools []*model.Pool, limits assign.RemainingLimits) *request {
+	r := &request{buyer: by, pools: pools, limits: limits}
+	fit := model.NewBitset(len(by.Offerings)) // holds an item of some pod group
 	for _, g := range groups {
 		if g.N > 0 && sell(pools, g) {
 			g.Index = len(r.asked)
@@ -85,8 +85,8 @@ func newRequest(s *buyer, groups []*assign.PodGroup, pools []*model.Pool, limits
 	r.order = r.inOrder(r.limited)
 	r.groupByMask()
 	// What is too small for all of them would set prices that nobody can have.
-	r.candidates = slices.DeleteFunc(s.cheapest(r.masks, pools, limits), func(k int) bool { return !fit.Has(k) })
-	r.pricing = price.New(s.Supply, r.candidates)
+	r.candidates = slices.DeleteFunc(by.cheapest(r.masks, pools, limits), func(k int) bool { return !fit.Has(k) })
+	r.pricing = price.New(by.Supply, r.candidates)
 	r.prune()
 	return r
 }
