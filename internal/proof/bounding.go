@@ -36,10 +36,10 @@ const (
 )
 
 // newBounding states the plan. The pods of one group are in the only zone, if one is given.
-func (s Prover) newBounding(placed []placedClass, only *zoneOf) *bounding {
-	b := &bounding{s: s.Assignment, placed: placed, at: map[classAt]int{}, choices: map[string]int{}, zones: map[int]zoneSet{}}
-	b.Price = int64(s.Price())
-	b.Operations = boundOperations * max(assign.DefaultTrials(assign.ManyPods), s.Problem.Trials) / assign.DefaultTrials(assign.ManyPods)
+func (pr Prover) newBounding(placed []placedClass, only *zoneOf) *bounding {
+	b := &bounding{s: pr.Assignment, placed: placed, at: map[classAt]int{}, choices: map[string]int{}, zones: map[int]zoneSet{}}
+	b.Price = int64(pr.Price())
+	b.Operations = boundOperations * max(assign.DefaultTrials(assign.ManyPods), pr.Problem.Trials) / assign.DefaultTrials(assign.ManyPods)
 	b.addZones(only)
 	for i, p := range placed {
 		b.at[p.classAt] = i
@@ -49,8 +49,8 @@ func (s Prover) newBounding(placed []placedClass, only *zoneOf) *bounding {
 	}
 	b.addSpecial()
 	b.addShares()
-	for k := range s.Offerings {
-		o := &s.Offerings[k]
+	for k := range pr.Offerings {
+		o := &pr.Offerings[k]
 		b.Offerings = append(b.Offerings, bound.Offering{
 			Room: o.All().Room, Price: max(1, o.Price), Pool: o.Pool, Capacity: o.All().Capacity,
 			Domains: b.domainsOf(func(key string) string { return domainIn(o, key) }),

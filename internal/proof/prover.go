@@ -17,19 +17,19 @@ type Prover struct{ *assign.Assignment }
 
 // LowerBound returns a price that no layout which places the same pods under the same
 // requirements can undercut; 0 where nothing is proven.
-func (s Prover) LowerBound() offer.Price {
-	s.Effort.Others()
-	classes := s.placedClasses()
-	if len(classes) == 0 || len(s.Machines()) == 0 {
+func (pr Prover) LowerBound() offer.Price {
+	pr.Effort.Others()
+	classes := pr.placedClasses()
+	if len(classes) == 0 || len(pr.Machines()) == 0 {
 		return 0
 	}
-	b := s.newBounding(classes, nil)
+	b := pr.newBounding(classes, nil)
 	zones := b.alternatives()
 	out, spent := bound.Price(&b.Problem)
-	if float64(out) < s.Price() && len(zones) > 1 {
+	if float64(out) < pr.Price() && len(zones) > 1 {
 		least := int64(math.MaxInt64)
 		for _, only := range zones {
-			of := s.newBounding(classes, only)
+			of := pr.newBounding(classes, only)
 			of.Operations = min(b.Operations/2, max(0, b.Operations-spent)) / len(zones)
 			price, _ := bound.Price(&of.Problem)
 			least = min(least, price)
@@ -40,10 +40,10 @@ func (s Prover) LowerBound() offer.Price {
 }
 
 // Price is that of the machines together.
-func (s Prover) Price() float64 {
+func (pr Prover) Price() float64 {
 	sum := int64(0)
-	for _, m := range s.Machines() {
-		sum += s.Offerings[m.Offering].Price
+	for _, m := range pr.Machines() {
+		sum += pr.Offerings[m.Offering].Price
 	}
 	return float64(sum)
 }
@@ -80,7 +80,7 @@ func (p *placedClass) need() []int64 {
 
 // placedClasses lists the classes with pods that have a place. The domain that a
 // pod was planned in was our choice, so the offerings of all domains count.
-func (s Prover) placedClasses() []placedClass {
+func (pr Prover) placedClasses() []placedClass {
 	at := map[classAt]int{}
 	var out []placedClass
 	add := func(of classAt, n int64, g *assign.PodGroup) *placedClass {
@@ -88,31 +88,31 @@ func (s Prover) placedClasses() []placedClass {
 		if !ok {
 			i = len(out)
 			at[of] = i
-			out = append(out, s.placedClass(of, g))
+			out = append(out, pr.placedClass(of, g))
 		}
 		out[i].n += n
 		return &out[i]
 	}
-	for _, m := range s.Machines() {
+	for _, m := range pr.Machines() {
 		for _, it := range m.Placed {
 			p := add(classAt{it.Class, it.Level}, it.N, it.Group)
 			p.least = min(p.least, m.Pool.Weight)
-			if !p.mask.Has(m.Offering) && !s.Offerings[m.Offering].Special {
+			if !p.mask.Has(m.Offering) && !pr.Offerings[m.Offering].Special {
 				// It took room that was left on a machine of a type that is not bought for it.
-				p.mask = s.Fitting(it.Class.Need, it.Class.PerNode, true, p.opt)
+				p.mask = pr.Fitting(it.Class.Need, it.Class.PerNode, true, p.opt)
 				p.mask.Add(m.Offering)
 			}
 		}
 	}
-	for _, p := range s.OnNodes() {
+	for _, p := range pr.OnNodes() {
 		add(classAt{p.Class, p.Level}, p.N, nil)
 	}
-	s.findLumps(out)
+	pr.findLumps(out)
 	return out
 }
 
-func (s Prover) placedClass(of classAt, g *assign.PodGroup) placedClass {
-	out := s.byTerm(of, g)
+func (pr Prover) placedClass(of classAt, g *assign.PodGroup) placedClass {
+	out := pr.byTerm(of, g)
 	for place := range of.class.Places {
 		if place == of.level.Place {
 			continue
@@ -120,56 +120,56 @@ func (s Prover) placedClass(of classAt, g *assign.PodGroup) placedClass {
 		at := classAt{of.class, assign.Level{Place: place, Relaxed: of.level.Relaxed}}
 		requires, _ := of.class.RequiresAt(at.level)
 		if _, bad := requires.Unmeetable(); !bad {
-			out.others = append(out.others, s.byTerm(at, nil))
+			out.others = append(out.others, pr.byTerm(at, nil))
 		}
 	}
 	return out
 }
 
 // byTerm says what the pods may use by the node selector term of the level.
-func (s Prover) byTerm(of classAt, g *assign.PodGroup) placedClass {
+func (pr Prover) byTerm(of classAt, g *assign.PodGroup) placedClass {
 	c := of.class
 	requires, honour := c.RequiresAt(of.level)
 	out := placedClass{classAt: of, least: math.MaxInt32, lump: 1}
-	out.opt = s.OptionsFor(requires, c.Template.Tolerations, c.Tolerates, honour)
-	if g != nil && len(g.Parts) == 1 && g.Opt == out.opt && (c.AllowDevices || !g.Mask.Meets(s.Special)) {
+	out.opt = pr.OptionsFor(requires, c.Template.Tolerations, c.Tolerates, honour)
+	if g != nil && len(g.Parts) == 1 && g.Opt == out.opt && (c.AllowDevices || !g.Mask.Meets(pr.Special)) {
 		out.mask = g.Mask
 	} else {
-		out.mask = s.Fitting(c.Need, c.PerNode, c.AllowDevices, out.opt)
+		out.mask = pr.Fitting(c.Need, c.PerNode, c.AllowDevices, out.opt)
 	}
 	return out
 }
 
 // findLumps finds classes all pods of which have to be on one node: each must be with
 // others of its group, and no other pod belongs to that.
-func (s Prover) findLumps(placed []placedClass) {
+func (pr Prover) findLumps(placed []placedClass) {
 	for i := range placed {
 		p := &placed[i]
-		if len(p.class.Follows()) == 0 || !s.onOne(p) {
+		if len(p.class.Follows()) == 0 || !pr.onOne(p) {
 			continue
 		}
 		alone := !slices.ContainsFunc(p.class.Follows(), func(f *topology.NodeAffinity) bool {
 			others := slices.ContainsFunc(placed, func(o placedClass) bool {
-				return o.classAt != p.classAt && s.State.List[f.Group()].Matches(o.class.Template)
+				return o.classAt != p.classAt && pr.State.List[f.Group()].Matches(o.class.Template)
 			})
-			return !f.Self() || others || s.Start.Tallies[f.Group()].Total > 0 || s.State.CountsDaemons(f.Group())
+			return !f.Self() || others || pr.Start.Tallies[f.Group()].Total > 0 || pr.State.CountsDaemons(f.Group())
 		})
 		if alone {
 			p.lump, p.mask = p.n, p.mask.Clone()
-			s.KeepRoomy(p.mask, p.need())
+			pr.KeepRoomy(p.mask, p.need())
 		}
 	}
 }
 
 // onOne reports whether one node or machine has all pods of a class.
-func (s Prover) onOne(p *placedClass) bool {
+func (pr Prover) onOne(p *placedClass) bool {
 	all := func(of *assign.Placement) bool { return of.Class == p.class && of.Level == p.level && of.N == p.n }
-	for i := range s.OnNodes() {
-		if all(&s.OnNodes()[i].Placement) {
+	for i := range pr.OnNodes() {
+		if all(&pr.OnNodes()[i].Placement) {
 			return true
 		}
 	}
-	return slices.ContainsFunc(s.Machines(), func(m *assign.Machine) bool {
+	return slices.ContainsFunc(pr.Machines(), func(m *assign.Machine) bool {
 		return slices.ContainsFunc(m.Placed, func(of assign.Placement) bool { return all(&of) })
 	})
 }
