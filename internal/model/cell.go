@@ -47,9 +47,9 @@ type cellKey struct {
 
 // CellsOf lists the combinations of domains of the keys in which the options can
 // be bought.
-func (m *Supply) CellsOf(o *Options, keys []string) []Cell {
+func (s *Supply) CellsOf(o *Options, keys []string) []Cell {
 	id := cellKey{o.ID, strings.Join(keys, "\x00")}
-	if known, ok := m.cells[id]; ok {
+	if known, ok := s.cells[id]; ok {
 		return known
 	}
 	seen := map[string][]Domain{}
@@ -57,19 +57,19 @@ func (m *Supply) CellsOf(o *Options, keys []string) []Cell {
 	places := map[place]bool{}
 	// Labels that no type has are the same on all machines of a Provisioner and label choice.
 	byPlace := !slices.ContainsFunc(keys, func(key string) bool {
-		return !offer.DecidesLabel(key) && key != api.LabelProvisioner && m.originOf(key).some
+		return !offer.DecidesLabel(key) && key != api.LabelProvisioner && s.originOf(key).some
 	})
 	for k := range o.Offerings.All {
-		if m.Effort.Over() {
+		if s.Effort.Over() {
 			return nil
 		}
-		c := &m.Offerings[k]
+		c := &s.Offerings[k]
 		if in := (place{c.Pool, c.Place, c.LabelChoiceIndex}); byPlace && places[in] {
 			continue
 		} else if byPlace {
 			places[in] = true
 		}
-		for _, domains := range m.combinations(o, c, keys) {
+		for _, domains := range s.combinations(o, c, keys) {
 			seen[DomainsKey(domains)] = domains
 		}
 	}
@@ -81,14 +81,14 @@ func (m *Supply) CellsOf(o *Options, keys []string) []Cell {
 		}
 		out = append(out, c)
 	}
-	m.cells[id] = out
+	s.cells[id] = out
 	return out
 }
 
 // PinnedTo returns the options with one of their cells, made once.
-func (m *Supply) PinnedTo(o *Options, at *Cell) *Options {
+func (s *Supply) PinnedTo(o *Options, at *Cell) *Options {
 	if at.pinned == nil {
-		at.pinned = m.OptionsFor(at.requires, o.tolerations, TolerationKey(o.tolerations), o.Honour)
+		at.pinned = s.OptionsFor(at.requires, o.tolerations, TolerationKey(o.tolerations), o.Honour)
 	}
 	return at.pinned
 }
@@ -102,17 +102,17 @@ func (d Domain) Set() labelset.Set {
 }
 
 // combinations lists the domains of the keys that an offering's nodes can be in.
-func (m *Supply) combinations(o *Options, c *Offering, keys []string) [][]Domain {
+func (s *Supply) combinations(o *Options, c *Offering, keys []string) [][]Domain {
 	choices, n := make([][]Domain, len(keys)), 1
 	for i, key := range keys {
-		choices[i] = m.domainsOf(o.Residual[c.Pool], c, key)
+		choices[i] = s.domainsOf(o.Residual[c.Pool], c, key)
 		n *= len(choices[i])
-		m.Effort.Spend(domainSteps*len(choices[i]) + n)
-		if m.Effort.Over() {
+		s.Effort.Spend(domainSteps*len(choices[i]) + n)
+		if s.Effort.Over() {
 			return nil
 		}
 	}
-	m.Effort.Spend(n * domainSteps * len(keys))
+	s.Effort.Spend(n * domainSteps * len(keys))
 	out := make([][]Domain, 0, n)
 	for i := range n {
 		one := make([]Domain, len(keys))
@@ -130,14 +130,14 @@ func (m *Supply) combinations(o *Options, c *Offering, keys []string) [][]Domain
 const domainSteps = 8
 
 // domainsOf lists what nodes of an offering with the residual can have as a key.
-func (m *Supply) domainsOf(residual int, c *Offering, key string) []Domain {
+func (s *Supply) domainsOf(residual int, c *Offering, key string) []Domain {
 	if offer.DecidesLabel(key) {
 		value, ok := c.Offer.Label(key)
 		return []Domain{{value, ok}}
 	} else if key == api.LabelProvisioner {
-		return []Domain{{m.Pools[c.Pool].Spec.Name, true}}
+		return []Domain{{s.Pools[c.Pool].Spec.Name, true}}
 	}
-	set, asked := m.residuals[residual].Get(key)
+	set, asked := s.residuals[residual].Get(key)
 	set = c.limited(key, set)
 	values, choice := c.Type.Labels[key]
 	switch {

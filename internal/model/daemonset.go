@@ -30,10 +30,10 @@ func (d *DaemonSet) NeedOf(all []int64) []int64 {
 }
 
 // addDaemons lists the DaemonSets that run anywhere.
-func (m *Supply) addDaemons(all []cluster.DaemonSet) {
+func (s *Supply) addDaemons(all []cluster.DaemonSet) {
 	for i := range all {
 		if places, miss := match.Places(all[i].Template, []match.Requirements{nil}); !miss.Missed() {
-			m.DaemonSets = append(m.DaemonSets, DaemonSet{DaemonSet: &all[i], Need: m.Space.Vector(all[i].Template.Requests), places: places})
+			s.DaemonSets = append(s.DaemonSets, DaemonSet{DaemonSet: &all[i], Need: s.Space.Vector(all[i].Template.Requests), places: places})
 		}
 	}
 }
@@ -41,33 +41,33 @@ func (m *Supply) addDaemons(all []cluster.DaemonSet) {
 // chargeDaemons takes the DaemonSets' needs off the offerings on which they will
 // run. Where no offering of a Provisioner could hold even their pod alone, they take
 // nothing: it stays pending whatever is bought.
-func (m *Supply) chargeDaemons() {
-	for i := range m.DaemonSets {
-		d := &m.DaemonSets[i]
-		d.On = NewBitset(len(m.Offerings))
+func (s *Supply) chargeDaemons() {
+	for i := range s.DaemonSets {
+		d := &s.DaemonSets[i]
+		d.On = NewBitset(len(s.Offerings))
 		for _, place := range d.places {
-			d.On.Join(m.OptionsFor(place, d.Template.Tolerations, TolerationKey(d.Template.Tolerations), false).Offerings)
+			d.On.Join(s.OptionsFor(place, d.Template.Tolerations, TolerationKey(d.Template.Tolerations), false).Offerings)
 		}
-		for _, p := range m.Selling {
-			if d.On.AnyIn(p.Offerings) && !m.holds(p, d) {
+		for _, p := range s.Selling {
+			if d.On.AnyIn(p.Offerings) && !s.holds(p, d) {
 				for k := p.Offerings[0]; k < p.Offerings[1]; k++ {
 					d.On.Drop(k)
 				}
 			}
 		}
 	}
-	if len(m.DaemonSets) == 0 {
+	if len(s.DaemonSets) == 0 {
 		return
 	}
-	bare := m.Shapes
-	m.Shapes = nil
+	bare := s.Shapes
+	s.Shapes = nil
 	with := make([][]*Shape, len(bare)) // by shape: those with DaemonSets
 	var runs []int                      // scratch
-	for k := range m.Offerings {
-		c := &m.Offerings[k]
+	for k := range s.Offerings {
+		c := &s.Offerings[k]
 		runs = runs[:0]
-		for i := range m.DaemonSets {
-			if m.DaemonSets[i].On.Has(k) {
+		for i := range s.DaemonSets {
+			if s.DaemonSets[i].On.Has(k) {
 				runs = append(runs, i)
 			}
 		}
@@ -75,7 +75,7 @@ func (m *Supply) chargeDaemons() {
 		i := slices.IndexFunc(known, func(of *Shape) bool { return slices.Equal(of.DaemonSets, runs) })
 		if i < 0 {
 			i = len(known)
-			with[c.Number] = append(known, m.addShape(c.Shape, slices.Clone(runs)))
+			with[c.Number] = append(known, s.addShape(c.Shape, slices.Clone(runs)))
 		}
 		c.Shape = with[c.Number][i]
 	}
@@ -84,19 +84,19 @@ func (m *Supply) chargeDaemons() {
 // holds reports whether a machine of the pool could hold the DaemonSet's pod, if nothing else ran
 // there. All that the pool may sell counts, also what is unavailable now or no pod asks for, so that
 // neither changes what other pods find.
-func (m *Supply) holds(p *Pool, d *DaemonSet) bool {
+func (s *Supply) holds(p *Pool, d *DaemonSet) bool {
 	for _, place := range d.places {
-		combined, miss := m.combined(demand{place, d.Template.Tolerations}, false, p)
+		combined, miss := s.combined(demand{place, d.Template.Tolerations}, false, p)
 		if miss.Missed() {
 			continue
 		}
-		m.Effort.Spend(len(combined) * len(p.Types) / 8)
+		s.Effort.Spend(len(combined) * len(p.Types) / 8)
 		types, places := typesAllowed(combined, p.Catalogue), placesAllowed(combined, p.Catalogue)
 		for _, at := range p.Catalogue.Ranked {
 			if !types[at.Type] || !places[at.Place] {
 				continue
 			}
-			all := m.Space.Vector(p.Types[at.Type].Allocatable())
+			all := s.Space.Vector(p.Types[at.Type].Allocatable())
 			if Fits(d.NeedOf(all), all) {
 				return true
 			}
@@ -107,17 +107,17 @@ func (m *Supply) holds(p *Pool, d *DaemonSet) bool {
 }
 
 // addShape adds a shape with DaemonSets.
-func (m *Supply) addShape(bare *Shape, daemons []int) *Shape {
+func (s *Supply) addShape(bare *Shape, daemons []int) *Shape {
 	out := *bare
-	out.Number, out.DaemonSets = len(m.Shapes), daemons
-	m.Shapes = append(m.Shapes, &out)
+	out.Number, out.DaemonSets = len(s.Shapes), daemons
+	s.Shapes = append(s.Shapes, &out)
 	if len(daemons) > 0 {
 		out.Room = slices.Clone(bare.Room)
 		for _, i := range daemons {
-			AddTimes(out.Room, m.DaemonSets[i].NeedOf(bare.Room), -1)
+			AddTimes(out.Room, s.DaemonSets[i].NeedOf(bare.Room), -1)
 		}
 		if slices.Min(out.Room) < 0 {
-			out.Room[m.Space.index[amount.Pods]] = 0 // not even its DaemonSets fit
+			out.Room[s.Space.index[amount.Pods]] = 0 // not even its DaemonSets fit
 		}
 	}
 	return &out

@@ -44,10 +44,10 @@ type demanded [][]bool
 func (d demanded) has(o offer.Ranked) bool { return d[o.Type] != nil && d[o.Type][o.Place] }
 
 // demandedOf finds what is demanded of a pool. It is empty where nothing is.
-func (m *Supply) demandedOf(p *Pool, demands []demand) demanded {
+func (s *Supply) demandedOf(p *Pool, demands []demand) demanded {
 	var out demanded
 	for _, d := range demands {
-		combined, miss := m.combined(d, false, p)
+		combined, miss := s.combined(d, false, p)
 		if miss.Missed() {
 			continue
 		}
@@ -55,11 +55,11 @@ func (m *Supply) demandedOf(p *Pool, demands []demand) demanded {
 			out = make(demanded, len(p.Types))
 		}
 		asked := askedOf(d.requires, combined, p)
-		if len(asked) == 0 || m.Effort.Over() {
+		if len(asked) == 0 || s.Effort.Over() {
 			all := slices.Repeat([]bool{true}, len(p.Catalogue.Places))
 			return slices.Repeat(demanded{all}, len(p.Types))
 		}
-		m.Effort.Spend(len(asked) * len(p.Types) / 8)
+		s.Effort.Spend(len(asked) * len(p.Types) / 8)
 		types, places := typesAllowed(asked, p.Catalogue), placesAllowed(asked, p.Catalogue)
 		for t := range types {
 			if types[t] {

@@ -20,14 +20,14 @@ const maxLabelChoices = 8
 
 // labelChoicesOf lists what the open labels of a pool's machines may be limited to, so that
 // machines of one label choice run the same DaemonSets: to nothing where that is so anyway.
-func (m *Supply) labelChoicesOf(p *Pool) []match.Requirements {
+func (s *Supply) labelChoicesOf(p *Pool) []match.Requirements {
 	out := []match.Requirements{nil}
 	for _, q := range p.Requirements {
 		_, ofTypes := p.Catalogue.Label(q.Key)
 		if ofTypes || api.WellKnown(q.Key) || slices.Contains(p.Overridable, q.Key) {
 			continue
 		}
-		parts := m.partsOf(q)
+		parts := s.partsOf(q)
 		if len(parts) < 2 || len(parts)*len(out) > maxLabelChoices {
 			continue
 		}
@@ -44,7 +44,7 @@ func (m *Supply) labelChoicesOf(p *Pool) []match.Requirements {
 
 // partsOf parts the values that are required of a label into those that DaemonSets do not
 // tell apart, in the order of the first of each. It returns nothing where any value will do.
-func (m *Supply) partsOf(q match.Requirement) [][]string {
+func (s *Supply) partsOf(q match.Requirement) [][]string {
 	values, listed := q.Set.Values()
 	if !listed {
 		return nil
@@ -53,8 +53,8 @@ func (m *Supply) partsOf(q match.Requirement) [][]string {
 	part := map[string]int{}
 	for _, v := range values {
 		var key strings.Builder
-		for i := range m.DaemonSets {
-			for _, place := range m.DaemonSets[i].places {
+		for i := range s.DaemonSets {
+			for _, place := range s.DaemonSets[i].places {
 				set, asked := place.Get(q.Key)
 				key.WriteByte(boolByte(!asked || set.Has(v)))
 			}
@@ -87,9 +87,9 @@ func (o *Offering) limited(key string, set labelset.Set) labelset.Set {
 }
 
 // limits reports whether a label choice limits a label.
-func (m *Supply) limits(key string) bool {
-	return slices.ContainsFunc(m.Selling, func(p *Pool) bool {
-		_, ok := m.Offerings[p.Offerings[0]].LabelChoice.Get(key)
+func (s *Supply) limits(key string) bool {
+	return slices.ContainsFunc(s.Selling, func(p *Pool) bool {
+		_, ok := s.Offerings[p.Offerings[0]].LabelChoice.Get(key)
 		return ok
 	})
 }

@@ -15,49 +15,49 @@ type origin struct {
 
 // originOf tells what decides a label. The type and the offering alone do where no type
 // leaves a choice of it, and it is well known or some type has it.
-func (m *Supply) originOf(key string) origin {
+func (s *Supply) originOf(key string) origin {
 	switch {
 	case offer.DecidesLabel(key):
 		return origin{settled: true}
 	case key == api.LabelProvisioner:
 		return origin{}
 	}
-	if out, known := m.origins[key]; known {
+	if out, known := s.origins[key]; known {
 		return out
 	}
 	out := origin{settled: true}
-	for _, p := range m.Selling {
+	for _, p := range s.Selling {
 		values, some := p.Catalogue.Label(key)
 		out.some, out.settled = out.some || some, out.settled && values.Settled
 	}
 	out.settled = out.settled && (out.some || api.WellKnown(key))
-	m.origins[key] = out
+	s.origins[key] = out
 	return out
 }
 
 // LabelsOf returns the labels, apart from the host name, that a machine of an offering
 // with a residual will have.
-func (m *Supply) LabelsOf(column, residual int) map[string]string {
+func (s *Supply) LabelsOf(column, residual int) map[string]string {
 	id := [2]int{column, residual}
-	if known, ok := m.labelled[id]; ok {
+	if known, ok := s.labelled[id]; ok {
 		return known
 	}
-	o := &m.Offerings[column]
+	o := &s.Offerings[column]
 	out := map[string]string{}
 	for key := range o.Type.Labels {
 		if value, ok := o.Type.Label(key); ok {
 			out[key] = value
 		}
 	}
-	maps.Copy(out, m.ChosenLabels(column, residual))
+	maps.Copy(out, s.ChosenLabels(column, residual))
 	out[api.LabelZone] = o.Offer.Zone
 	out[api.LabelCapacityType] = o.Offer.CapacityType
-	out[api.LabelProvisioner] = m.Pools[o.Pool].Spec.Name
+	out[api.LabelProvisioner] = s.Pools[o.Pool].Spec.Name
 	if o.Offer.ZoneID != "" {
 		out[api.LabelZoneID] = o.Offer.ZoneID
 	}
 	api.SetReservationLabels(out, o.Offer.Reservation)
-	m.labelled[id] = out
+	s.labelled[id] = out
 	return out
 }
 
@@ -65,11 +65,11 @@ func (m *Supply) LabelsOf(column, residual int) map[string]string {
 // keys, the first of the offering's values that it allows, or, where the offering's type
 // says nothing about the key, a value that it allows. A key of which it allows no such
 // value is left out.
-func (m *Supply) ChosenLabels(column, residual int) map[string]string {
+func (s *Supply) ChosenLabels(column, residual int) map[string]string {
 	out := map[string]string{}
-	for _, q := range m.residuals[residual] {
-		set := m.Offerings[column].limited(q.Key, q.Set)
-		if values, ok := m.Offerings[column].Type.Labels[q.Key]; ok {
+	for _, q := range s.residuals[residual] {
+		set := s.Offerings[column].limited(q.Key, q.Set)
+		if values, ok := s.Offerings[column].Type.Labels[q.Key]; ok {
 			for _, v := range values {
 				if set.Has(v) {
 					out[q.Key] = v

@@ -24,9 +24,9 @@ func usable(n *cluster.Node) bool { return n.Ready || n.Provisioner != "" }
 // addNodes lists the usable nodes in the order in which they are filled: those
 // that have been up before those that have not, then by name; and the others that
 // stay, of which only the pods matter.
-func (m *Supply) addNodes(in *Input) {
+func (s *Supply) addNodes(in *Input) {
 	provisioners := map[string]*api.Provisioner{}
-	for _, p := range m.Pools {
+	for _, p := range s.Pools {
 		provisioners[p.Spec.Name] = p.Spec
 	}
 	for i := range in.Snapshot.Nodes {
@@ -34,12 +34,12 @@ func (m *Supply) addNodes(in *Input) {
 		switch {
 		case in.Leaving[n.Name] || n.Deleting:
 		case usable(n) && !in.Shut[n.Name]:
-			m.Nodes = append(m.Nodes, &Node{n, match.Lasting(n, provisioners[n.Provisioner])})
+			s.Nodes = append(s.Nodes, &Node{n, match.Lasting(n, provisioners[n.Provisioner])})
 		default:
-			m.Closed = append(m.Closed, &Node{n, n.Taints})
+			s.Closed = append(s.Closed, &Node{n, n.Taints})
 		}
 	}
-	slices.SortStableFunc(m.Nodes, func(a, b *Node) int {
+	slices.SortStableFunc(s.Nodes, func(a, b *Node) int {
 		return cmp.Or(cmp.Compare(a.turn(), b.turn()), cmp.Compare(a.Name, b.Name))
 	})
 }
@@ -68,17 +68,17 @@ func (d *DaemonSet) RunsOn(n *Node) bool {
 const StepsToMatch = 4
 
 // Matches reports whether the options allow the node.
-func (m *Supply) Matches(o *Options, i int) bool {
-	m.Effort.Spend(1)
+func (s *Supply) Matches(o *Options, i int) bool {
+	s.Effort.Spend(1)
 	if o.nodes == nil {
-		o.nodes = make([]int8, len(m.Nodes))
+		o.nodes = make([]int8, len(s.Nodes))
 	}
 	if o.nodes[i] == 0 {
-		m.Effort.Spend(StepsToMatch * (1 + len(o.Requires)))
+		s.Effort.Spend(StepsToMatch * (1 + len(o.Requires)))
 		o.nodes[i] = 1
-		if !match.Meets(o.Requires, m.Nodes[i].Node) {
+		if !match.Meets(o.Requires, s.Nodes[i].Node) {
 			o.nodes[i] = -1
-		} else if _, bad := match.Untolerated(m.Nodes[i].Taints, o.tolerations, false); bad {
+		} else if _, bad := match.Untolerated(s.Nodes[i].Taints, o.tolerations, false); bad {
 			o.nodes[i] = -1
 		}
 	}

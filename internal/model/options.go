@@ -27,46 +27,46 @@ type Options struct {
 }
 
 // OptionsFor returns the options of the requirements, made once.
-func (m *Supply) OptionsFor(requires match.Requirements, tolerations []corev1.Toleration, tolerationKey string, honour bool) *Options {
+func (s *Supply) OptionsFor(requires match.Requirements, tolerations []corev1.Toleration, tolerationKey string, honour bool) *Options {
 	size := requires.Size()
-	m.Effort.Spend(StepsToSpell * size)
+	s.Effort.Spend(StepsToSpell * size)
 	key := requires.String() + "\x00" + tolerationKey
 	if honour {
 		key += "\x01"
 	}
-	if o, ok := m.options[key]; ok {
+	if o, ok := s.options[key]; ok {
 		return o
 	}
 	o := &Options{
-		Requires: requires, tolerations: tolerations, Honour: honour, ID: len(m.options),
-		Offerings: NewBitset(len(m.Offerings)), Residual: make([]int, len(m.Pools)),
+		Requires: requires, tolerations: tolerations, Honour: honour, ID: len(s.options),
+		Offerings: NewBitset(len(s.Offerings)), Residual: make([]int, len(s.Pools)),
 		Special: asksForSpecial(requires),
 	}
-	m.options[key] = o
-	if len(m.Nodes) > 0 && m.unlabelled(requires) {
-		o.nodes = slices.Repeat([]int8{-1}, len(m.Nodes))
+	s.options[key] = o
+	if len(s.Nodes) > 0 && s.unlabelled(requires) {
+		o.nodes = slices.Repeat([]int8{-1}, len(s.Nodes))
 	}
-	for _, p := range m.Selling {
-		m.Effort.Spend(StepsToSpell * size)
-		if combined, miss := m.combined(demand{requires, tolerations}, honour, p); !miss.Missed() {
-			m.choose(o, p, combined)
+	for _, p := range s.Selling {
+		s.Effort.Spend(StepsToSpell * size)
+		if combined, miss := s.combined(demand{requires, tolerations}, honour, p); !miss.Missed() {
+			s.choose(o, p, combined)
 		}
 	}
-	m.keepVaried(o)
+	s.keepVaried(o)
 	return o
 }
 
 // unlabelled reports whether a label is required that no node has, which spares a look at each.
-func (m *Supply) unlabelled(requires match.Requirements) bool {
-	if m.nodeLabels == nil {
-		m.nodeLabels = map[string]bool{match.NodeNameField: true}
-		for _, n := range m.Nodes {
+func (s *Supply) unlabelled(requires match.Requirements) bool {
+	if s.nodeLabels == nil {
+		s.nodeLabels = map[string]bool{match.NodeNameField: true}
+		for _, n := range s.Nodes {
 			for key := range n.Labels {
-				m.nodeLabels[key] = true
+				s.nodeLabels[key] = true
 			}
 		}
 	}
-	return slices.ContainsFunc(requires, func(q match.Requirement) bool { return !m.nodeLabels[q.Key] && !q.Set.HasMissing() })
+	return slices.ContainsFunc(requires, func(q match.Requirement) bool { return !s.nodeLabels[q.Key] && !q.Set.HasMissing() })
 }
 
 // StepsToSpell is the effort of looking at a value that is required of a label.
@@ -74,7 +74,7 @@ const StepsToSpell = 2
 
 // combined returns what the pool's machines must be for a demand, or says why there can be
 // none.
-func (m *Supply) combined(d demand, honour bool, p *Pool) (match.Requirements, match.Miss) {
+func (s *Supply) combined(d demand, honour bool, p *Pool) (match.Requirements, match.Miss) {
 	if p.Spec.DeletionTimestamp != nil {
 		return nil, match.Miss{Kind: match.Deleting}
 	}
@@ -89,17 +89,17 @@ func (m *Supply) combined(d demand, honour bool, p *Pool) (match.Requirements, m
 }
 
 // choose adds the pool's offerings that the options allow.
-func (m *Supply) choose(o *Options, p *Pool, combined match.Requirements) {
-	o.Residual[p.Number] = m.intern(m.residualOf(combined))
+func (s *Supply) choose(o *Options, p *Pool, combined match.Requirements) {
+	o.Residual[p.Number] = s.intern(s.residualOf(combined))
 	asked := askedOf(o.Requires, combined, p)
 	if len(asked) == 0 { // what the pool itself requires each of its label choices can meet
 		o.Offerings.Join(p.Mask)
 		return
 	}
-	m.Effort.Spend((p.Offerings[1] - p.Offerings[0] + len(asked)*len(p.Types)) / 8)
+	s.Effort.Spend((p.Offerings[1] - p.Offerings[0] + len(asked)*len(p.Types)) / 8)
 	types, places := typesAllowed(asked, p.Catalogue), placesAllowed(asked, p.Catalogue)
 	for i := p.Offerings[0]; i < p.Offerings[1]; i++ {
-		if c := &m.Offerings[i]; types[c.TypeIndex] && places[c.Place] && c.allows(combined) {
+		if c := &s.Offerings[i]; types[c.TypeIndex] && places[c.Place] && c.allows(combined) {
 			o.Offerings.Add(i)
 		}
 	}
@@ -119,23 +119,23 @@ func askedOf(requires, combined match.Requirements, p *Pool) match.Requirements 
 }
 
 // MissOf says why the options allow none of the pool's offerings, if that is so.
-func (m *Supply) MissOf(o *Options, p *Pool) match.Miss {
-	combined, miss := m.combined(demand{o.Requires, o.tolerations}, o.Honour, p)
+func (s *Supply) MissOf(o *Options, p *Pool) match.Miss {
+	combined, miss := s.combined(demand{o.Requires, o.tolerations}, o.Honour, p)
 	if miss.Missed() || o.Offerings.AnyIn(p.Offerings) {
 		return miss
 	}
 	if o.Any.AnyIn(p.Offerings) {
-		return m.VarietyMiss(o, p, nil)
+		return s.VarietyMiss(o, p, nil)
 	}
 	return nearestOffering(p, combined)
 }
 
 // residualOf keeps what the offering alone does not settle: labels of the user's
 // own, and those for which a type leaves a choice.
-func (m *Supply) residualOf(combined match.Requirements) match.Requirements {
+func (s *Supply) residualOf(combined match.Requirements) match.Requirements {
 	var out match.Requirements
 	for _, q := range combined {
-		if !m.originOf(q.Key).settled {
+		if !s.originOf(q.Key).settled {
 			out = append(out, q)
 		}
 	}
@@ -143,47 +143,47 @@ func (m *Supply) residualOf(combined match.Requirements) match.Requirements {
 }
 
 // intern numbers a residual.
-func (m *Supply) intern(r match.Requirements) int {
+func (s *Supply) intern(r match.Requirements) int {
 	key := r.String()
-	id, ok := m.residualIDs[key]
+	id, ok := s.residualIDs[key]
 	if !ok {
-		id = len(m.residuals)
-		m.residualIDs[key] = id
-		m.residuals = append(m.residuals, r)
-		m.Choices = append(m.Choices, slices.ContainsFunc(r, func(q match.Requirement) bool { return m.originOf(q.Key).some || m.limits(q.Key) }))
+		id = len(s.residuals)
+		s.residualIDs[key] = id
+		s.residuals = append(s.residuals, r)
+		s.Choices = append(s.Choices, slices.ContainsFunc(r, func(q match.Requirement) bool { return s.originOf(q.Key).some || s.limits(q.Key) }))
 	}
 	return id
 }
 
 // Merge returns the residual of a machine that must meet both, or false where
 // none can.
-func (m *Supply) Merge(a, b int) (int, bool) {
+func (s *Supply) Merge(a, b int) (int, bool) {
 	if a == b {
 		return a, true
 	}
 	pair := [2]int{min(a, b), max(a, b)}
-	merged, ok := m.merged[pair]
+	merged, ok := s.merged[pair]
 	if !ok {
 		merged = -1
-		both := m.residuals[a].And(m.residuals[b])
+		both := s.residuals[a].And(s.residuals[b])
 		if _, bad := both.Unmeetable(); !bad {
-			merged = m.intern(both)
+			merged = s.intern(both)
 		}
-		m.merged[pair] = merged
+		s.merged[pair] = merged
 	}
 	return merged, merged >= 0
 }
 
 // LeavesChoice reports whether machines of the offering can have labels that meet the
 // residual.
-func (m *Supply) LeavesChoice(residual int, c *Offering) bool {
-	if !m.Choices[residual] {
+func (s *Supply) LeavesChoice(residual int, c *Offering) bool {
+	if !s.Choices[residual] {
 		return true
 	}
-	if !c.allows(m.residuals[residual]) {
+	if !c.allows(s.residuals[residual]) {
 		return false
 	}
-	for _, q := range m.residuals[residual] {
+	for _, q := range s.residuals[residual] {
 		if values, ok := c.Type.Labels[q.Key]; ok && !q.Set.HasAny(values) {
 			return false
 		}

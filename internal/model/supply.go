@@ -133,34 +133,34 @@ func (p *Pool) most() amount.List {
 }
 
 // list lists what the pools sell and the classes can use.
-func (m *Supply) list(classes []*Class, nodeCost offer.Price) {
+func (s *Supply) list(classes []*Class, nodeCost offer.Price) {
 	demands := demandsOf(classes)
-	for _, p := range m.Pools {
-		p.Offerings[0] = len(m.Offerings)
-		m.addOfferings(p, demands)
-		p.Offerings[1] = len(m.Offerings)
+	for _, p := range s.Pools {
+		p.Offerings[0] = len(s.Offerings)
+		s.addOfferings(p, demands)
+		p.Offerings[1] = len(s.Offerings)
 	}
-	m.Selling = slices.DeleteFunc(slices.Clone(m.Pools), func(p *Pool) bool { return p.Offerings[0] == p.Offerings[1] })
-	for _, p := range m.Selling {
-		p.Residual = m.intern(m.residualOf(p.Requirements))
-		p.Mask = NewBitset(len(m.Offerings))
+	s.Selling = slices.DeleteFunc(slices.Clone(s.Pools), func(p *Pool) bool { return p.Offerings[0] == p.Offerings[1] })
+	for _, p := range s.Selling {
+		p.Residual = s.intern(s.residualOf(p.Requirements))
+		p.Mask = NewBitset(len(s.Offerings))
 		for k := p.Offerings[0]; k < p.Offerings[1]; k++ {
 			p.Mask.Add(k)
 		}
 	}
-	m.Special = NewBitset(len(m.Offerings))
-	for k := range m.Offerings {
-		o := &m.Offerings[k]
+	s.Special = NewBitset(len(s.Offerings))
+	for k := range s.Offerings {
+		o := &s.Offerings[k]
 		o.Cost = o.Price + int64(nodeCost)
 		if o.Special {
-			m.Special.Add(k)
+			s.Special.Add(k)
 		}
 	}
 }
 
 // addOfferings adds what the pool's own requirements and some demand allow. Overridable
 // keys are left to the pods' requirements.
-func (m *Supply) addOfferings(p *Pool, demands []demand) {
+func (s *Supply) addOfferings(p *Pool, demands []demand) {
 	if p.Closed != "" || p.Spec.DeletionTimestamp != nil {
 		return
 	}
@@ -171,12 +171,12 @@ func (m *Supply) addOfferings(p *Pool, demands []demand) {
 		}
 	}
 	types, places := typesAllowed(own, p.Catalogue), placesAllowed(own, p.Catalogue)
-	wanted := m.demandedOf(p, demands)
+	wanted := s.demandedOf(p, demands)
 	if len(wanted) == 0 {
 		return
 	}
-	shapes, choices := m.newShapes(p), m.labelChoicesOf(p)
-	m.Offerings = slices.Grow(m.Offerings, len(p.Catalogue.Ranked)*len(choices))
+	shapes, choices := s.newShapes(p), s.labelChoicesOf(p)
+	s.Offerings = slices.Grow(s.Offerings, len(p.Catalogue.Ranked)*len(choices))
 	for _, at := range p.Catalogue.Ranked {
 		if !types[at.Type] || !places[at.Place] || !wanted.has(at) {
 			continue
@@ -187,22 +187,22 @@ func (m *Supply) addOfferings(p *Pool, demands []demand) {
 		}
 		of := &shapes[at.Type]
 		if o.Reservation != "" {
-			of = m.reserved(of, o)
+			of = s.reserved(of, o)
 		}
 		if of.Number < 0 {
-			of.Number = len(m.Shapes)
-			m.Shapes = append(m.Shapes, of)
+			of.Number = len(s.Shapes)
+			s.Shapes = append(s.Shapes, of)
 		}
 		for i, labels := range choices {
-			m.Offerings = append(m.Offerings, Offering{Shape: of, Offer: o, Price: int64(o.Price), Place: int(at.Place), LabelChoice: labels, LabelChoiceIndex: i})
+			s.Offerings = append(s.Offerings, Offering{Shape: of, Offer: o, Price: int64(o.Price), Place: int(at.Place), LabelChoice: labels, LabelChoiceIndex: i})
 		}
 	}
 }
 
 // newShapes returns the shapes of the pool's types on which no DaemonSets run. They
 // are numbered when the first offering of theirs is there.
-func (m *Supply) newShapes(p *Pool) []Shape {
-	shapes, width := make([]Shape, len(p.Types)), len(m.Space.Names)
+func (s *Supply) newShapes(p *Pool) []Shape {
+	shapes, width := make([]Shape, len(p.Types)), len(s.Space.Names)
 	vectors := make([]int64, 2*width*len(p.Types))
 	for i := range shapes {
 		shapes[i] = Shape{
@@ -211,7 +211,7 @@ func (m *Supply) newShapes(p *Pool) []Shape {
 		}
 		vectors = vectors[2*width:]
 	}
-	for k, name := range m.Space.Names {
+	for k, name := range s.Space.Names {
 		has, less := p.Catalogue.Capacity[name], p.Catalogue.Overhead[name]
 		for i := range has {
 			shapes[i].Capacity[k], shapes[i].Room[k] = has[i], has[i]
@@ -225,10 +225,10 @@ func (m *Supply) newShapes(p *Pool) []Shape {
 
 // reserved returns the shape as an offering of a capacity reservation has it: where what is
 // left of the reservation counts, it is one less with each machine.
-func (m *Supply) reserved(of *Shape, o *offer.Offering) *Shape {
+func (s *Supply) reserved(of *Shape, o *offer.Offering) *Shape {
 	out := *of
 	out.Number = -1
-	if at, counts := m.Space.index[offer.ReservationResource(o.Reservation)]; counts {
+	if at, counts := s.Space.index[offer.ReservationResource(o.Reservation)]; counts {
 		out.Capacity = slices.Clone(of.Capacity)
 		out.Capacity[at] = 1
 	}

@@ -31,30 +31,30 @@ type varieties struct {
 }
 
 // vary sees to it that what is planned for Provisioners with minValues leaves a choice.
-func (m *Supply) vary(classes []*Class) {
+func (s *Supply) vary(classes []*Class) {
 	var all []*varieties
-	for _, p := range m.Pools {
+	for _, p := range s.Pools {
 		if p.MinValues = p.Spec.MinValues(); len(p.MinValues) == 0 || p.Offerings[0] == p.Offerings[1] {
 			continue
 		}
-		m.varied = true
-		v := &varieties{Supply: m, pool: p, asked: askedOfTypes(classes)}
+		s.varied = true
+		v := &varieties{Supply: s, pool: p, asked: askedOfTypes(classes)}
 		v.note()
 		v.choose()
 		all = append(all, v)
 	}
-	if !m.varied {
+	if !s.varied {
 		return
 	}
-	m.varyFor(classes, all)
-	clear(m.options) // what DaemonSets may be on does not depend on what is offered together
-	m.Shapes = nil
+	s.varyFor(classes, all)
+	clear(s.options) // what DaemonSets may be on does not depend on what is offered together
+	s.Shapes = nil
 	seen := map[*Shape]bool{}
-	for k := range m.Offerings {
-		for _, of := range []*Shape{m.Offerings[k].Shape, m.Offerings[k].Bare} {
+	for k := range s.Offerings {
+		for _, of := range []*Shape{s.Offerings[k].Shape, s.Offerings[k].Bare} {
 			if of != nil && !seen[of] {
-				seen[of], of.Number = true, len(m.Shapes)
-				m.Shapes = append(m.Shapes, of)
+				seen[of], of.Number = true, len(s.Shapes)
+				s.Shapes = append(s.Shapes, of)
 			}
 		}
 	}
@@ -158,51 +158,51 @@ func (v *varieties) among(these []int) func(k int) []int {
 
 // varyFor sees to it that classes have room for which there is enough choice, as long as no other
 // class loses its room by that.
-func (m *Supply) varyFor(classes []*Class, all []*varieties) {
+func (s *Supply) varyFor(classes []*Class, all []*varieties) {
 	for _, c := range classes {
-		m.Effort.Begin(c.Account)
-		if c.Never.Missed() || m.roomFor(c) {
+		s.Effort.Begin(c.Account)
+		if c.Never.Missed() || s.roomFor(c) {
 			continue
 		}
 		harmless := func(k int, before *Offering) bool {
-			return !m.Effort.Over() && !slices.ContainsFunc(classes, func(c *Class) bool {
-				return !c.Never.Missed() && slices.ContainsFunc(m.optionsOf(c), func(o *Options) bool { return m.takes(o, c.Need, k, before) }) && !m.roomFor(c)
+			return !s.Effort.Over() && !slices.ContainsFunc(classes, func(c *Class) bool {
+				return !c.Never.Missed() && slices.ContainsFunc(s.optionsOf(c), func(o *Options) bool { return s.takes(o, c.Need, k, before) }) && !s.roomFor(c)
 			})
 		}
-		for _, o := range m.optionsOf(c) {
+		for _, o := range s.optionsOf(c) {
 			for _, v := range all {
 				v.chooseFor(o, c.Need, harmless)
 			}
 		}
 	}
-	m.Effort.Others()
+	s.Effort.Others()
 }
 
-func (m *Supply) optionsOf(c *Class) []*Options {
+func (s *Supply) optionsOf(c *Class) []*Options {
 	var out []*Options
 	for _, place := range c.Places {
-		out = append(out, m.OptionsFor(place, c.Template.Tolerations, c.Tolerates, false))
+		out = append(out, s.OptionsFor(place, c.Template.Tolerations, c.Tolerates, false))
 	}
 	return out
 }
 
 // roomFor reports whether something that may be planned has room for a pod of the class, or nobody
 // looks for it any longer.
-func (m *Supply) roomFor(c *Class) bool {
-	m.Effort.Spend(len(m.Offerings) / 8)
-	for _, o := range m.optionsOf(c) {
+func (s *Supply) roomFor(c *Class) bool {
+	s.Effort.Spend(len(s.Offerings) / 8)
+	for _, o := range s.optionsOf(c) {
 		for k := range o.Any.All {
-			if m.takes(o, c.Need, k, &m.Offerings[k]) {
+			if s.takes(o, c.Need, k, &s.Offerings[k]) {
 				return true
 			}
 		}
 	}
-	return m.Effort.Over()
+	return s.Effort.Over()
 }
 
 // takes reports whether offering k, as it is here, may be planned for a need with the options.
-func (m *Supply) takes(o *Options, need []int64, k int, of *Offering) bool {
-	return Fits(need, of.Room) && o.Any.Has(k) && (len(m.Pools[of.Pool].MinValues) == 0 || of.varies(o))
+func (s *Supply) takes(o *Options, need []int64, k int, of *Offering) bool {
+	return Fits(need, of.Room) && o.Any.Has(k) && (len(s.Pools[of.Pool].MinValues) == 0 || of.varies(o))
 }
 
 // chooseFor chooses once more what is offered with the cheapest offering of each place that has
@@ -376,18 +376,18 @@ func (c *variety) unmet() int {
 
 // keepVaried drops the offerings that cannot be planned because the options do not allow
 // all that is offered with them.
-func (m *Supply) keepVaried(o *Options) {
-	if !m.varied {
+func (s *Supply) keepVaried(o *Options) {
+	if !s.varied {
 		o.Any = o.Offerings
 		return
 	}
 	o.Any = o.Offerings.Clone()
-	for _, p := range m.Pools {
+	for _, p := range s.Pools {
 		if len(p.MinValues) == 0 {
 			continue
 		}
 		for k := range o.Any.Within(p.Offerings) {
-			if !m.Offerings[k].varies(o) {
+			if !s.Offerings[k].varies(o) {
 				o.Offerings.Drop(k)
 			}
 		}
@@ -401,15 +401,15 @@ func (o *Offering) varies(under *Options) bool {
 
 // VarietyMiss says which demand of a pool's minValues its offerings for the options and the
 // need do not meet; nothing where none has room for the need, or nothing is demanded.
-func (m *Supply) VarietyMiss(o *Options, p *Pool, need []int64) match.Miss {
+func (s *Supply) VarietyMiss(o *Options, p *Pool, need []int64) match.Miss {
 	if len(p.MinValues) == 0 {
 		return match.Miss{}
 	}
-	v := varieties{Supply: m, pool: p}
+	v := varieties{Supply: s, pool: p}
 	v.note()
 	c := variety{varieties: &v, seen: make([]map[string]bool, len(v.values))}
 	for k := range o.Any.Within(p.Offerings) {
-		if Fits(need, m.Offerings[k].All().Room) {
+		if Fits(need, s.Offerings[k].All().Room) {
 			c.add(k)
 		}
 	}
