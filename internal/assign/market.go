@@ -46,11 +46,11 @@ func (mk *Market) Uses(h Heuristic) bool { return !slices.Contains(mk.without, h
 
 // BestRank returns the best of the offerings: of the Provisioners of the highest weight
 // the cheapest, or false where limits allow none.
-func (mk *Market) BestRank(mask model.Bitset, b RemainingLimits) (Rank, bool) {
+func (mk *Market) BestRank(mask model.Bitset, limits RemainingLimits) (Rank, bool) {
 	best, ok := Rank{}, false
 	for _, p := range mk.Selling {
 		for k := range mask.Within(p.Offerings) { // cheapest first
-			if b.Affords(&mk.Offerings[k], 1) == 0 {
+			if limits.Affords(&mk.Offerings[k], 1) == 0 {
 				continue
 			}
 			if this := (Rank{Weight: p.Weight, Price: mk.Offerings[k].Price}); !ok || this.Compare(best) < 0 {

@@ -58,25 +58,25 @@ func (a *Assignment) Headroom(p *model.Pool) amount.List {
 
 // Affords returns how many machines of the offering may be bought, at most limit.
 // A limit on a resource that the type does not have does not bind.
-func (b RemainingLimits) Affords(c *model.Offering, limit int64) int64 {
-	left := b[c.Pool]
+func (r RemainingLimits) Affords(o *model.Offering, limit int64) int64 {
+	left := r[o.Pool]
 	if left == nil {
 		return limit
 	}
-	return amount.Copies(c.Capacity, left, limit)
+	return amount.Copies(o.Capacity, left, limit)
 }
 
 // Spend takes n machines of the offering off what is left.
-func (b RemainingLimits) Spend(c *model.Offering, n int64) {
-	if left := b[c.Pool]; left != nil {
-		model.AddTimes(left, c.Capacity, -n)
+func (r RemainingLimits) Spend(o *model.Offering, n int64) {
+	if left := r[o.Pool]; left != nil {
+		model.AddTimes(left, o.Capacity, -n)
 	}
 }
 
 // Clone returns a copy that shares nothing.
-func (b RemainingLimits) Clone() RemainingLimits {
-	out := make(RemainingLimits, len(b))
-	for i, left := range b {
+func (r RemainingLimits) Clone() RemainingLimits {
+	out := make(RemainingLimits, len(r))
+	for i, left := range r {
 		out[i] = append([]int64(nil), left...)
 		if left == nil {
 			out[i] = nil

@@ -227,9 +227,9 @@ func (pu *Purchaser) BuyAll(groups []*assign.PodGroup) {
 
 // limitedBy reports whether the pod group could be bought if limits were higher.
 func (pu *Purchaser) limitedBy(g *assign.PodGroup) bool {
-	b := pu.Remaining()
+	r := pu.Remaining()
 	for k := range g.Mask.All {
-		if b.Affords(&pu.Offerings[k], 1) == 0 {
+		if r.Affords(&pu.Offerings[k], 1) == 0 {
 			return true
 		}
 	}

@@ -8,14 +8,14 @@ import (
 
 // cheapest lists what to buy for pods that may have these sets of offerings: of the offerings of
 // one shape that are in exactly the same sets, the cheapest that limits allow.
-func (by *buyer) cheapest(masks []model.Bitset, pools []*model.Pool, b assign.RemainingLimits) []int {
+func (by *buyer) cheapest(masks []model.Bitset, pools []*model.Pool, limits assign.RemainingLimits) []int {
 	known := map[string]model.Bitset{} // the shapes that were seen, by the masks
 	var out []int
 	key := make([]byte, (len(masks)+7)/8+1)
 	for _, p := range pools {
 		clear(known)
 		for k := p.Offerings[0]; k < p.Offerings[1]; k++ { // cheapest first
-			if b.Affords(&by.Offerings[k], 1) == 0 || !by.keyOf(k, masks, key) {
+			if limits.Affords(&by.Offerings[k], 1) == 0 || !by.keyOf(k, masks, key) {
 				continue
 			}
 			seen, ok := known[string(key)]

@@ -14,10 +14,10 @@ import (
 
 // regions splits the pod groups so that no offering may be bought for pod groups of two of them, nor
 // two offerings that count against the same limit.
-func (by *buyer) regions(groups []*assign.PodGroup, tier []*model.Pool, b assign.RemainingLimits) [][]*assign.PodGroup {
+func (by *buyer) regions(groups []*assign.PodGroup, tier []*model.Pool, limits assign.RemainingLimits) [][]*assign.PodGroup {
 	masks := disjoint(groups)
 	for _, p := range tier {
-		if b[p.Number] != nil {
+		if limits[p.Number] != nil {
 			masks = joined(masks, p.Mask)
 		}
 	}
