@@ -61,13 +61,13 @@ func (a *attempt) begin() {
 }
 
 // collect adds what a machine had.
-func (a *attempt) collect(parts []Part, k *market) {
+func (a *attempt) collect(parts []Part, m *market) {
 	for _, part := range parts {
 		if a.left[part.Item] == 0 {
 			a.pool = append(a.pool, part.Item)
 		}
 		a.left[part.Item] += part.N
-		for r, v := range k.needOf(part.Item) {
+		for r, v := range m.needOf(part.Item) {
 			a.sum[r] += v * part.N
 		}
 	}

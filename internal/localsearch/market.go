@@ -33,21 +33,21 @@ type market struct {
 }
 
 func newMarket(p *Problem) market {
-	k := market{items: p.Items, order: make([]int, len(p.Offerings)), place: make([]int, len(p.Offerings))}
+	m := market{items: p.Items, order: make([]int, len(p.Offerings)), place: make([]int, len(p.Offerings))}
 	var used []int
 	for r := range p.Items[0].Need {
 		if slices.ContainsFunc(p.Items, func(it Item) bool { return it.Need[r] > 0 }) {
 			used = append(used, r)
 		}
 	}
-	k.width = len(used)
+	m.width = len(used)
 	for i := range p.Items {
-		k.need = appendOf(k.need, p.Items[i].Need, used)
+		m.need = appendOf(m.need, p.Items[i].Need, used)
 	}
-	for j := range k.order {
-		k.order[j] = j
+	for j := range m.order {
+		m.order[j] = j
 	}
-	slices.SortStableFunc(k.order, func(a, b int) int {
+	slices.SortStableFunc(m.order, func(a, b int) int {
 		if x, y := &p.Offerings[a], &p.Offerings[b]; x.Node == y.Node {
 			return cmp.Compare(x.Cost, y.Cost)
 		} else if x.Node {
@@ -55,24 +55,24 @@ func newMarket(p *Problem) market {
 		}
 		return 1
 	})
-	for at, j := range k.order {
+	for at, j := range m.order {
 		o := &p.Offerings[j]
 		if o.Node {
-			k.nodes++
+			m.nodes++
 		}
-		k.place[j] = at
-		k.costs, k.limit, k.uses = append(k.costs, o.Cost), append(k.limit, o.Limit), append(k.uses, o.Uses)
-		k.room = appendOf(k.room, o.Room, used)
+		m.place[j] = at
+		m.costs, m.limit, m.uses = append(m.costs, o.Cost), append(m.limit, o.Limit), append(m.uses, o.Uses)
+		m.room = appendOf(m.room, o.Room, used)
 	}
 	for _, kind := range p.Kinds {
-		of := bitset.New(len(k.order))
+		of := bitset.New(len(m.order))
 		for _, j := range kind {
-			of.Add(k.place[j])
+			of.Add(m.place[j])
 		}
-		k.kinds = append(k.kinds, of)
+		m.kinds = append(m.kinds, of)
 	}
-	k.rank(used)
-	return k
+	m.rank(used)
+	return m
 }
 
 func appendOf(list, values []int64, at []int) []int64 {
@@ -83,34 +83,34 @@ func appendOf(list, values []int64, at []int) []int64 {
 }
 
 // rank sorts the offerings of each kind and sets the densities.
-func (k *market) rank(used []int) {
-	ratio, price := make([]float64, len(k.order)), make([]float64, k.width)
-	k.density = make([]float64, len(k.order)*len(k.items))
-	for j := range k.order {
+func (m *market) rank(used []int) {
+	ratio, price := make([]float64, len(m.order)), make([]float64, m.width)
+	m.density = make([]float64, len(m.order)*len(m.items))
+	for j := range m.order {
 		clear(price)
-		for i := range k.items {
-			if it := &k.items[i]; k.kinds[it.Kind].Has(j) {
+		for i := range m.items {
+			if it := &m.items[i]; m.kinds[it.Kind].Has(j) {
 				for r, at := range used {
 					price[r] = max(price[r], it.Price[at])
 				}
 			}
 		}
-		ratio[j] = valueOf(k.roomOf(j), price) / float64(k.costs[j])
-		for i := range k.items {
-			if it := &k.items[i]; k.kinds[it.Kind].Has(j) {
-				k.density[j*len(k.items)+i] = it.Value / max(valueOf(k.needOf(i), price), leastValue)
+		ratio[j] = valueOf(m.roomOf(j), price) / float64(m.costs[j])
+		for i := range m.items {
+			if it := &m.items[i]; m.kinds[it.Kind].Has(j) {
+				m.density[j*len(m.items)+i] = it.Value / max(valueOf(m.needOf(i), price), leastValue)
 			}
 		}
 	}
-	for _, kind := range k.kinds {
+	for _, kind := range m.kinds {
 		var able []int
-		for j := k.nodes; j < len(k.order); j++ {
+		for j := m.nodes; j < len(m.order); j++ {
 			if kind.Has(j) {
 				able = append(able, j)
 			}
 		}
 		slices.SortStableFunc(able, func(a, b int) int { return cmp.Compare(ratio[b], ratio[a]) })
-		k.ranked = append(k.ranked, able)
+		m.ranked = append(m.ranked, able)
 	}
 }
 
@@ -125,12 +125,12 @@ func valueOf(of []int64, price []float64) float64 {
 	return sum
 }
 
-func (k *market) roomOf(offering int) []int64 { return k.room[offering*k.width:][:k.width] }
-func (k *market) needOf(item int) []int64     { return k.need[item*k.width:][:k.width] }
+func (m *market) roomOf(offering int) []int64 { return m.room[offering*m.width:][:m.width] }
+func (m *market) needOf(item int) []int64     { return m.need[item*m.width:][:m.width] }
 
 // copies returns how many items of an item the room holds, at most n.
-func (k *market) copies(item int, room []int64, n int64) int64 {
-	need := k.need[item*k.width:][:len(room)]
+func (m *market) copies(item int, room []int64, n int64) int64 {
+	need := m.need[item*m.width:][:len(room)]
 	for r, v := range need {
 		if v > room[r] {
 			return 0
@@ -143,33 +143,33 @@ func (k *market) copies(item int, room []int64, n int64) int64 {
 }
 
 // masked sets the offerings that all parts allow.
-func (k *market) masked(on bitset.Set, parts []Part) {
+func (m *market) masked(on bitset.Set, parts []Part) {
 	for w := range on {
 		on[w] = math.MaxUint64
 	}
 	for _, part := range parts {
-		on.Keep(k.kinds[k.items[part.Item].Kind])
+		on.Keep(m.kinds[m.items[part.Item].Kind])
 	}
 }
 
 // price is what is paid for one more of an offering.
-func (k *market) price(offering int) int64 {
-	if offering < k.nodes {
+func (m *market) price(offering int) int64 {
+	if offering < m.nodes {
 		return 0
 	}
-	return k.costs[offering]
+	return m.costs[offering]
 }
 
 // cheapest returns the first of the offerings to be bought that has so much room and is accepted, or -1
 // where none below a number is.
-func (k *market) cheapest(on bitset.Set, need []int64, below int, accept func(int) bool) int {
+func (m *market) cheapest(on bitset.Set, need []int64, below int, accept func(int) bool) int {
 	for w, v := range on {
 		for ; v != 0; v &= v - 1 {
 			j := w*64 + bits.TrailingZeros64(v)
 			if j >= below {
 				return -1
 			}
-			if j >= k.nodes && fits(need, k.roomOf(j)) && accept(j) {
+			if j >= m.nodes && fits(need, m.roomOf(j)) && accept(j) {
 				return j
 			}
 		}
