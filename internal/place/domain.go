@@ -53,19 +53,19 @@ func (pl *Placer) plainLast(open []*assign.Class) []*assign.Class {
 // each in the domain that evens out its spreads, then where there is room
 // already, then where it is cheapest.
 func (pl *Placer) placeByDomain(c *assign.Class, o *model.Options, l assign.Level) []*assign.PodGroup {
-	spots := pl.domainChoices(c, o, l)
+	choices := pl.domainChoices(c, o, l)
 	if c.Together() {
-		pl.priceAll(c, o, spots)
+		pl.priceAll(c, o, choices)
 	}
 	if pl.Uses(assign.WaterFilling) {
-		pl.waterFill(c, spots, l.Relaxed)
+		pl.waterFill(c, choices, l.Relaxed)
 	}
 	for c.Open() > 0 {
-		best := pl.bestDomain(c, spots, l.Relaxed)
+		best := pl.bestDomain(c, choices, l.Relaxed)
 		if best < 0 {
 			break
 		}
-		at := &spots[best]
+		at := &choices[best]
 		if at.next < len(at.nodes) {
 			if i, ok := pl.nodeIn(c, o, at); ok {
 				pl.Put(c, i, l, 1)
@@ -73,7 +73,7 @@ func (pl *Placer) placeByDomain(c *assign.Class, o *model.Options, l assign.Leve
 			continue // without room on its nodes it may not be the best any more
 		}
 		if at.group == nil {
-			spots = slices.Delete(spots, best, best+1)
+			choices = slices.Delete(choices, best, best+1)
 			continue
 		}
 		at.group.N++
@@ -81,7 +81,7 @@ func (pl *Placer) placeByDomain(c *assign.Class, o *model.Options, l assign.Leve
 		pl.State.Enter(c.Rules, &at.DomainAssignment, at.group.Opt.Requires, 1)
 	}
 	var out []*assign.PodGroup
-	for _, at := range spots {
+	for _, at := range choices {
 		if at.group != nil && at.group.N > 0 {
 			out = append(out, at.group)
 		}
@@ -100,10 +100,10 @@ func (pl *Placer) nodeIn(c *assign.Class, o *model.Options, at *domainChoice) (i
 }
 
 // bestDomain returns the domain choice for the next pod, or -1.
-func (pl *Placer) bestDomain(c *assign.Class, spots []domainChoice, relaxed topology.Relaxed) int {
+func (pl *Placer) bestDomain(c *assign.Class, choices []domainChoice, relaxed topology.Relaxed) int {
 	best, bestCount := -1, int64(0)
-	for i := range spots {
-		at := &spots[i]
+	for i := range choices {
+		at := &choices[i]
 		at.Lent = nil
 		if at.group != nil && at.next >= len(at.nodes) {
 			at.Lent = at.group.Lent
@@ -112,7 +112,7 @@ func (pl *Placer) bestDomain(c *assign.Class, spots []domainChoice, relaxed topo
 		if pl.Effort.Over() {
 			return -1
 		}
-		if ok && (best < 0 || cmp.Or(cmp.Compare(count, bestCount), at.compare(&spots[best])) < 0) {
+		if ok && (best < 0 || cmp.Or(cmp.Compare(count, bestCount), at.compare(&choices[best])) < 0) {
 			best, bestCount = i, count
 		}
 	}

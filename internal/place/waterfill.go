@@ -12,8 +12,8 @@ import (
 // waterFill places pods of a class with one spread as placing them one by one would: each
 // goes where the fewest are, so that the domain choices fill up to a level, like water. It does
 // nothing where the order of the pods matters to more than that.
-func (pl *Placer) waterFill(c *assign.Class, spots []domainChoice, relaxed topology.Relaxed) {
-	open, most, ok := pl.waterFillDomains(c, spots, relaxed)
+func (pl *Placer) waterFill(c *assign.Class, choices []domainChoice, relaxed topology.Relaxed) {
+	open, most, ok := pl.waterFillDomains(c, choices, relaxed)
 	if !ok || len(open) == 0 {
 		return
 	}
@@ -52,7 +52,7 @@ type domainChoiceCount struct {
 
 // waterFillDomains lists the domain choices that pods of the class are to be bought for in, those with the
 // fewest pods first, and how many the spread allows in each.
-func (pl *Placer) waterFillDomains(c *assign.Class, spots []domainChoice, relaxed topology.Relaxed) (open []domainChoiceCount, most int64, ok bool) {
+func (pl *Placer) waterFillDomains(c *assign.Class, choices []domainChoice, relaxed topology.Relaxed) (open []domainChoiceCount, most int64, ok bool) {
 	sp, ok := c.OnlySpread(relaxed)
 	if !ok {
 		return nil, 0, false
@@ -62,8 +62,8 @@ func (pl *Placer) waterFillDomains(c *assign.Class, spots []domainChoice, relaxe
 	for _, d := range domains {
 		outside[d] = true
 	}
-	for i := range spots {
-		at := &spots[i]
+	for i := range choices {
+		at := &choices[i]
 		value, known := at.Value(pl.State.List[sp.Group()].Key)
 		if at.next < len(at.nodes) || !known || !outside[value] || at.group != nil && !pl.State.Counted(sp, at.group.Opt.Requires, &at.DomainAssignment) {
 			return nil, 0, false
