@@ -23,31 +23,31 @@ type doubt map[*assign.Class]bool
 // known before a machine's type is. In the others kube-scheduler takes every pod where
 // it is planned if they come in the order in which they were placed: each was let in
 // after those before it, of which none was taken back.
-func (s confirmation) doubted() doubt {
-	together, marked := s.Components(), make([]bool, len(s.State.List))
+func (co confirmation) doubted() doubt {
+	together, marked := co.Components(), make([]bool, len(co.State.List))
 	mark := func(groups []int) {
 		for _, g := range groups {
 			marked[together.Of(g)] = true
 		}
 	}
-	for i, g := range s.State.List {
+	for i, g := range co.State.List {
 		if g.Selective() {
 			mark([]int{i})
 		}
 	}
-	for _, d := range s.State.Daemons {
+	for _, d := range co.State.Daemons {
 		if d.CountedByDomain() {
 			mark(d.Groups())
 		}
 	}
 	planned := map[string][]string{}
-	for _, c := range s.Classes() {
-		if c.WantsPlace() || c.TookBack || c.Refusals > 0 || len(c.Follows()) > 0 || s.surprised(c, planned) {
+	for _, c := range co.Classes() {
+		if c.WantsPlace() || c.TookBack || c.Refusals > 0 || len(c.Follows()) > 0 || co.surprised(c, planned) {
 			mark(c.Groups())
 		}
 	}
 	out := doubt{}
-	for _, c := range s.Classes() {
+	for _, c := range co.Classes() {
 		if slices.ContainsFunc(c.Groups(), func(g int) bool { return marked[together.Of(g)] }) {
 			out[c] = true
 		}
@@ -57,11 +57,11 @@ func (s confirmation) doubted() doubt {
 
 // surprised reports whether machines are planned in domains that a spread of the class
 // did not know of. What is planned is kept by topology key.
-func (s confirmation) surprised(c *assign.Class, planned map[string][]string) bool {
+func (co confirmation) surprised(c *assign.Class, planned map[string][]string) bool {
 	for _, sp := range c.Spreads() {
-		key, known := s.State.List[sp.Group()].Key, s.State.Domains(c.Rules, sp)
+		key, known := co.State.List[sp.Group()].Key, co.State.Domains(c.Rules, sp)
 		if planned[key] == nil {
-			planned[key] = s.plannedValues(key)
+			planned[key] = co.plannedValues(key)
 		}
 		if slices.ContainsFunc(planned[key], func(v string) bool { return !slices.Contains(known, v) }) {
 			return true
@@ -71,10 +71,10 @@ func (s confirmation) surprised(c *assign.Class, planned map[string][]string) bo
 }
 
 // plannedValues lists the values of a label that planned machines have.
-func (s confirmation) plannedValues(key string) []string {
+func (co confirmation) plannedValues(key string) []string {
 	seen := map[string]bool{}
-	for _, m := range s.Machines() {
-		if value, ok := s.LabelsOf(m.Offering, m.Residual)[key]; ok {
+	for _, m := range co.Machines() {
+		if value, ok := co.LabelsOf(m.Offering, m.Residual)[key]; ok {
 			seen[value] = true
 		}
 	}

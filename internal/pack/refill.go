@@ -11,13 +11,13 @@ import (
 // refill gives pods without a place the room that is left on nodes and on planned
 // machines, where kube-scheduler would let them in. It reports whether that helped
 // any.
-func (s confirmation) refill(sites []*site) bool {
+func (co confirmation) refill(sites []*site) bool {
 	helped := false
 	for some := true; some; {
 		some = false
-		s.RelateNodeSpreads() // each pod may let spreads go further
-		for _, c := range s.Classes() {
-			if c.WantsPlace() && s.refillClass(c, sites) {
+		co.RelateNodeSpreads() // each pod may let spreads go further
+		for _, c := range co.Classes() {
+			if c.WantsPlace() && co.refillClass(c, sites) {
 				some, helped = true, true
 			}
 		}
@@ -25,19 +25,19 @@ func (s confirmation) refill(sites []*site) bool {
 	return helped
 }
 
-func (s confirmation) refillClass(c *assign.Class, sites []*site) bool {
+func (co confirmation) refillClass(c *assign.Class, sites []*site) bool {
 	helped := false
 	takes := func(l assign.Level) bool {
-		o, ok := s.OptionsAt(c, l)
-		return ok && slices.ContainsFunc(sites, func(to *site) bool { return s.letsIn(c, o, to) })
+		o, ok := co.OptionsAt(c, l)
+		return ok && slices.ContainsFunc(sites, func(to *site) bool { return co.letsIn(c, o, to) })
 	}
 	for l, ok := (assign.Level{}), true; ok && c.Left > 0; l, ok = c.Next(l, takes) {
-		o, ok := s.OptionsAt(c, l)
+		o, ok := co.OptionsAt(c, l)
 		if !ok {
 			continue
 		}
 		for _, to := range sites {
-			for c.Left > 0 && s.squeeze(c, o, l, to) {
+			for c.Left > 0 && co.squeeze(c, o, l, to) {
 				helped = true
 			}
 		}
@@ -47,54 +47,54 @@ func (s confirmation) refillClass(c *assign.Class, sites []*site) bool {
 
 // letsIn reports whether a site has room for a pod of the class, and kube-scheduler
 // would let it in.
-func (s confirmation) letsIn(c *assign.Class, o *model.Options, to *site) bool {
+func (co confirmation) letsIn(c *assign.Class, o *model.Options, to *site) bool {
 	if !model.Fits(c.Need, to.free) {
 		return false
 	}
-	if to.machine && !o.Offerings.Has(s.Machines()[to.index].Offering) || !to.machine && !s.Matches(o, to.index) {
+	if to.machine && !o.Offerings.Has(co.Machines()[to.index].Offering) || !to.machine && !co.Matches(o, to.index) {
 		return false
 	}
-	return s.accepts(c, to, topology.AssignmentOf(c.Keys, to.Node))
+	return co.accepts(c, to, topology.AssignmentOf(c.Keys, to.Node))
 }
 
 // squeeze puts one pod of the class on the site, if that takes it.
-func (s confirmation) squeeze(c *assign.Class, o *model.Options, level assign.Level, to *site) bool {
-	if !s.letsIn(c, o, to) {
+func (co confirmation) squeeze(c *assign.Class, o *model.Options, level assign.Level, to *site) bool {
+	if !co.letsIn(c, o, to) {
 		return false
 	}
 	at := topology.AssignmentOf(c.Keys, to.Node)
 	if !to.machine {
-		s.Put(c, to.index, level, 1) // which takes it off the room that the site shares
-	} else if s.squeezeIn(c, o, level, to, at) {
-		s.State.EnterNode(c.Rules, at, to.Node, 1)
+		co.Put(c, to.index, level, 1) // which takes it off the room that the site shares
+	} else if co.squeezeIn(c, o, level, to, at) {
+		co.State.EnterNode(c.Rules, at, to.Node, 1)
 		model.AddTimes(to.free, c.Need, -1)
 	} else {
 		return false
 	}
-	s.State.CountOn(to.NodeView, c.PerNodeLate, 1)
+	co.State.CountOn(to.NodeView, c.PerNodeLate, 1)
 	return true
 }
 
 // squeezeIn puts a pod of the class on a planned machine that has room for it, if
 // their labels go together.
-func (s confirmation) squeezeIn(c *assign.Class, o *model.Options, level assign.Level, to *site, at *topology.DomainAssignment) bool {
-	m := s.Machines()[to.index]
+func (co confirmation) squeezeIn(c *assign.Class, o *model.Options, level assign.Level, to *site, at *topology.DomainAssignment) bool {
+	m := co.Machines()[to.index]
 	pinned := o
 	if len(c.Keys) > 0 {
 		requires := o.Requires
 		for i, key := range c.Keys {
 			requires = requires.With(key, at.Domains[i].Set())
 		}
-		pinned = s.OptionsFor(requires, c.Template.Tolerations, c.Tolerates, o.Honour)
+		pinned = co.OptionsFor(requires, c.Template.Tolerations, c.Tolerates, o.Honour)
 	}
 	if !pinned.Offerings.Has(m.Offering) {
 		return false
 	}
-	residual, ok := s.Merge(m.Residual, pinned.Residual[m.Pool.Number])
-	if !ok || residual != m.Residual && !s.LeavesChoice(residual, &s.Offerings[m.Offering]) {
+	residual, ok := co.Merge(m.Residual, pinned.Residual[m.Pool.Number])
+	if !ok || residual != m.Residual && !co.LeavesChoice(residual, &co.Offerings[m.Offering]) {
 		return false
 	}
 	g := &assign.PodGroup{Parts: []assign.Part{{Class: c, Level: level, N: 1}}, N: 1, Opt: pinned, At: at, Mask: pinned.Offerings, Need: c.Need, Host: c.PerNode, Size: c.Size}
-	s.Extend(to.index, g, 1, residual)
+	co.Extend(to.index, g, 1, residual)
 	return true
 }

@@ -11,22 +11,22 @@ import (
 
 // replayAll replays the plan until nothing is refused, and reports whether anything
 // was.
-func (s confirmation) replayAll() (sites []*site, refused bool) {
-	d := s.doubted()
+func (co confirmation) replayAll() (sites []*site, refused bool) {
+	d := co.doubted()
 	for {
-		sites = s.sites()
-		r := s.newReplay(sites, d)
+		sites = co.sites()
+		r := co.newReplay(sites, d)
 		if r.evident() {
 			return sites, refused
 		}
-		sites = s.sites()
-		r = s.newReplay(sites, d)
+		sites = co.sites()
+		r = co.newReplay(sites, d)
 		r.run()
-		if !s.withdraw(r.moves) {
+		if !co.withdraw(r.moves) {
 			return sites, refused
 		}
 		refused = true
-		s.RelateNodeSpreads()
+		co.RelateNodeSpreads()
 	}
 }
 
@@ -50,25 +50,25 @@ type replay struct {
 	others []*move
 }
 
-func (s confirmation) newReplay(sites []*site, d doubt) *replay {
-	r := &replay{confirmation: s, doubt: d}
+func (co confirmation) newReplay(sites []*site, d doubt) *replay {
+	r := &replay{confirmation: co, doubt: d}
 	byNode := map[*model.Node]*site{}
 	for _, at := range sites {
 		byNode[at.Node] = at
 	}
-	for i := range s.OnNodes() {
-		p := &s.OnNodes()[i]
+	for i := range co.OnNodes() {
+		p := &co.OnNodes()[i]
 		r.add(&p.Placement, byNode[p.Node.Node], i)
 	}
 	for _, at := range sites {
 		if at.machine {
-			for i := range s.Machines()[at.index].Placed {
-				r.add(&s.Machines()[at.index].Placed[i], at, i)
+			for i := range co.Machines()[at.index].Placed {
+				r.add(&co.Machines()[at.index].Placed[i], at, i)
 			}
 		}
 	}
 	order := map[*assign.Class]int{}
-	for i, c := range s.Classes() {
+	for i, c := range co.Classes() {
 		order[c] = i
 	}
 	for _, moves := range [][]*move{r.choosy, r.others} {
@@ -78,7 +78,7 @@ func (s confirmation) newReplay(sites []*site, d doubt) *replay {
 	for i, at := range sites {
 		views[i] = at.NodeView
 	}
-	s.State.Plan(views, s.Rules())
+	co.State.Plan(views, co.Rules())
 	return r
 }
 
@@ -163,7 +163,7 @@ func (r *replay) step(m *move) bool {
 
 // withdraw takes the places of the pods that were not brought to them, and reports
 // whether there are any.
-func (s confirmation) withdraw(moves []*move) bool {
+func (co confirmation) withdraw(moves []*move) bool {
 	var list []assign.Withdrawal
 	for _, m := range moves {
 		if m.left > 0 {
@@ -174,7 +174,7 @@ func (s confirmation) withdraw(moves []*move) bool {
 	if len(list) == 0 {
 		return false
 	}
-	s.Withdraw(list)
+	co.Withdraw(list)
 	return true
 }
 

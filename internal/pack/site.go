@@ -19,15 +19,15 @@ type site struct {
 
 // sites lists the nodes and then the machines, without the pods of the plan. What
 // groups count is set back to that.
-func (s confirmation) sites() []*site {
-	s.State.Restore(s.Start.Tallies)
+func (co confirmation) sites() []*site {
+	co.State.Restore(co.Start.Tallies)
 	var out []*site
-	for i, n := range s.Existing() {
-		seen := &topology.NodeView{Node: n.Node, Counts: slices.Clone(s.Start.Counts[i])}
+	for i, n := range co.Existing() {
+		seen := &topology.NodeView{Node: n.Node, Counts: slices.Clone(co.Start.Counts[i])}
 		out = append(out, &site{NodeView: seen, free: n.Free, index: i})
 	}
-	for i, m := range s.Machines() {
-		view, free := s.nodeOf(m)
+	for i, m := range co.Machines() {
+		view, free := co.nodeOf(m)
 		out = append(out, &site{NodeView: view, free: free, index: i, machine: true})
 	}
 	return out
@@ -35,19 +35,19 @@ func (s confirmation) sites() []*site {
 
 // nodeOf returns the node that a machine will be, with the pods of DaemonSets,
 // which are counted, and the room that is left.
-func (s confirmation) nodeOf(m *assign.Machine) (out *topology.NodeView, free []int64) {
-	o := &s.Offerings[m.Offering]
-	out, free = &topology.NodeView{Node: s.NodeOf(m)}, slices.Clone(o.Room)
+func (co confirmation) nodeOf(m *assign.Machine) (out *topology.NodeView, free []int64) {
+	o := &co.Offerings[m.Offering]
+	out, free = &topology.NodeView{Node: co.NodeOf(m)}, slices.Clone(o.Room)
 	model.AddTimes(free, m.Used, -1)
 	for _, i := range o.DaemonSets {
-		if s.State.TakesResident(out, s.State.Daemons[i]) { // others may keep it off for good
-			s.State.Occupy(out, s.State.Daemons[i])
+		if co.State.TakesResident(out, co.State.Daemons[i]) { // others may keep it off for good
+			co.State.Occupy(out, co.State.Daemons[i])
 		}
 	}
 	return out, free
 }
 
 // accepts reports whether kube-scheduler would let a pod of the class onto the site.
-func (s confirmation) accepts(c *assign.Class, to *site, at *topology.DomainAssignment) bool {
-	return c.Missing.Kind != match.Exhausted && s.State.Accepts(c.Rules, to.NodeView, at)
+func (co confirmation) accepts(c *assign.Class, to *site, at *topology.DomainAssignment) bool {
+	return c.Missing.Kind != match.Exhausted && co.State.Accepts(c.Rules, to.NodeView, at)
 }
