@@ -11,8 +11,8 @@ type classKey struct {
 	moving   bool
 }
 
-// kin are pods of one class key.
-type kin struct {
+// templateClass are pods of one class key.
+type templateClass struct {
 	*Class // of those that have no nodes of their own; nil until there is one
 	needs  match.Needs
 	miss   match.Miss
@@ -20,14 +20,14 @@ type kin struct {
 
 // classifier groups pods into classes.
 type classifier struct {
-	in       *Input
-	volumes  *match.Volumes
-	effort   *Effort
-	key      []byte // scratch
-	kin      map[classKey]*kin
-	known    map[string]*Class // by signature
-	classes  []*Class
-	refusals []Rejection
+	in         *Input
+	volumes    *match.Volumes
+	effort     *Effort
+	key        []byte // scratch
+	byTemplate map[classKey]*templateClass
+	known      map[string]*Class // by signature
+	classes    []*Class
+	refusals   []Rejection
 }
 
 // Rejection is why a pod gets no place, whatever there is.
@@ -39,11 +39,11 @@ type Rejection struct {
 // classify groups the pods into classes, in the order of the first pod of each.
 func (f *classifier) classify() {
 	claimed := exclusiveClaims(f.in.Snapshot)
-	var known *kin
+	var known *templateClass
 	for i := range f.in.Pods {
 		d := &f.in.Pods[i]
 		if last := i - 1; last < 0 || d.classKey() != f.in.Pods[last].classKey() {
-			known = f.kinOf(d)
+			known = f.templateClassOf(d)
 		}
 		if d.Refused != "" {
 			f.refuse(i, d.Refused)
@@ -76,19 +76,19 @@ func (f *classifier) refuse(pod int, reason string) {
 
 func (d *Pod) classKey() classKey { return classKey{d.Pod.Template, d.From != ""} }
 
-func (f *classifier) kinOf(d *Pod) *kin {
+func (f *classifier) templateClassOf(d *Pod) *templateClass {
 	of := d.classKey()
-	known := f.kin[of]
+	known := f.byTemplate[of]
 	if known == nil {
-		known = &kin{}
+		known = &templateClass{}
 		known.needs, known.miss = f.volumes.Needs(of.template, of.moving)
-		f.kin[of] = known
+		f.byTemplate[of] = known
 	}
 	return known
 }
 
 // classOf returns the class of the pod, made once.
-func (f *classifier) classOf(d *Pod, of *kin) *Class {
+func (f *classifier) classOf(d *Pod, of *templateClass) *Class {
 	key := append(f.in.Key(f.key[:0], d.Pod.Template, of.needs), '\n')
 	for _, name := range d.Nodes {
 		key = append(append(key, name...), '\n')

@@ -74,7 +74,7 @@ func New(in *Input, e *Effort) *Model {
 	for i := range in.Provisioners {
 		m.Pools = append(m.Pools, newPool(&in.Provisioners[i], i, in.Binding[i]))
 	}
-	f := classifier{in: in, volumes: m.Volumes, effort: e, kin: map[classKey]*kin{}, known: map[string]*Class{}}
+	f := classifier{in: in, volumes: m.Volumes, effort: e, byTemplate: map[classKey]*templateClass{}, known: map[string]*Class{}}
 	f.classify()
 	m.Classes, m.Refusals = f.classes, f.refusals
 	m.measure()
