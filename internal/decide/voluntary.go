@@ -37,46 +37,46 @@ type voluntary struct {
 // all their pods have another place.
 func (d *decision) retireVoluntarily(nodes []*retire.Node, now attempt) ([]Removal, []Kept, attempt) {
 	d.nominate(nodes, now)
-	f := &voluntary{decision: d, nodes: nodes, now: now, kept: map[string]string{}}
-	f.budgets = retire.NewBudgets(nodes, d.in.Now, func(n *retire.Node) bool { return d.leaving[n.Name] || d.in.Postponed[n.Name] })
+	v := &voluntary{decision: d, nodes: nodes, now: now, kept: map[string]string{}}
+	v.budgets = retire.NewBudgets(nodes, d.in.Now, func(n *retire.Node) bool { return d.leaving[n.Name] || d.in.Postponed[n.Name] })
 	found := retire.Voluntary(d.staying(nodes), d.in.Now)
-	used := f.retireUnused(found)
-	f.share = oldestShare
-	f.retireUsed(used)
-	if f.spent && f.share == oldestShare {
-		f.share = 100
+	used := v.retireUnused(found)
+	v.share = oldestShare
+	v.retireUsed(used)
+	if v.spent && v.share == oldestShare {
+		v.share = 100
 		begin := int(uint64(d.in.Now.Unix()) / 7 % uint64(len(used))) // another one in most turns
-		f.retireUsed(slices.Concat(used[begin:], used[:begin]))
+		v.retireUsed(slices.Concat(used[begin:], used[:begin]))
 	}
 	var removals []Removal
-	for _, one := range f.going {
+	for _, one := range v.going {
 		removals = append(removals, Removal{Node: one.Node.Name, Reason: one.Reason, Message: one.Message})
 	}
 	var kept []Kept
 	for _, one := range found {
-		if why := f.kept[one.Node.Name]; why != "" {
+		if why := v.kept[one.Node.Name]; why != "" {
 			kept = append(kept, Kept{Node: one.Node.Name, Reason: one.Reason, Why: why})
-			delete(f.kept, one.Node.Name) // it may have other reasons too
+			delete(v.kept, one.Node.Name) // it may have other reasons too
 		}
 	}
-	return removals, kept, f.now
+	return removals, kept, v.now
 }
 
 // retireUnused lets the nodes go that nobody uses, each for its first reason that is allowed, and returns the
 // others.
-func (f *voluntary) retireUnused(found []retire.DueNode) (used []retire.DueNode) {
+func (v *voluntary) retireUnused(found []retire.DueNode) (used []retire.DueNode) {
 	for _, one := range found {
-		why := f.caseOf(one).Protected()
+		why := v.caseOf(one).Protected()
 		switch {
-		case f.leaving[one.Node.Name]: // for an earlier reason
+		case v.leaving[one.Node.Name]: // for an earlier reason
 		case why != "":
-			f.kept[one.Node.Name] = cmp.Or(f.kept[one.Node.Name], why)
+			v.kept[one.Node.Name] = cmp.Or(v.kept[one.Node.Name], why)
 		case one.Node.InUse():
 			used = append(used, one)
-		case f.take(one):
-			f.goes(one)
+		case v.take(one):
+			v.goes(one)
 		default:
-			f.keepForBudget(one)
+			v.keepForBudget(one)
 		}
 	}
 	return used
@@ -84,96 +84,96 @@ func (f *voluntary) retireUnused(found []retire.DueNode) (used []retire.DueNode)
 
 // retireUsed tries as many nodes at once as the budgets allow. What those of them
 // that cannot be spared leave of the budgets is for the next ones.
-func (f *voluntary) retireUsed(waiting []retire.DueNode) {
+func (v *voluntary) retireUsed(waiting []retire.DueNode) {
 	for len(waiting) > 0 {
 		var batch, rest []retire.DueNode
-		free, _ := f.unprotected(waiting)
+		free, _ := v.unprotected(waiting)
 		for _, one := range free {
-			if f.take(one) {
+			if v.take(one) {
 				batch = append(batch, one)
 			} else {
-				f.keepForBudget(one)
+				v.keepForBudget(one)
 				rest = append(rest, one)
 			}
 		}
 		if len(batch) == 0 {
 			return
 		}
-		f.spare(batch)
+		v.spare(batch)
 		waiting = rest
 	}
 }
 
 // spare lets all of the nodes go if their pods have other places. If not, it tries
 // in two parts: those whose pods had places and the others, or else the halves.
-func (f *voluntary) spare(batch []retire.DueNode) {
-	batch, held := f.unprotected(batch) // by now, pods of others may be on their way to them
-	f.giveBack(held)
+func (v *voluntary) spare(batch []retire.DueNode) {
+	batch, held := v.unprotected(batch) // by now, pods of others may be on their way to them
+	v.giveBack(held)
 	if len(batch) == 0 {
 		return
 	}
-	if f.packings*100 >= maxPackings*f.share || f.effort*100 > maxEffort*int64(f.share) {
-		f.spent = true
-		f.giveBack(batch)
+	if v.packings*100 >= maxPackings*v.share || v.effort*100 > maxEffort*int64(v.share) {
+		v.spent = true
+		v.giveBack(batch)
 		return
 	}
-	f.packings++
-	next, needed := f.without(batch)
+	v.packings++
+	next, needed := v.without(batch)
 	for _, one := range batch {
-		f.kept[one.Node.Name] = needed[one.Node.Name]
+		v.kept[one.Node.Name] = needed[one.Node.Name]
 	}
 	switch {
 	case len(needed) == 0:
-		f.now, f.share = next, 100
-		f.goes(batch...)
-		f.nominate(f.nodes, f.now)
+		v.now, v.share = next, 100
+		v.goes(batch...)
+		v.nominate(v.nodes, v.now)
 	case len(batch) == 1:
-		f.giveBack(batch)
+		v.giveBack(batch)
 	default:
 		first, second := consolidate.SplitBatch(batch, func(one retire.DueNode) bool { return needed[one.Node.Name] != "" })
-		f.spare(first)
-		f.spare(second)
+		v.spare(first)
+		v.spare(second)
 	}
 }
 
 // goes notes nodes that go.
-func (f *voluntary) goes(these ...retire.DueNode) {
-	f.going = append(f.going, these...)
+func (v *voluntary) goes(these ...retire.DueNode) {
+	v.going = append(v.going, these...)
 	for _, one := range these {
-		f.leaving[one.Node.Name] = true
-		delete(f.kept, one.Node.Name)
+		v.leaving[one.Node.Name] = true
+		delete(v.kept, one.Node.Name)
 	}
 }
 
-func (f *voluntary) keepForBudget(one retire.DueNode) {
-	f.kept[one.Node.Name] = cmp.Or(f.kept[one.Node.Name], "a disruption budget of provisioner "+one.Node.Provisioner.Name+" allows no more disruptions now")
+func (v *voluntary) keepForBudget(one retire.DueNode) {
+	v.kept[one.Node.Name] = cmp.Or(v.kept[one.Node.Name], "a disruption budget of provisioner "+one.Node.Provisioner.Name+" allows no more disruptions now")
 }
 
 // take asks the budgets for a node. One that is postponed counts already.
-func (f *voluntary) take(one retire.DueNode) bool {
-	if f.in.Postponed[one.Node.Name] {
-		return !f.budgets.Exceeded(one)
+func (v *voluntary) take(one retire.DueNode) bool {
+	if v.in.Postponed[one.Node.Name] {
+		return !v.budgets.Exceeded(one)
 	}
-	return f.budgets.Take(one)
+	return v.budgets.Take(one)
 }
 
 // giveBack returns to the budgets what nodes had taken that stay.
-func (f *voluntary) giveBack(these []retire.DueNode) {
+func (v *voluntary) giveBack(these []retire.DueNode) {
 	for _, one := range these {
-		if !f.in.Postponed[one.Node.Name] {
-			f.budgets.Return(one)
+		if !v.in.Postponed[one.Node.Name] {
+			v.budgets.Return(one)
 		}
-		if f.kept[one.Node.Name] == "" {
-			f.kept[one.Node.Name] = "other nodes are removed first"
+		if v.kept[one.Node.Name] == "" {
+			v.kept[one.Node.Name] = "other nodes are removed first"
 		}
 	}
 }
 
 // unprotected parts the nodes that nothing holds from those that something does.
-func (f *voluntary) unprotected(found []retire.DueNode) (free, held []retire.DueNode) {
+func (v *voluntary) unprotected(found []retire.DueNode) (free, held []retire.DueNode) {
 	for _, one := range found {
-		if why := f.caseOf(one).Protected(); why != "" {
-			f.kept[one.Node.Name] = why
+		if why := v.caseOf(one).Protected(); why != "" {
+			v.kept[one.Node.Name] = why
 			held = append(held, one)
 		} else {
 			free = append(free, one)
@@ -184,22 +184,22 @@ func (f *voluntary) unprotected(found []retire.DueNode) (free, held []retire.Due
 
 // without packs as if the nodes were leaving too. It says, by node, why one cannot
 // be spared: a pod of it has no other place, or another pod would lose its own.
-func (f *voluntary) without(batch []retire.DueNode) (next attempt, needed map[string]string) {
+func (v *voluntary) without(batch []retire.DueNode) (next attempt, needed map[string]string) {
 	needed = map[string]string{}
 	for _, one := range batch {
-		f.leaving[one.Node.Name] = true
+		v.leaving[one.Node.Name] = true
 	}
-	next = f.packed()
+	next = v.packed()
 	for _, one := range batch {
-		delete(f.leaving, one.Node.Name)
+		delete(v.leaving, one.Node.Name)
 	}
 	for i, place := range next.layout.Places {
 		d := &next.problem.Pods[i]
-		if d.From != "" && !f.leaving[d.From] && !place.Placed() && needed[d.From] == "" {
+		if d.From != "" && !v.leaving[d.From] && !place.Placed() && needed[d.From] == "" {
 			needed[d.From] = "pod " + d.Pod.String() + " cannot be placed elsewhere: " + place.Reason
 		}
 	}
-	if len(needed) == 0 && unplaced(next) > unplaced(f.now) {
+	if len(needed) == 0 && unplaced(next) > unplaced(v.now) {
 		for _, one := range batch {
 			needed[one.Node.Name] = "pending pods need it"
 		}
