@@ -252,12 +252,12 @@ func (r *replacer) try(group []*Source) *Step {
 	}
 	cost, evictions := total(group)
 	spot := slices.ContainsFunc(group, func(src *Source) bool { return src.Node.Labels[api.LabelCapacityType] == api.CapacitySpot })
-	bound := Bind(layout.Machines, cost, spot)
-	saving, ok := bound.Saving()
+	replacement := Restrict(layout.Machines, cost, spot)
+	saving, ok := replacement.Saving()
 	if !ok {
 		return nil
 	}
-	st.Machines, st.Saving, st.Cost = bound.Machines, saving, evictions
+	st.Machines, st.Saving, st.Cost = replacement.Machines, saving, evictions
 	for i := range st.Machines {
 		st.Cost += offer.Price(float64(st.Machines[i].Candidates[0].Price) * overlap.Hours())
 	}

@@ -143,9 +143,9 @@ func (c *consolidator) takeOver(steps []consolidate.Step, these []int) (why stri
 		c.leaving[name] = true
 	}
 	next := c.packed()
-	bound := consolidate.Bind(next.layout.Machines, cost, spot)
+	replacement := consolidate.Restrict(next.layout.Machines, cost, spot)
 	why = c.fault(next, steps, these)
-	if kept, ok := bound.Saving(); why == "" && (!ok || kept < saving/2) {
+	if kept, ok := replacement.Saving(); why == "" && (!ok || kept < saving/2) {
 		why = "what would have to be bought costs too much"
 	}
 	if why != "" {
@@ -154,7 +154,7 @@ func (c *consolidator) takeOver(steps []consolidate.Step, these []int) (why stri
 		}
 		return why
 	}
-	next.layout.Machines = bound.Machines
+	next.layout.Machines = replacement.Machines
 	c.now, c.saving, c.cost, c.spot = next, saving, cost, spot
 	c.going = append(c.going, nodes...)
 	return ""

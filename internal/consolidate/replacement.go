@@ -8,9 +8,9 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/pack"
 )
 
-// Bound are machines in the place of nodes, with those candidates only with which
+// Replacement is machines in the place of nodes, with those candidates only with which
 // something is saved whatever comes.
-type Bound struct {
+type Replacement struct {
 	Machines []pack.Machine
 	saving   offer.Price
 	possible bool
@@ -20,17 +20,17 @@ type Bound struct {
 // the launch may cost.
 const choiceShare = 10
 
-// Bind leaves of the machines' candidates those of the planned capacity type that cost
+// Restrict leaves of the machines' candidates those of the planned capacity type that cost
 // no more than the planned one and a tenth of its share of the saving. A spot node is
 // replaced by spot only where enough types could serve, which are then all offered: so
 // chasing prices does not end in the pool that is interrupted most. The cost is that of
 // the nodes together, and spot says whether there is a spot node among them.
-func Bind(machines []pack.Machine, cost offer.Price, spot bool) Bound {
+func Restrict(machines []pack.Machine, cost offer.Price, spot bool) Replacement {
 	saving := cost
 	for i := range machines {
 		saving -= machines[i].Cost
 	}
-	out := Bound{saving: saving, possible: saving > 0}
+	out := Replacement{saving: saving, possible: saving > 0}
 	if !out.possible || len(machines) == 0 {
 		out.Machines = machines
 		return out
@@ -62,7 +62,7 @@ func lost(needed, left []offer.Candidate) bool {
 
 // Saving is what is saved for each hour at least; false where the nodes may not be
 // replaced by these machines.
-func (b *Bound) Saving() (offer.Price, bool) { return b.saving, b.possible }
+func (r *Replacement) Saving() (offer.Price, bool) { return r.saving, r.possible }
 
 // dearest is the highest price at which a machine may be bought. What a spot machine
 // costs is of the moment: the planned one counts.

@@ -9,7 +9,7 @@ import (
 )
 
 // A replacement for which minValues demand a candidate that saves nothing is none.
-func TestBindKeepsWhatIsNeeded(t *testing.T) {
+func TestRestrictKeepsWhatIsNeeded(t *testing.T) {
 	candidate := func(name string, price offer.Price) offer.Candidate {
 		return offer.Candidate{InstanceType: name, Zone: "a", CapacityType: api.CapacityOnDemand, Price: price}
 	}
@@ -24,8 +24,8 @@ func TestBindKeepsWhatIsNeeded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			machines := []pack.Machine{{Cost: cheap.Price, Candidates: []offer.Candidate{cheap, near, dear}, Needed: c.needed}}
-			bound := Bind(machines, 200_000, false)
-			if _, possible := bound.Saving(); possible != c.want {
+			replacement := Restrict(machines, 200_000, false)
+			if _, possible := replacement.Saving(); possible != c.want {
 				t.Errorf("possible: %t", possible)
 			}
 		})
@@ -34,14 +34,14 @@ func TestBindKeepsWhatIsNeeded(t *testing.T) {
 
 // Two spot machines that together save less than their number in the smallest unit of prices keep the planned
 // candidates: none is left without any.
-func TestBindOfASmallSaving(t *testing.T) {
+func TestRestrictForASmallSaving(t *testing.T) {
 	spot := offer.Candidate{InstanceType: "m5.large", Zone: "a", CapacityType: api.CapacitySpot, Price: 100_000}
 	machine := pack.Machine{Cost: spot.Price, Candidates: []offer.Candidate{spot}}
-	bound := Bind([]pack.Machine{machine, machine}, 2*spot.Price+1, true)
-	if saving, possible := bound.Saving(); possible || saving != 1 {
+	replacement := Restrict([]pack.Machine{machine, machine}, 2*spot.Price+1, true)
+	if saving, possible := replacement.Saving(); possible || saving != 1 {
 		t.Errorf("saving %d, possible %t; too few types could serve", saving, possible)
 	}
-	for _, m := range bound.Machines {
+	for _, m := range replacement.Machines {
 		if len(m.Candidates) != 1 {
 			t.Errorf("candidates %v", m.Candidates)
 		}
