@@ -22,65 +22,65 @@ import (
 // Compare compares the cloud's instances with the cluster's nodes: when the agent starts, after each
 // interval, and whenever an order may have left an instance without a Node object. A young instance
 // without a Node object gets one, an old one is terminated. A node whose instance is gone is deleted.
-func (c *Inventory) Compare(ctx context.Context, v *view.View) {
+func (inv *Inventory) Compare(ctx context.Context, v *view.View) {
 	// The snapshot of v is older than the listing: a node that is missing in it
 	// was let go after its instance was.
-	asked := c.asks()
-	instances, err := c.instances(ctx)
+	asked := inv.asks()
+	instances, err := inv.instances(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
-			c.failed(err)
-			c.Metrics.Failed("Instances")
-			c.Log.Error("could not compare nodes with instances", "error", err)
+			inv.failed(err)
+			inv.Metrics.Failed("Instances")
+			inv.Log.Error("could not compare nodes with instances", "error", err)
 		}
 		return
 	}
-	c.learn(instances)
+	inv.learn(instances)
 	nodes := nodesByProviderID(v)
-	c.part(nodes)
+	inv.part(nodes)
 	listed := map[string]offer.Instance{}
 	var surplus, old, kept []instanceNodes
 	var ending []endingNode
 	for _, i := range instances {
 		listed[i.ProviderID] = i
-		own, others := c.nodesOf(v, nodes, i)
+		own, others := inv.nodesOf(v, nodes, i)
 		switch {
-		case i.LaunchID == "", c.Launching(i.LaunchID): // another program's, or not answered yet
-		case i.State == offer.StateStopping && len(own)+len(others) == 0 && !c.wasGivenBack(i.ID) && c.tooOld(v, i):
+		case i.LaunchID == "", inv.Launching(i.LaunchID): // another program's, or not answered yet
+		case i.State == offer.StateStopping && len(own)+len(others) == 0 && !inv.wasGivenBack(i.ID) && inv.tooOld(v, i):
 			old = append(old, instanceNodes{Instance: i}) // somebody may have stopped it, and its disk is paid for
 		case !i.Runs():
 			ending = end(ending, i, own, others)
-		case c.wasGivenBack(i.ID):
+		case inv.wasGivenBack(i.ID):
 			// The cloud may have taken it for gone because it did not list it at that moment.
 			ending = end(ending, i, own, others)
 			surplus = append(surplus, instanceNodes{i, own, others})
-		case len(own) == 0 && !c.drainable(v, i, others) && c.tooOld(v, i):
+		case len(own) == 0 && !inv.drainable(v, i, others) && inv.tooOld(v, i):
 			old = append(old, instanceNodes{i, own, others})
 		default:
 			kept = append(kept, instanceNodes{i, own, others})
 		}
 	}
-	c.close(ctx, ending)
-	for _, i := range c.leftOut() {
-		own, others := c.nodesOf(v, nodes, i)
-		if len(own)+len(others) == 0 && !c.Launching(i.LaunchID) && !c.wasGivenBack(i.ID) {
+	inv.close(ctx, ending)
+	for _, i := range inv.leftOut() {
+		own, others := inv.nodesOf(v, nodes, i)
+		if len(own)+len(others) == 0 && !inv.Launching(i.LaunchID) && !inv.wasGivenBack(i.ID) {
 			kept = append(kept, instanceNodes{Instance: i})
 		}
 	}
 	without := &nodeless{}
-	vacant, occupied := c.vacant(ctx, old, without)
+	vacant, occupied := inv.vacant(ctx, old, without)
 	surplus, kept = append(surplus, vacant...), append(kept, occupied...)
 	parallel.Each(parallel.NodesAtOnce, kept, func(i instanceNodes) {
-		c.unreserve(ctx, v, i.own, i.Instance)
-		without.note(i.Instance, c.adoptAll(ctx, v, i))
+		inv.unreserve(ctx, v, i.own, i.Instance)
+		without.note(i.Instance, inv.adoptAll(ctx, v, i))
 	})
-	c.terminate(ctx, v, surplus, without)
-	c.Metrics.Ownerless.WithLabelValues("instance").Set(float64(c.countOwnerless(v, nodes, instances)))
+	inv.terminate(ctx, v, surplus, without)
+	inv.Metrics.Ownerless.WithLabelValues("instance").Set(float64(inv.countOwnerless(v, nodes, instances)))
 	if ctx.Err() == nil {
-		c.reportRefused(v, without.refused)
+		inv.reportRefused(v, without.refused)
 	}
-	c.settled(asked, c.letGo(ctx, v, listed, ending), without)
-	c.Redrain()
+	inv.settled(asked, inv.letGo(ctx, v, listed, ending), without)
+	inv.Redrain()
 }
 
 // instanceNodes are an instance, its node, if there is one, and those that its kubelet has registered
@@ -92,10 +92,10 @@ type instanceNodes struct {
 
 // reportRefused sends an event to each Provisioner when the Node object of one of its instances is refused
 // for the first time. The condition Ready says so for as long as it lasts.
-func (c *Inventory) reportRefused(v *view.View, refused map[string]refusal) {
+func (inv *Inventory) reportRefused(v *view.View, refused map[string]refusal) {
 	for name, r := range refused {
-		if p := v.ByName[name]; p != nil && c.Refused(name) == "" {
-			c.Events.Warning(event.Provisioner(p.Raw), event.NodeRefused, r.words())
+		if p := v.ByName[name]; p != nil && inv.Refused(name) == "" {
+			inv.Events.Warning(event.Provisioner(p.Raw), event.NodeRefused, r.words())
 		}
 	}
 }
@@ -103,7 +103,7 @@ func (c *Inventory) reportRefused(v *view.View, refused map[string]refusal) {
 // Returned deletes nodes that registered again after the agent had terminated their instances, which
 // kubelets do until the instance stops. It reports whether there are other nodes without the finalizer
 // that have not been compared with the instances yet.
-func (c *Inventory) Returned(ctx context.Context, v *view.View) bool {
+func (inv *Inventory) Returned(ctx context.Context, v *view.View) bool {
 	unknown := false
 	var ending []endingNode
 	for i := range v.Snapshot.Nodes {
@@ -111,13 +111,13 @@ func (c *Inventory) Returned(ctx context.Context, v *view.View) bool {
 		if v.ByName[cmp.Or(n.Provisioner, n.Labels[api.LabelProvisioner])] == nil || n.Deleting || n.ProviderID == "" || n.HeldBy(api.Finalizer) {
 			continue
 		}
-		if id := n.InstanceID(); c.wasGivenBack(id) {
+		if id := n.InstanceID(); inv.wasGivenBack(id) {
 			ending = append(ending, endingNode{n, offer.Instance{ID: id, State: offer.StateGone}})
-		} else if c.meet(n.ProviderID) {
+		} else if inv.meet(n.ProviderID) {
 			unknown = true
 		}
 	}
-	c.close(ctx, ending)
+	inv.close(ctx, ending)
 	return unknown
 }
 
@@ -134,13 +134,13 @@ func nodesByProviderID(v *view.View) map[string][]*cluster.Node {
 
 // nodesOf returns the node of an instance, if there is one, and those that its
 // kubelet has registered under other names.
-func (c *Inventory) nodesOf(v *view.View, nodes map[string][]*cluster.Node, i offer.Instance) (own, others []*cluster.Node) {
+func (inv *Inventory) nodesOf(v *view.View, nodes map[string][]*cluster.Node, i offer.Instance) (own, others []*cluster.Node) {
 	if n := v.Snapshot.Node(i.NodeName); n != nil && n.ProviderID == "" {
 		own = append(own, n) // its kubelet does not know its provider id
 	}
 	for _, n := range nodes[i.ProviderID] {
 		switch {
-		case c.Assumed.Uncreated(n.Name):
+		case inv.Assumed.Uncreated(n.Name):
 		case n.Name == i.NodeName:
 			own = append(own, n)
 		default:
@@ -152,35 +152,35 @@ func (c *Inventory) nodesOf(v *view.View, nodes map[string][]*cluster.Node, i of
 
 // instances lists what there is. What an earlier leader has ordered is there by then,
 // or never will be.
-func (c *Inventory) instances(ctx context.Context) ([]offer.Instance, error) {
-	if !c.owned.Load() {
-		if err := c.Listing.Claim(ctx); err != nil {
+func (inv *Inventory) instances(ctx context.Context) ([]offer.Instance, error) {
+	if !inv.owned.Load() {
+		if err := inv.Listing.Claim(ctx); err != nil {
 			return nil, err
 		}
-		c.owned.Store(true)
+		inv.owned.Store(true)
 	}
-	return c.Listing.Instances(ctx)
+	return inv.Listing.Instances(ctx)
 }
 
 // tooOld reports whether an instance without a Node object is to be terminated: its startup timeout
 // has passed, or its Provisioner is gone.
-func (c *Inventory) tooOld(v *view.View, i offer.Instance) bool {
+func (inv *Inventory) tooOld(v *view.View, i offer.Instance) bool {
 	p := v.ByName[i.Provisioner]
-	return p == nil || p.Raw.DeletionTimestamp != nil || v.Now.Sub(i.LaunchedAt) >= c.StartupTimeout
+	return p == nil || p.Raw.DeletionTimestamp != nil || v.Now.Sub(i.LaunchedAt) >= inv.StartupTimeout
 }
 
 // drainable reports whether the kubelet of an instance has registered a node under another name that
 // somebody drains: pods may run there. Without a Provisioner, it cannot be taken over any more.
-func (c *Inventory) drainable(v *view.View, i offer.Instance, others []*cluster.Node) bool {
+func (inv *Inventory) drainable(v *view.View, i offer.Instance, others []*cluster.Node) bool {
 	return slices.ContainsFunc(others, func(n *cluster.Node) bool { return v.ByName[i.Provisioner] != nil || n.HeldBy(api.Finalizer) })
 }
 
 // vacant tells the instances without a Node object on which no pods run from those on which some do: the
 // caches of nodes may be too old to show the object. Those of which it cannot tell are noted.
-func (c *Inventory) vacant(ctx context.Context, old []instanceNodes, without *nodeless) (vacant, occupied []instanceNodes) {
+func (inv *Inventory) vacant(ctx context.Context, old []instanceNodes, without *nodeless) (vacant, occupied []instanceNodes) {
 	var mu sync.Mutex
 	parallel.Each(parallel.NodesAtOnce, old, func(i instanceNodes) {
-		pods, err := c.podsOn(ctx, i.NodeName)
+		pods, err := inv.podsOn(ctx, i.NodeName)
 		mu.Lock()
 		defer mu.Unlock()
 		switch {
@@ -196,13 +196,13 @@ func (c *Inventory) vacant(ctx context.Context, old []instanceNodes, without *no
 	return vacant, occupied
 }
 
-func (c *Inventory) podsOn(ctx context.Context, node string) ([]cluster.Pod, error) {
+func (inv *Inventory) podsOn(ctx context.Context, node string) ([]cluster.Pod, error) {
 	if node == "" {
 		return nil, nil
 	}
-	pods, err := c.Reader.PodsOn(ctx, node)
+	pods, err := inv.Reader.PodsOn(ctx, node)
 	if err != nil && ctx.Err() == nil {
-		c.Log.Warn("could not read the pods of a node", "node", node, "error", err)
+		inv.Log.Warn("could not read the pods of a node", "node", node, "error", err)
 	}
 	return pods, err
 }
@@ -210,16 +210,16 @@ func (c *Inventory) podsOn(ctx context.Context, node string) ([]cluster.Pod, err
 // countOwnerless counts the running instances that belong to nobody: their Provisioner is gone, or
 // they have had no Node object for longer than the startup timeout. The agent terminates them unless
 // something prevents it.
-func (c *Inventory) countOwnerless(v *view.View, nodes map[string][]*cluster.Node, instances []offer.Instance) int {
+func (inv *Inventory) countOwnerless(v *view.View, nodes map[string][]*cluster.Node, instances []offer.Instance) int {
 	count := 0
 	for _, i := range instances {
-		if !i.Runs() || c.wasGivenBack(i.ID) || c.Launching(i.LaunchID) || i.Tags[api.LabelNodePool] != "" {
+		if !i.Runs() || inv.wasGivenBack(i.ID) || inv.Launching(i.LaunchID) || i.Tags[api.LabelNodePool] != "" {
 			continue // Karpenter manages those with a NodePool
 		}
-		own, others := c.nodesOf(v, nodes, i)
+		own, others := inv.nodesOf(v, nodes, i)
 		has := slices.Concat(own, others)
 		drained := slices.ContainsFunc(has, func(n *cluster.Node) bool { return n.Deleting })
-		if v.ByName[i.Provisioner] == nil && !drained || len(has) == 0 && c.tooOld(v, i) {
+		if v.ByName[i.Provisioner] == nil && !drained || len(has) == 0 && inv.tooOld(v, i) {
 			count++
 		}
 	}
@@ -228,11 +228,11 @@ func (c *Inventory) countOwnerless(v *view.View, nodes map[string][]*cluster.Nod
 
 // adoptAll gives an instance its Node object. It also takes over the nodes that its kubelet has
 // registered under other names, so that they are drained with the instance.
-func (c *Inventory) adoptAll(ctx context.Context, v *view.View, i instanceNodes) error {
+func (inv *Inventory) adoptAll(ctx context.Context, v *view.View, i instanceNodes) error {
 	settled := func(n *cluster.Node) bool { return n.Deleting || n.HeldBy(api.Finalizer) }
 	var err error
 	if !slices.ContainsFunc(i.own, settled) {
-		err = c.adopt(ctx, v, i.Instance)
+		err = inv.adopt(ctx, v, i.Instance)
 	}
 	for _, n := range i.others {
 		if settled(n) {
@@ -240,7 +240,7 @@ func (c *Inventory) adoptAll(ctx context.Context, v *view.View, i instanceNodes)
 		}
 		misnamed := i.Instance
 		misnamed.NodeName = n.Name
-		err = cmp.Or(c.adopt(ctx, v, misnamed), err)
+		err = cmp.Or(inv.adopt(ctx, v, misnamed), err)
 	}
 	return err
 }
@@ -253,7 +253,7 @@ var (
 )
 
 // adopt creates, or takes over, the Node object of an instance.
-func (c *Inventory) adopt(ctx context.Context, v *view.View, i offer.Instance) error {
+func (inv *Inventory) adopt(ctx context.Context, v *view.View, i offer.Instance) error {
 	p := v.ByName[i.Provisioner]
 	if p == nil {
 		return nil // its node is there, and goes with its Provisioner
@@ -261,32 +261,32 @@ func (c *Inventory) adopt(ctx context.Context, v *view.View, i offer.Instance) e
 	if p.Reason == view.ReasonMarket || i.NodeName == "" {
 		return errUnknown
 	}
-	if _, err := c.Nodes.Create(ctx, view.AdoptedNode(p, i)); err != nil {
+	if _, err := inv.Nodes.Create(ctx, view.AdoptedNode(p, i)); err != nil {
 		n := v.Snapshot.Node(i.NodeName)
 		if !errors.Is(err, cluster.ErrStale) || n == nil || n.ProviderID == "" || n.ProviderID == i.ProviderID {
 			return err
 		}
 		i.NodeName = i.ID // no Node object has that name
-		c.Assumed.Lingers(cluster.FromNode(view.AdoptedNode(p, i), nil))
+		inv.Assumed.Lingers(cluster.FromNode(view.AdoptedNode(p, i), nil))
 		return fmt.Errorf("%w: %s is %s", errTaken, n.Name, n.ProviderID)
 	}
-	c.Assumed.Gone(i.ID)
-	c.Log.Info("adopted an instance", "node", i.NodeName, "instance", i.ID, "provisioner", i.Provisioner, "launch_id", i.LaunchID)
-	c.Events.Normal(event.Node(i.NodeName), event.Adopted,
+	inv.Assumed.Gone(i.ID)
+	inv.Log.Info("adopted an instance", "node", i.NodeName, "instance", i.ID, "provisioner", i.Provisioner, "launch_id", i.LaunchID)
+	inv.Events.Normal(event.Node(i.NodeName), event.Adopted,
 		fmt.Sprintf("the Node object of instance %s was created", i.ID))
 	return nil
 }
 
 // unreserve tells the nodes of an instance that its capacity reservation has ended.
-func (c *Inventory) unreserve(ctx context.Context, v *view.View, nodes []*cluster.Node, i offer.Instance) {
+func (inv *Inventory) unreserve(ctx context.Context, v *view.View, nodes []*cluster.Node, i offer.Instance) {
 	for _, n := range nodes {
 		change, ended := view.Unreserved(v.ByName[n.Provisioner], n, i)
-		if !ended || n.Deleting || !c.Nodes.Patch(ctx, n, change) {
+		if !ended || n.Deleting || !inv.Nodes.Patch(ctx, n, change) {
 			continue
 		}
 		id := n.Labels[api.LabelReservationID]
-		c.Log.Info("lost the capacity reservation of a node", "node", n.Name, "instance", i.ID, "reservation", id)
-		c.Events.Normal(event.Node(n.Name), event.ReservationEnded, fmt.Sprintf("capacity reservation %s has ended, the machine goes on as an on-demand machine", id))
+		inv.Log.Info("lost the capacity reservation of a node", "node", n.Name, "instance", i.ID, "reservation", id)
+		inv.Events.Normal(event.Node(n.Name), event.ReservationEnded, fmt.Sprintf("capacity reservation %s has ended, the machine goes on as an on-demand machine", id))
 	}
 }
 
@@ -306,26 +306,26 @@ func end(ending []endingNode, i offer.Instance, own, others []*cluster.Node) []e
 
 // close deletes nodes of instances that are being terminated or gone: nodes that registered again after
 // they were deleted, and nodes of instances that somebody else has terminated.
-func (c *Inventory) close(ctx context.Context, ending []endingNode) {
+func (inv *Inventory) close(ctx context.Context, ending []endingNode) {
 	parallel.Each(parallel.NodesAtOnce, ending, func(e endingNode) {
 		n, i := e.Node, e.instance
-		if n.Deleting || !c.Nodes.Delete(ctx, n) {
+		if n.Deleting || !inv.Nodes.Delete(ctx, n) {
 			return
 		}
 		if n.HeldBy(api.Finalizer) { // one that a kubelet has registered by itself says nothing of new machines
-			c.Ended(n)
+			inv.Ended(n)
 			if !n.Initialized {
-				c.Metrics.Disruptions.WithLabelValues(n.Provisioner, string(decide.NeverUp)).Inc()
+				inv.Metrics.Disruptions.WithLabelValues(n.Provisioner, string(decide.NeverUp)).Inc()
 			}
 		}
-		c.Log.Info("removed a node whose instance is shutting down", "node", n.Name, "instance", i.ID, "state", string(i.State), "reason", i.StateReason)
-		c.Events.Warning(event.Node(n.Name), event.InstanceGone, strings.TrimSuffix("the instance is being shut down: "+i.StateReason, ": "))
+		inv.Log.Info("removed a node whose instance is shutting down", "node", n.Name, "instance", i.ID, "state", string(i.State), "reason", i.StateReason)
+		inv.Events.Warning(event.Node(n.Name), event.InstanceGone, strings.TrimSuffix("the instance is being shut down: "+i.StateReason, ": "))
 	})
 }
 
 // terminate terminates instances that will never be nodes. Those that run on count against the limits of
 // their Provisioners, or are noted if their size is not known.
-func (c *Inventory) terminate(ctx context.Context, v *view.View, surplus []instanceNodes, without *nodeless) {
+func (inv *Inventory) terminate(ctx context.Context, v *view.View, surplus []instanceNodes, without *nodeless) {
 	if len(surplus) == 0 {
 		return
 	}
@@ -333,23 +333,23 @@ func (c *Inventory) terminate(ctx context.Context, v *view.View, surplus []insta
 	for n, i := range surplus {
 		ids[n] = i.ID
 	}
-	gone, err := c.Machines.Terminate(ctx, ids)
+	gone, err := inv.Machines.Terminate(ctx, ids)
 	for _, i := range surplus {
 		i.NodeName = i.ID // no Node object has that name
 		switch p := v.ByName[i.Provisioner]; {
 		case slices.Contains(gone, i.ID):
-			c.gaveBack(i.ID)
-			c.Assumed.Gone(i.NodeName)
-			c.Log.Info("terminated an instance without a node", "instance", i.ID)
+			inv.gaveBack(i.ID)
+			inv.Assumed.Gone(i.NodeName)
+			inv.Log.Info("terminated an instance without a node", "instance", i.ID)
 		case p == nil || len(i.own)+len(i.others) > 0 || !i.Runs():
 		case p.Reason == view.ReasonMarket:
 			without.note(i.Instance, errUnknown)
 		default:
-			c.Assumed.Lingers(cluster.FromNode(view.AdoptedNode(p, i.Instance), nil))
+			inv.Assumed.Lingers(cluster.FromNode(view.AdoptedNode(p, i.Instance), nil))
 		}
 	}
 	if err != nil && ctx.Err() == nil {
-		c.Metrics.Failed("Terminate")
-		c.Log.Error("could not terminate instances without nodes", "instances", len(ids), "instance", ids[0], "error", err)
+		inv.Metrics.Failed("Terminate")
+		inv.Log.Error("could not terminate instances without nodes", "instances", len(ids), "instance", ids[0], "error", err)
 	}
 }

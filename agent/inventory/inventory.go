@@ -77,21 +77,21 @@ func New(p Ports) *Inventory {
 
 // Known returns the snapshot with what the agent has done and the caches do not show
 // yet, and with the Provisioners of nodes by the tags of their instances.
-func (c *Inventory) Known(seen *cluster.Snapshot) *cluster.Snapshot {
-	return c.Apply(c.Assumed.Apply(seen))
+func (inv *Inventory) Known(seen *cluster.Snapshot) *cluster.Snapshot {
+	return inv.Apply(inv.Assumed.Apply(seen))
 }
 
 // Counted is Apply for planning and limits. It makes nodes nobody's whose machine is gone and which only
 // other programs' finalizers hold, and those of others' machines that somebody has given the label of a
 // Provisioner: these never come up for the agent, which would wait for them.
-func (c *Inventory) Counted(s *cluster.Snapshot) *cluster.Snapshot {
-	out := c.Apply(s)
+func (inv *Inventory) Counted(s *cluster.Snapshot) *cluster.Snapshot {
+	out := inv.Apply(s)
 	left := func(n cluster.Node) bool {
 		if n.Provisioner == "" || n.HeldBy(api.Finalizer) {
 			return false
 		}
-		foreign := n.ProviderID != "" && n.Annotations[api.AnnotationLaunchID] == "" && !c.knows(n.ProviderID) // without an id, it is being bought
-		return foreign || n.Deleting && c.InstanceGone(n.ProviderID)
+		foreign := n.ProviderID != "" && n.Annotations[api.AnnotationLaunchID] == "" && !inv.knows(n.ProviderID) // without an id, it is being bought
+		return foreign || n.Deleting && inv.InstanceGone(n.ProviderID)
 	}
 	if !slices.ContainsFunc(out.Nodes, left) {
 		return out
@@ -106,49 +106,49 @@ func (c *Inventory) Counted(s *cluster.Snapshot) *cluster.Snapshot {
 }
 
 // Terminated notes that the agent has terminated an instance, and whether the cloud has confirmed it.
-func (c *Inventory) Terminated(id string, confirmed bool) {
+func (inv *Inventory) Terminated(id string, confirmed bool) {
 	switch {
 	case confirmed:
-		c.gaveBack(id)
-	case !c.Untagged(id): // it may be by now
-		c.Unsettled()
-		c.Replan()
+		inv.gaveBack(id)
+	case !inv.Untagged(id): // it may be by now
+		inv.Unsettled()
+		inv.Replan()
 	}
 }
 
 // Drained notes that the finalizer was removed from a Node object.
-func (c *Inventory) Drained(n *cluster.Node) {
-	c.Assumed.Gone(n.Name)
-	c.Scaled(n.Provisioner)
-	c.Replan()
+func (inv *Inventory) Drained(n *cluster.Node) {
+	inv.Assumed.Gone(n.Name)
+	inv.Scaled(n.Provisioner)
+	inv.Replan()
 }
 
 // Bought notes an instance that was bought. Until the cloud lists it, nothing
 // else tells its Provisioner if the node loses its labels.
-func (c *Inventory) Bought(i offer.Instance) {
-	c.own(i)
-	c.Scaled(i.Provisioner)
+func (inv *Inventory) Bought(i offer.Instance) {
+	inv.own(i)
+	inv.Scaled(i.Provisioner)
 }
 
 // Runs reports whether an instance is ours and ran when the cloud was last asked.
-func (c *Inventory) Runs(id string) bool { return c.isRunning(id) && !c.wasGivenBack(id) }
+func (inv *Inventory) Runs(id string) bool { return inv.isRunning(id) && !inv.wasGivenBack(id) }
 
 // LostNode reports whether the Node object of a machine has gone since the last call although the
 // machine was not terminated. The machine still counts, and needs another Node object.
-func (c *Inventory) LostNode(s *cluster.Snapshot) bool { return c.lostNode(s, c.wasGivenBack) }
+func (inv *Inventory) LostNode(s *cluster.Snapshot) bool { return inv.lostNode(s, inv.wasGivenBack) }
 
 // Occupied returns the Provisioners of which the cloud has machines, or has left machines that ran out of its last
 // answer. What an earlier leader has ordered is there only once a comparison has claimed it.
-func (c *Inventory) Occupied(ctx context.Context) (map[string]bool, error) {
-	if !c.owned.Load() {
+func (inv *Inventory) Occupied(ctx context.Context) (map[string]bool, error) {
+	if !inv.owned.Load() {
 		return nil, errors.New("no instances were compared yet")
 	}
-	instances, err := c.Listing.Instances(ctx)
+	instances, err := inv.Listing.Instances(ctx)
 	if err != nil && ctx.Err() == nil {
-		c.Metrics.Failed("Instances")
-		c.Log.Warn("could not list the instances of Provisioners without nodes", "error", err)
+		inv.Metrics.Failed("Instances")
+		inv.Log.Warn("could not list the instances of Provisioners without nodes", "error", err)
 	}
-	left := slices.DeleteFunc(c.leftOut(), func(i offer.Instance) bool { return c.wasGivenBack(i.ID) })
+	left := slices.DeleteFunc(inv.leftOut(), func(i offer.Instance) bool { return inv.wasGivenBack(i.ID) })
 	occupied := map[string]bool{}
 	for _, i := range slices.Concat(instances, left) {
 		if i.Runs() {

@@ -23,14 +23,14 @@ import (
 // says so. An instance that the cloud no longer lists may only have lost its tags, so the agent looks it up by
 // its id first. A node without a launch id may be another program's. If it has lost its launch id, that is put
 // back, but not on a node that is already being drained. It does not delete again what has just been closed.
-func (c *Inventory) letGo(ctx context.Context, v *view.View, listed map[string]offer.Instance, closed []endingNode) map[string]bool {
+func (inv *Inventory) letGo(ctx context.Context, v *view.View, listed map[string]offer.Instance, closed []endingNode) map[string]bool {
 	missing := map[string]bool{}
 	var unlisted []*cluster.Node
 	for i := range v.Snapshot.Nodes {
 		n := &v.Snapshot.Nodes[i]
 		drained := n.Deleting && n.HeldBy(api.Finalizer)
 		counted := n.Provisioner != "" && (drained || n.Annotations[api.AnnotationLaunchID] != "")
-		ours := counted || n.Deleting && c.InstanceGone(n.ProviderID) // see Counted
+		ours := counted || n.Deleting && inv.InstanceGone(n.ProviderID) // see Counted
 		switch known, there := listed[n.ProviderID]; {
 		case there && ours && known.State == offer.StateGone:
 			missing[n.ProviderID] = true
@@ -38,7 +38,7 @@ func (c *Inventory) letGo(ctx context.Context, v *view.View, listed map[string]o
 			unlisted = append(unlisted, n)
 		}
 	}
-	ended, unknown := c.untraceable(ctx, unlisted)
+	ended, unknown := inv.untraceable(ctx, unlisted)
 	for _, n := range unknown {
 		missing[n.ProviderID] = false
 	}
@@ -54,9 +54,9 @@ func (c *Inventory) letGo(ctx context.Context, v *view.View, listed map[string]o
 		}
 	}
 	parallel.Each(parallel.NodesAtOnce, gone, func(n *cluster.Node) {
-		if c.Nodes.Delete(ctx, n) {
-			c.Log.Info("removed a node whose instance is gone", "node", n.Name, "provider_id", n.ProviderID)
-			c.Events.Warning(event.Node(n.Name), event.InstanceGone, "the instance no longer exists")
+		if inv.Nodes.Delete(ctx, n) {
+			inv.Log.Info("removed a node whose instance is gone", "node", n.Name, "provider_id", n.ProviderID)
+			inv.Events.Warning(event.Node(n.Name), event.InstanceGone, "the instance no longer exists")
 		}
 	})
 	return missing
@@ -65,21 +65,21 @@ func (c *Inventory) letGo(ctx context.Context, v *view.View, listed map[string]o
 // untraceable returns the nodes whose instances have ended, and those whose instances the cloud does not know
 // by their ids either; if it cannot be asked, those that it did not know before. It puts back the tags of the
 // other instances.
-func (c *Inventory) untraceable(ctx context.Context, nodes []*cluster.Node) (ended, unknown []*cluster.Node) {
-	found, err := c.find(ctx, nodes)
+func (inv *Inventory) untraceable(ctx context.Context, nodes []*cluster.Node) (ended, unknown []*cluster.Node) {
+	found, err := inv.find(ctx, nodes)
 	if err != nil {
-		return nil, slices.DeleteFunc(slices.Clone(nodes), func(n *cluster.Node) bool { return !c.InstanceGone(n.ProviderID) })
+		return nil, slices.DeleteFunc(slices.Clone(nodes), func(n *cluster.Node) bool { return !inv.InstanceGone(n.ProviderID) })
 	}
 	for _, n := range nodes {
 		if i, there := found[n.InstanceID()]; !there {
 			unknown = append(unknown, n)
 		} else if i.Runs() {
-			c.there(n)
+			inv.there(n)
 		}
 	}
-	ready := c.readyOnes(ctx, unknown)
+	ready := inv.readyOnes(ctx, unknown)
 	unknown = slices.DeleteFunc(unknown, func(n *cluster.Node) bool { return ready[n.ProviderID] })
-	since := c.unknownSince(unknown)
+	since := inv.unknownSince(unknown)
 	unknown = slices.DeleteFunc(unknown, func(n *cluster.Node) bool { return time.Since(since[n.ProviderID]) < offer.ListingLag })
 	untagged := map[string]bool{}
 	var stopping []endingNode
@@ -92,16 +92,16 @@ func (c *Inventory) untraceable(ctx context.Context, nodes []*cluster.Node) (end
 			stopping = append(stopping, endingNode{n, i})
 		case !i.Owned:
 			untagged[i.ID] = true
-			c.retag(ctx, n, i)
+			inv.retag(ctx, n, i)
 		}
 	}
-	c.close(ctx, stopping)
-	c.noteUntagged(untagged)
+	inv.close(ctx, stopping)
+	inv.noteUntagged(untagged)
 	return ended, unknown
 }
 
 // find looks the instances of nodes up by their ids.
-func (c *Inventory) find(ctx context.Context, nodes []*cluster.Node) (map[string]offer.Instance, error) {
+func (inv *Inventory) find(ctx context.Context, nodes []*cluster.Node) (map[string]offer.Instance, error) {
 	found := map[string]offer.Instance{}
 	if len(nodes) == 0 {
 		return found, nil
@@ -110,10 +110,10 @@ func (c *Inventory) find(ctx context.Context, nodes []*cluster.Node) (map[string
 	for i, n := range nodes {
 		ids[i] = n.InstanceID()
 	}
-	instances, err := c.Listing.Find(ctx, ids)
+	instances, err := inv.Listing.Find(ctx, ids)
 	if err != nil && ctx.Err() == nil {
-		c.Metrics.Failed("Find")
-		c.Log.Error("could not look up instances by id", "instances", len(ids), "instance", ids[0], "error", err)
+		inv.Metrics.Failed("Find")
+		inv.Log.Error("could not look up instances by id", "instances", len(ids), "instance", ids[0], "error", err)
 	}
 	for _, i := range instances {
 		found[i.ID] = i
@@ -124,19 +124,19 @@ func (c *Inventory) find(ctx context.Context, nodes []*cluster.Node) (map[string
 // readyOnes returns the provider ids of those instances which run, because the API server knows a node of
 // theirs that is ready; the caches may be too old to show it. An instance may have two nodes: one that was
 // expected, and one under the name that its kubelet has registered. What cannot be read is taken for ready.
-func (c *Inventory) readyOnes(ctx context.Context, unknown []*cluster.Node) map[string]bool {
+func (inv *Inventory) readyOnes(ctx context.Context, unknown []*cluster.Node) map[string]bool {
 	var mu sync.Mutex
 	ready := map[string]bool{}
 	example := ""
 	parallel.Each(parallel.NodesAtOnce, unknown, func(n *cluster.Node) {
-		is, err := c.Reader.NodeReady(ctx, n.Name)
+		is, err := inv.Reader.NodeReady(ctx, n.Name)
 		if err != nil && ctx.Err() == nil {
-			c.Log.Warn("could not read a node whose instance AWS does not know", "node", n.Name, "error", err)
+			inv.Log.Warn("could not read a node whose instance AWS does not know", "node", n.Name, "error", err)
 		}
 		mu.Lock()
 		defer mu.Unlock()
 		if is {
-			c.there(n)
+			inv.there(n)
 			example = max(example, n.Name)
 		}
 		if is || err != nil {
@@ -144,61 +144,61 @@ func (c *Inventory) readyOnes(ctx context.Context, unknown []*cluster.Node) map[
 		}
 	})
 	if example != "" {
-		c.Log.Warn("kept nodes that are ready although AWS does not know their instances", "node", example, "instances", len(ready))
+		inv.Log.Warn("kept nodes that are ready although AWS does not know their instances", "node", example, "instances", len(ready))
 	}
 	return ready
 }
 
 // retag puts the tags of a node's instance back. If that fails, it reports an event: the machine
 // keeps running, but the agent cannot terminate it.
-func (c *Inventory) retag(ctx context.Context, n *cluster.Node, i offer.Instance) {
-	if !c.retags.Due(i.ID) {
+func (inv *Inventory) retag(ctx context.Context, n *cluster.Node, i offer.Instance) {
+	if !inv.retags.Due(i.ID) {
 		return
 	}
 	i.Provisioner, i.LaunchID = n.Provisioner, n.Annotations[api.AnnotationLaunchID]
-	if err := c.Machines.Retag(ctx, i); err != nil {
+	if err := inv.Machines.Retag(ctx, i); err != nil {
 		if ctx.Err() == nil {
-			c.retags.Failed(i.ID)
-			c.Metrics.Failed("Retag")
-			c.Log.Error("could not restore the tags of an instance", "node", n.Name, "instance", i.ID, "error", err)
-			c.Events.Warning(event.Node(n.Name), event.TagsLost, fmt.Sprintf("instance %s: %s", i.ID, err))
+			inv.retags.Failed(i.ID)
+			inv.Metrics.Failed("Retag")
+			inv.Log.Error("could not restore the tags of an instance", "node", n.Name, "instance", i.ID, "error", err)
+			inv.Events.Warning(event.Node(n.Name), event.TagsLost, fmt.Sprintf("instance %s: %s", i.ID, err))
 		}
 		return
 	}
-	c.retags.Succeeded(i.ID)
-	c.Log.Info("restored the tags of an instance", "node", n.Name, "instance", i.ID)
-	c.Events.Warning(event.Node(n.Name), event.TagsLost,
+	inv.retags.Succeeded(i.ID)
+	inv.Log.Info("restored the tags of an instance", "node", n.Name, "instance", i.ID)
+	inv.Events.Warning(event.Node(n.Name), event.TagsLost,
 		fmt.Sprintf("instance %s had lost the tags of the cluster, which were put back", i.ID))
 }
 
 // Mend puts back the labels, annotations and finalizers that mark nodes as those of Provisioners.
 // It does not need the list of instances, which lacks those that have lost their tags.
-func (c *Inventory) Mend(ctx context.Context, v *view.View) {
+func (inv *Inventory) Mend(ctx context.Context, v *view.View) {
 	var lost []*cluster.Node
 	for i := range v.Snapshot.Nodes {
 		n := &v.Snapshot.Nodes[i]
-		if _, lacks := c.owners.missing(n); lacks || c.owners.closed(n) {
+		if _, lacks := inv.owners.missing(n); lacks || inv.owners.closed(n) {
 			lost = append(lost, n)
 		}
 	}
 	parallel.Each(parallel.NodesAtOnce, lost, func(n *cluster.Node) {
-		if c.owners.closed(n) && c.Nodes.Patch(ctx, n, cluster.NodeChange{RemoveTaints: []corev1.Taint{drain.Taint}}) {
-			c.Log.Info("opened a node that had lost the mark of its removal", "node", n.Name, "provisioner", n.Provisioner)
-			c.Events.Warning(event.Node(n.Name), event.MarksLost, "removed the taint "+drain.Taint.Key+", because the annotation that goes with it was lost")
+		if inv.owners.closed(n) && inv.Nodes.Patch(ctx, n, cluster.NodeChange{RemoveTaints: []corev1.Taint{drain.Taint}}) {
+			inv.Log.Info("opened a node that had lost the mark of its removal", "node", n.Name, "provisioner", n.Provisioner)
+			inv.Events.Warning(event.Node(n.Name), event.MarksLost, "removed the taint "+drain.Taint.Key+", because the annotation that goes with it was lost")
 		}
-		change, lacks := c.owners.missing(n)
-		if !lacks || !c.Nodes.Patch(ctx, n, change) {
+		change, lacks := inv.owners.missing(n)
+		if !lacks || !inv.Nodes.Patch(ctx, n, change) {
 			return
 		}
-		c.Log.Info("restored the marks of a node", "node", n.Name, "provisioner", n.Provisioner)
-		c.Events.Warning(event.Node(n.Name), event.MarksLost,
+		inv.Log.Info("restored the marks of a node", "node", n.Name, "provisioner", n.Provisioner)
+		inv.Events.Warning(event.Node(n.Name), event.MarksLost,
 			fmt.Sprintf("put back what marks the node as one of Provisioner %s: %s", n.Provisioner, lostMarks(change)))
 	})
 }
 
 // LeaveMachines makes Provisioners the owners of the nodes that Machine objects of Karpenter own. Nothing else needs these
 // objects any more. When they are deleted, the garbage collector of Kubernetes deletes all nodes that they own.
-func (c *Inventory) LeaveMachines(ctx context.Context, v *view.View) {
+func (inv *Inventory) LeaveMachines(ctx context.Context, v *view.View) {
 	var owned []*cluster.Node
 	for i := range v.Snapshot.Nodes {
 		if n := &v.Snapshot.Nodes[i]; n.Machine && !n.Deleting && v.ByName[n.Provisioner] != nil {
@@ -206,17 +206,17 @@ func (c *Inventory) LeaveMachines(ctx context.Context, v *view.View) {
 		}
 	}
 	parallel.Each(parallel.NodesAtOnce, owned, func(n *cluster.Node) {
-		if !c.Nodes.Patch(ctx, n, view.WithoutMachine(v.ByName[n.Provisioner], n)) {
+		if !inv.Nodes.Patch(ctx, n, view.WithoutMachine(v.ByName[n.Provisioner], n)) {
 			return
 		}
-		c.Log.Info("took over a node", "node", n.Name, "provisioner", n.Provisioner, "provider_id", n.ProviderID)
-		c.Events.Normal(event.Node(n.Name), event.TakenOver, "Provisioner "+n.Provisioner+" owns the node from now on, and no longer a Machine of Karpenter")
+		inv.Log.Info("took over a node", "node", n.Name, "provisioner", n.Provisioner, "provider_id", n.ProviderID)
+		inv.Events.Normal(event.Node(n.Name), event.TakenOver, "Provisioner "+n.Provisioner+" owns the node from now on, and no longer a Machine of Karpenter")
 	})
 }
 
 // NoteGracePeriods keeps on nodes the terminationGracePeriods of their Provisioners. Their drains need them: a
 // NodePool is gone as soon as it is deleted, and another Provisioner may not be readable then.
-func (c *Inventory) NoteGracePeriods(ctx context.Context, v *view.View) {
+func (inv *Inventory) NoteGracePeriods(ctx context.Context, v *view.View) {
 	var held []*cluster.Node
 	for i := range v.Snapshot.Nodes {
 		if n := &v.Snapshot.Nodes[i]; n.Provisioner != "" && !n.Deleting && n.HeldBy(api.Finalizer) {
@@ -225,7 +225,7 @@ func (c *Inventory) NoteGracePeriods(ctx context.Context, v *view.View) {
 	}
 	parallel.Each(parallel.NodesAtOnce, held, func(n *cluster.Node) {
 		if change, differs := view.GracePeriod(v.ByName[n.Provisioner], n); differs {
-			c.Nodes.Patch(ctx, n, change)
+			inv.Nodes.Patch(ctx, n, change)
 		}
 	})
 }

@@ -13,26 +13,26 @@ import (
 // on, whatever its labels say: limits count it before the cloud has listed it.
 func TestNodesBelongToWhoBoughtThem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := New(Ports{})
-		c.Bought(offer.Instance{ProviderID: "aws:///a/i-1", Provisioner: "default", LaunchID: "launch", State: offer.StatePending})
+		inv := New(Ports{})
+		inv.Bought(offer.Instance{ProviderID: "aws:///a/i-1", Provisioner: "default", LaunchID: "launch", State: offer.StatePending})
 		s := &cluster.Snapshot{Nodes: []cluster.Node{{Name: "stripped", ProviderID: "aws:///a/i-1"}, {Name: "foreign", ProviderID: "aws:///a/i-2"}}}
 		ours := func() bool {
-			got := c.Apply(s).Nodes
+			got := inv.Apply(s).Nodes
 			return got[0].Provisioner == "default" && got[1].Provisioner == ""
 		}
 		if !ours() {
 			t.Error("the node is not known by its machine after the purchase")
 		}
-		if c.learn(nil); !ours() {
+		if inv.learn(nil); !ours() {
 			t.Error("the node is not known any more because its machine is not listed yet")
 		}
-		if time.Sleep(offer.ListingLag / 2); len(c.leftOut()) != 1 {
+		if time.Sleep(offer.ListingLag / 2); len(inv.leftOut()) != 1 {
 			t.Error("the machine does not count any more")
 		}
 		if time.Sleep(offer.ListingLag); s.Nodes[0].Provisioner != "" {
 			t.Error("the snapshot was changed")
 		}
-		if c.learn(nil); ours() {
+		if inv.learn(nil); ours() {
 			t.Error("a machine without a node is remembered although it should be listed by now")
 		}
 	})
