@@ -42,7 +42,7 @@ func (v *View) Verify(fresh *cluster.Snapshot, provisioners []*api.Provisioner) 
 
 // Planned returns a pod as it was when the plan was made, by its UID; nil where it was not
 // there.
-func (c *Verifier) Planned(uid string) *cluster.Pod { return c.pods[uid] }
+func (v *Verifier) Planned(uid string) *cluster.Pod { return v.pods[uid] }
 
 // ByUID returns the pods of a snapshot by their UIDs.
 func ByUID(s *cluster.Snapshot) map[string]*cluster.Pod {
@@ -55,29 +55,29 @@ func ByUID(s *cluster.Snapshot) map[string]*cluster.Pod {
 
 // Machine reports whether all of the machine's pods and its Provisioner are as planned.
 // An expected replica may exist by now.
-func (c *Verifier) Machine(m *decide.Machine) bool {
-	return c.Provisioner(m.Provisioner) &&
-		!slices.ContainsFunc(m.Pods, func(p cluster.PodKey) bool { return !batch.IsExpected(p) && !c.Pod(p) }) &&
-		!slices.ContainsFunc(m.Moving, func(p decide.Move) bool { return !c.Pod(p.Pod) })
+func (v *Verifier) Machine(m *decide.Machine) bool {
+	return v.Provisioner(m.Provisioner) &&
+		!slices.ContainsFunc(m.Pods, func(p cluster.PodKey) bool { return !batch.IsExpected(p) && !v.Pod(p) }) &&
+		!slices.ContainsFunc(m.Moving, func(p decide.Move) bool { return !v.Pod(p.Pod) })
 }
 
 // Provisioner reports whether it still exists as it was planned with.
-func (c *Verifier) Provisioner(name string) bool {
-	planned, fresh := c.planned.ByName[name], c.provisioners[name]
+func (v *Verifier) Provisioner(name string) bool {
+	planned, fresh := v.planned.ByName[name], v.provisioners[name]
 	return planned != nil && fresh != nil && fresh.DeletionTimestamp == nil &&
 		fresh.UID == planned.Raw.UID && fresh.Generation == planned.Raw.Generation
 }
 
 // Pod reports whether a pod still waits, or runs, where it did when the plan was made.
-func (c *Verifier) Pod(key cluster.PodKey) bool {
-	was, is := c.pods[key.UID], c.Pods[key.UID]
+func (v *Verifier) Pod(key cluster.PodKey) bool {
+	was, is := v.pods[key.UID], v.Pods[key.UID]
 	return was != nil && is != nil && was.State == is.State && was.NodeName == is.NodeName &&
 		(was.Template == is.Template || reflect.DeepEqual(was.Template, is.Template))
 }
 
 // Node reports whether a node still takes what it took when the plan was made.
-func (c *Verifier) Node(name string) bool {
-	was, is := c.planned.Snapshot.Node(name), c.Snapshot.Node(name)
+func (v *Verifier) Node(name string) bool {
+	was, is := v.planned.Snapshot.Node(name), v.Snapshot.Node(name)
 	return was != nil && is != nil && !is.Deleting && was.Unschedulable == is.Unschedulable &&
 		maps.Equal(was.Labels, is.Labels) && maps.Equal(was.Allocatable, is.Allocatable) &&
 		slices.Equal(was.Taints, is.Taints)
@@ -85,10 +85,10 @@ func (c *Verifier) Node(name string) bool {
 
 // Newcomers are the nodes that pods are bound to which were not when the plan was
 // made.
-func (c *Verifier) Newcomers() map[string]bool {
+func (v *Verifier) Newcomers() map[string]bool {
 	out := map[string]bool{}
-	for uid, p := range c.Pods {
-		if was := c.pods[uid]; was == nil || was.NodeName != p.NodeName {
+	for uid, p := range v.Pods {
+		if was := v.pods[uid]; was == nil || was.NodeName != p.NodeName {
 			out[p.NodeName] = true
 		}
 	}
