@@ -71,14 +71,14 @@ func (a *Agent) Status() *status.Status {
 	return c.status
 }
 
-func (g *statusSnapshot) status() *status.Status {
+func (s *statusSnapshot) status() *status.Status {
 	out := &status.Status{
-		Leading: true, At: g.at,
+		Leading: true, At: s.at,
 		Provisioners: []status.Provisioner{}, Nodes: []status.Node{},
-		Pending: g.pending, Unavailable: g.unavailable(),
+		Pending: s.pending, Unavailable: s.unavailable(),
 	}
-	for _, c := range explain.Contents(g.view.Snapshot) {
-		n := g.view.Snapshot.Node(c.Node)
+	for _, c := range explain.Contents(s.view.Snapshot) {
+		n := s.view.Snapshot.Node(c.Node)
 		if n.Doubtful {
 			continue
 		}
@@ -86,18 +86,18 @@ func (g *statusSnapshot) status() *status.Status {
 		out.HourlyPrice += c.HourlyPrice
 		out.Nodes = append(out.Nodes, status.Node{Content: c, Created: n.Created, Why: n.Annotations[api.AnnotationLaunchReason]})
 	}
-	for _, p := range g.view.Provisioners {
-		out.Provisioners = append(out.Provisioners, g.provisioner(p))
+	for _, p := range s.view.Provisioners {
+		out.Provisioners = append(out.Provisioners, s.provisioner(p))
 	}
-	if c := explain.OfConsolidation(g.inUse); c != nil {
-		out.Consolidation = &status.Consolidation{Consolidation: *c, At: g.looked}
+	if c := explain.OfConsolidation(s.inUse); c != nil {
+		out.Consolidation = &status.Consolidation{Consolidation: *c, At: s.looked}
 	}
 	return out
 }
 
-func (g *statusSnapshot) provisioner(p *view.Provisioner) status.Provisioner {
+func (s *statusSnapshot) provisioner(p *view.Provisioner) status.Provisioner {
 	out := status.Provisioner{Name: p.Raw.Name}
-	for _, n := range g.view.NodesOf(p.Raw.Name) {
+	for _, n := range s.view.NodesOf(p.Raw.Name) {
 		if n.Doubtful {
 			out.Doubtful++
 			continue
@@ -109,7 +109,7 @@ func (g *statusSnapshot) provisioner(p *view.Provisioner) status.Provisioner {
 	if p.Spec.Spec.Limits == nil {
 		return out
 	}
-	used, limits := view.CapacityOf(g.view.Snapshot, p.Raw.Name), amount.FromResourceList(p.Spec.Spec.Limits.Resources)
+	used, limits := view.CapacityOf(s.view.Snapshot, p.Raw.Name), amount.FromResourceList(p.Spec.Spec.Limits.Resources)
 	for _, name := range limits.Names() {
 		has, may := amount.Quantity(name, used[name]), amount.Quantity(name, limits[name])
 		limit := status.Limit{Resource: name, Used: has.String(), Limit: may.String(), Share: 1}

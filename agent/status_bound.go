@@ -13,15 +13,15 @@ const boundAge = 30 * time.Second
 
 // bound says what the cluster would have to cost, or returns the last answer while
 // that is young.
-func (g *statusSnapshot) bound(plan func(decide.Input) decide.Plan, last *status.Bound) *status.Bound {
-	if last != nil && g.at.Sub(last.At) < boundAge {
+func (s *statusSnapshot) bound(plan func(decide.Input) decide.Plan, last *status.Bound) *status.Bound {
+	if last != nil && s.at.Sub(last.At) < boundAge {
 		return last
 	}
-	in := decide.Input{Now: g.view.Now, Snapshot: withoutNodes(g.view.Snapshot), Provisioners: g.view.Markets(), Settings: g.options.Settings, Prove: true}
+	in := decide.Input{Now: s.view.Now, Snapshot: withoutNodes(s.view.Snapshot), Provisioners: s.view.Markets(), Settings: s.options.Settings, Prove: true}
 	again := plan(in)
 	out := &status.Bound{
 		HourlyPrice: again.LowerBound.Dollars(), Rebought: again.HourlyPrice.Dollars(),
-		Pods: len(in.Snapshot.Pending()), Unplaced: len(again.Unplaced), At: g.at,
+		Pods: len(in.Snapshot.Pending()), Unplaced: len(again.Unplaced), At: s.at,
 	}
 	out.Pods -= out.Unplaced
 	return out

@@ -18,12 +18,12 @@ import (
 
 // leaving says which nodes go, and when: first those that are going or have a
 // reason to go, then by time. The argument says what holds up drains, by node.
-func (g *statusSnapshot) leaving(held map[string]string) []status.Leaving {
-	pods := g.view.Snapshot.PodsByNode()
-	words := g.words()
+func (s *statusSnapshot) leaving(held map[string]string) []status.Leaving {
+	pods := s.view.Snapshot.PodsByNode()
+	words := s.words()
 	out := []status.Leaving{}
-	for i := range g.view.Snapshot.Nodes {
-		n := &g.view.Snapshot.Nodes[i]
+	for i := range s.view.Snapshot.Nodes {
+		n := &s.view.Snapshot.Nodes[i]
 		if n.Doubtful || n.Provisioner == "" && held[n.Name] == "" { // a node whose machine is gone counts as nobody's, and may be held all the same
 			continue
 		}
@@ -32,7 +32,7 @@ func (g *statusSnapshot) leaving(held map[string]string) []status.Leaving {
 			l, ok = draining(n, pods[n.Name], held[n.Name]), true
 		}
 		if !ok {
-			l, ok = g.due(n)
+			l, ok = s.due(n)
 		}
 		if ok {
 			l.Node = n.Name
@@ -44,8 +44,8 @@ func (g *statusSnapshot) leaving(held map[string]string) []status.Leaving {
 }
 
 // words are what the plan says of nodes that have a reason to go.
-func (g *statusSnapshot) words() map[string]status.Leaving {
-	r := explain.Of(*g.plan, g.view.Snapshot, 0)
+func (s *statusSnapshot) words() map[string]status.Leaving {
+	r := explain.Of(*s.plan, s.view.Snapshot, 0)
 	out := map[string]status.Leaving{}
 	for i := range r.Removals {
 		out[r.Removals[i].Node] = status.Leaving{What: r.Removals[i].Words()}
@@ -55,7 +55,7 @@ func (g *statusSnapshot) words() map[string]status.Leaving {
 	}
 	for i := range r.Chosen {
 		c := &r.Chosen[i]
-		n := g.view.Snapshot.Node(c.Node)
+		n := s.view.Snapshot.Node(c.Node)
 		if n == nil || decide.Verdict(c.Verdict) == decide.Stay {
 			continue
 		}
@@ -91,19 +91,19 @@ func draining(n *cluster.Node, pods []*cluster.Pod, held string) status.Leaving 
 }
 
 // due says when a node goes if nothing changes.
-func (g *statusSnapshot) due(n *cluster.Node) (status.Leaving, bool) {
-	p := g.view.ByName[n.Provisioner]
+func (s *statusSnapshot) due(n *cluster.Node) (status.Leaving, bool) {
+	p := s.view.ByName[n.Provisioner]
 	if p == nil {
 		return status.Leaving{}, false
 	}
-	late := n.Created.Add(g.options.StartupTimeout)
+	late := n.Created.Add(s.options.StartupTimeout)
 	switch empty, expires := decide.EmptyUntil(n, p.Spec), decide.ExpiresAt(n, p.Spec); {
-	case !n.Initialized && g.at.Sub(n.Created) > g.options.StartupTimeout/3:
+	case !n.Initialized && s.at.Sub(n.Created) > s.options.StartupTimeout/3:
 		return status.Leaving{What: "takes long to start; replaced unless it is up by then", At: late}, true
 	case !n.Initialized:
 		return status.Leaving{}, false
-	case !n.Ready && !n.UnreadySince.IsZero() && g.options.UnhealthyAfter > 0:
-		return status.Leaving{What: "is not ready; replaced unless it is by then", At: n.UnreadySince.Add(g.options.UnhealthyAfter)}, true
+	case !n.Ready && !n.UnreadySince.IsZero() && s.options.UnhealthyAfter > 0:
+		return status.Leaving{What: "is not ready; replaced unless it is by then", At: n.UnreadySince.Add(s.options.UnhealthyAfter)}, true
 	case !empty.IsZero():
 		return status.Leaving{What: "is empty; removed unless pods come", At: empty}, true
 	case !expires.IsZero():
@@ -113,9 +113,9 @@ func (g *statusSnapshot) due(n *cluster.Node) (status.Leaving, bool) {
 }
 
 // unavailable lists the offerings that are not bought for now, with who would.
-func (g *statusSnapshot) unavailable() []status.Offering {
+func (s *statusSnapshot) unavailable() []status.Offering {
 	known := map[offering]*status.Offering{}
-	for _, p := range g.view.Provisioners {
+	for _, p := range s.view.Provisioners {
 		for i := range p.Market.Types {
 			t := &p.Market.Types[i]
 			for _, o := range t.Offerings {
