@@ -28,7 +28,7 @@ type handbackOptions struct {
 }
 
 func handbackCommand() *cobra.Command {
-	b := &handbackOptions{}
+	o := &handbackOptions{}
 	cmd := &cobra.Command{
 		Use:   "handback --cluster-name NAME",
 		Short: "Give the machines of NodePools back to Karpenter, before you start it again",
@@ -54,25 +54,25 @@ ec2:CreateTags and ec2:DeleteTags in AWS.`,
   packhorse-agent handback --cluster-name prod`,
 		Args:    cobra.NoArgs,
 		PreRunE: prepare,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return b.run(cmd.Context(), cmd.OutOrStdout()) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), cmd.OutOrStdout()) },
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&b.dryRun, "dry-run", false, "list the machines, and change nothing")
-	flags.StringVar(&b.cluster, "cluster-name", "", "`NAME` of the EKS cluster (required)")
-	flags.StringVar(&b.region, "region", "", "AWS `REGION` (default: the environment's)")
-	b.access.addFlags(flags, "$KUBECONFIG")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "list the machines, and change nothing")
+	flags.StringVar(&o.cluster, "cluster-name", "", "`NAME` of the EKS cluster (required)")
+	flags.StringVar(&o.region, "region", "", "AWS `REGION` (default: the environment's)")
+	o.access.addFlags(flags, "$KUBECONFIG")
 	return cmd
 }
 
-func (b *handbackOptions) run(ctx context.Context, out io.Writer) error {
-	if b.cluster == "" {
+func (o *handbackOptions) run(ctx context.Context, out io.Writer) error {
+	if o.cluster == "" {
 		return errors.New("--cluster-name is required")
 	}
-	access, err := b.access.config()
+	access, err := o.access.config()
 	if err != nil {
 		return err
 	}
-	if !b.dryRun {
+	if !o.dryRun {
 		for _, rival := range []struct{ name, lease string }{{"Karpenter", install.KarpenterLease}, {"the agent", install.LeaseName}} {
 			holder, err := lease.Holder(ctx, access, rival.lease)
 			if err != nil {
@@ -83,15 +83,15 @@ func (b *handbackOptions) run(ctx context.Context, out io.Writer) error {
 			}
 		}
 	}
-	cfg, err := aws.LoadConfig(ctx, b.region)
+	cfg, err := aws.LoadConfig(ctx, o.region)
 	if err != nil {
 		return err
 	}
-	cloud, err := aws.New(ctx, cfg, aws.Options{ClusterName: b.cluster})
+	cloud, err := aws.New(ctx, cfg, aws.Options{ClusterName: o.cluster})
 	if err != nil {
 		return err
 	}
-	machines, unlisted, err := b.find(ctx, access, cloud)
+	machines, unlisted, err := o.find(ctx, access, cloud)
 	if err != nil {
 		return err
 	}
@@ -99,13 +99,13 @@ func (b *handbackOptions) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := b.give(ctx, handback.Ports{Claims: kube.ClaimsOf(cluster), Nodes: cluster, Pods: cluster, Deployments: cluster, Machines: cloud}, machines, out); err != nil {
+	if err := o.give(ctx, handback.Ports{Claims: kube.ClaimsOf(cluster), Nodes: cluster, Pods: cluster, Deployments: cluster, Machines: cloud}, machines, out); err != nil {
 		return err
 	}
-	return b.finish(len(machines), unlisted, out)
+	return o.finish(len(machines), unlisted, out)
 }
 
-func (b *handbackOptions) find(ctx context.Context, access *rest.Config, cloud *aws.Cloud) (machines []handback.Machine, unlisted []string, err error) {
+func (o *handbackOptions) find(ctx context.Context, access *rest.Config, cloud *aws.Cloud) (machines []handback.Machine, unlisted []string, err error) {
 	objects, err := survey.NewCluster(access)
 	if err != nil {
 		return nil, nil, err
@@ -127,7 +127,7 @@ func (b *handbackOptions) find(ctx context.Context, access *rest.Config, cloud *
 }
 
 // give gives the machines back one by one, and stops at the first error.
-func (b *handbackOptions) give(ctx context.Context, ports handback.Ports, machines []handback.Machine, out io.Writer) error {
+func (o *handbackOptions) give(ctx context.Context, ports handback.Ports, machines []handback.Machine, out io.Writer) error {
 	for n, m := range machines {
 		node := "no node yet"
 		if m.Node != nil {
@@ -136,7 +136,7 @@ func (b *handbackOptions) give(ctx context.Context, ports handback.Ports, machin
 		if _, err := fmt.Fprintf(out, "%s  %s  %s\n", m.Instance.ID, m.Instance.Provisioner, node); err != nil {
 			return err
 		}
-		if b.dryRun {
+		if o.dryRun {
 			continue
 		}
 		if err := ports.Give(ctx, m, time.Now()); err != nil {
@@ -147,13 +147,13 @@ func (b *handbackOptions) give(ctx context.Context, ports handback.Ports, machin
 }
 
 // finish says what was done. Machines that EC2 does not list may be the agent's still, which is an error.
-func (b *handbackOptions) finish(given int, unlisted []string, out io.Writer) error {
+func (o *handbackOptions) finish(given int, unlisted []string, out io.Writer) error {
 	if len(unlisted) > 0 {
 		return fmt.Errorf("EC2 does not list the machines of %d nodes of NodePools (%s): run this again in a minute, before you start Karpenter; delete a node if its machine is gone",
 			len(unlisted), strings.Join(unlisted, ", "))
 	}
 	text := "All %d machines of NodePools are Karpenter's again: start it now.\n"
-	if b.dryRun {
+	if o.dryRun {
 		text = "%d machines of NodePools would be given back to Karpenter.\n"
 	}
 	_, err := fmt.Fprintf(out, text, given)

@@ -26,7 +26,7 @@ type importOptions struct {
 }
 
 func importCommand() *cobra.Command {
-	a := &importOptions{}
+	o := &importOptions{}
 	cmd := &cobra.Command{
 		Use:   "import --cluster-name NAME --out DIR",
 		Short: "Write a running cluster's node provisioning as Terraform configuration with import blocks",
@@ -43,29 +43,29 @@ looks up only what --only needs, and overwrites no file.`,
   packhorse-agent import --cluster-name prod --out roles --only irsa_role,node_role`,
 		Args:    cobra.NoArgs,
 		PreRunE: prepare,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.run(cmd.Context(), cmd.OutOrStdout()) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), cmd.OutOrStdout()) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&a.out, "out", "", "`FOLDER` to write into (required)")
-	flags.StringSliceVar(&a.only, "only", nil, "`TYPE` of resource to write, such as provisioner or node_profile; may be repeated (default: all)")
-	flags.StringVar(&a.cluster, "cluster-name", "", "`NAME` of the EKS cluster (required)")
-	flags.StringVar(&a.region, "region", "", "AWS `REGION` (default: the environment's)")
-	a.access.addFlags(flags, "$KUBECONFIG")
+	flags.StringVar(&o.out, "out", "", "`FOLDER` to write into (required)")
+	flags.StringSliceVar(&o.only, "only", nil, "`TYPE` of resource to write, such as provisioner or node_profile; may be repeated (default: all)")
+	flags.StringVar(&o.cluster, "cluster-name", "", "`NAME` of the EKS cluster (required)")
+	flags.StringVar(&o.region, "region", "", "AWS `REGION` (default: the environment's)")
+	o.access.addFlags(flags, "$KUBECONFIG")
 	return cmd
 }
 
-func (a *importOptions) run(ctx context.Context, out io.Writer) error {
-	if a.out == "" || a.cluster == "" {
+func (o *importOptions) run(ctx context.Context, out io.Writer) error {
+	if o.out == "" || o.cluster == "" {
 		return errors.New("--out and --cluster-name are required")
 	}
-	if err := onboard.CheckTypes(a.only); err != nil {
+	if err := onboard.CheckTypes(o.only); err != nil {
 		return fmt.Errorf("--only: %w", err)
 	}
-	cfg, err := aws.LoadConfig(ctx, a.region)
+	cfg, err := aws.LoadConfig(ctx, o.region)
 	if err != nil {
 		return err
 	}
-	access, err := a.access.config()
+	access, err := o.access.config()
 	if err != nil {
 		return err
 	}
@@ -73,22 +73,22 @@ func (a *importOptions) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	found, err := onboard.Find(ctx, a.cluster, cluster, inventory.New(cfg), a.only...)
+	found, err := onboard.Find(ctx, o.cluster, cluster, inventory.New(cfg), o.only...)
 	if err != nil {
-		return fmt.Errorf("look at cluster %s: %w", a.cluster, err)
+		return fmt.Errorf("look at cluster %s: %w", o.cluster, err)
 	}
 	files, err := onboard.Files(found)
 	if err != nil {
 		return err
 	}
-	if err := onboard.Write(a.out, files); err != nil {
+	if err := onboard.Write(o.out, files); err != nil {
 		return err
 	}
-	return a.summarise(out, found, slices.Sorted(maps.Keys(files)))
+	return o.summarise(out, found, slices.Sorted(maps.Keys(files)))
 }
 
 // summarise tells what was found and where it is written.
-func (a *importOptions) summarise(out io.Writer, found *onboard.Found, files []string) error {
+func (o *importOptions) summarise(out io.Writer, found *onboard.Found, files []string) error {
 	imports, notes, items := 0, len(found.Denied), found.Items
 	for _, item := range items {
 		if item.ImportID != "" {
@@ -104,7 +104,7 @@ func (a *importOptions) summarise(out io.Writer, found *onboard.Found, files []s
 	}
 	for _, name := range files {
 		if err == nil {
-			_, err = fmt.Fprintln(out, filepath.Join(a.out, name))
+			_, err = fmt.Fprintln(out, filepath.Join(o.out, name))
 		}
 	}
 	return err

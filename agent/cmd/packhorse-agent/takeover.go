@@ -37,7 +37,7 @@ type takeoverOptions struct {
 }
 
 func takeoverCommand() *cobra.Command {
-	h := &takeoverOptions{}
+	o := &takeoverOptions{}
 	cmd := &cobra.Command{
 		Use:   "takeover --dry-run",
 		Short: "Show what taking a cluster over from Karpenter would do, or wait until it is done",
@@ -62,23 +62,23 @@ served, and reports the progress. packhorse-agent handback reverses a takeover.`
   packhorse-agent takeover --timeout 5m`,
 		Args:    cobra.NoArgs,
 		PreRunE: prepare,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return h.run(cmd.Context(), cmd.OutOrStdout()) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), cmd.OutOrStdout()) },
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&h.dryRun, "dry-run", false, "list what would happen")
-	flags.StringVarP(&h.output, "output", "o", "text", "form of the list: text or json")
-	flags.StringVar(&h.region, "region", os.Getenv("AWS_REGION"), "AWS `REGION` whose prices are used (default: that of the nodes)")
-	flags.StringVar(&h.catalogue, "catalogue", "", "`FILE` with instance types and prices, CSV or saved JSON (default: the built-in one)")
-	h.access.addFlags(flags, "$KUBECONFIG")
-	flags.DurationVar(&h.timeout, "timeout", 10*time.Minute, "how long to wait without --dry-run")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "list what would happen")
+	flags.StringVarP(&o.output, "output", "o", "text", "form of the list: text or json")
+	flags.StringVar(&o.region, "region", os.Getenv("AWS_REGION"), "AWS `REGION` whose prices are used (default: that of the nodes)")
+	flags.StringVar(&o.catalogue, "catalogue", "", "`FILE` with instance types and prices, CSV or saved JSON (default: the built-in one)")
+	o.access.addFlags(flags, "$KUBECONFIG")
+	flags.DurationVar(&o.timeout, "timeout", 10*time.Minute, "how long to wait without --dry-run")
 	return cmd
 }
 
-func (h *takeoverOptions) run(ctx context.Context, out io.Writer) error {
-	if h.output != "text" && h.output != "json" {
-		return fmt.Errorf("--output %q must be one of text, json", h.output)
+func (o *takeoverOptions) run(ctx context.Context, out io.Writer) error {
+	if o.output != "text" && o.output != "json" {
+		return fmt.Errorf("--output %q must be one of text, json", o.output)
 	}
-	access, err := h.access.config()
+	access, err := o.access.config()
 	if err != nil {
 		return err
 	}
@@ -86,17 +86,17 @@ func (h *takeoverOptions) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if !h.dryRun {
+	if !o.dryRun {
 		if holder != "" {
 			return fmt.Errorf("Karpenter is running: %s. Scale it down first; `packhorse-agent takeover --dry-run` says what will happen then", holder) //nolint:staticcheck // it is a name
 		}
-		return h.wait(ctx, access, out)
+		return o.wait(ctx, access, out)
 	}
-	preview, err := h.preview(ctx, access, holder)
+	preview, err := o.preview(ctx, access, holder)
 	if err != nil {
 		return err
 	}
-	if h.output == "json" {
+	if o.output == "json" {
 		e := json.NewEncoder(out)
 		e.SetIndent("", "  ")
 		return e.Encode(preview)
@@ -106,7 +106,7 @@ func (h *takeoverOptions) run(ctx context.Context, out io.Writer) error {
 }
 
 // preview reads the cluster, and says what would become of it.
-func (h *takeoverOptions) preview(ctx context.Context, access *rest.Config, holder string) (*takeover.Preview, error) {
+func (o *takeoverOptions) preview(ctx context.Context, access *rest.Config, holder string) (*takeover.Preview, error) {
 	objects, err := survey.NewCluster(access)
 	if err != nil {
 		return nil, err
@@ -134,12 +134,12 @@ func (h *takeoverOptions) preview(ctx context.Context, access *rest.Config, hold
 	if in.Claims, err = nodeClaims(ctx, objects); err != nil {
 		return nil, err
 	}
-	market := simulation{catalogue: h.catalogue}
+	market := simulation{catalogue: o.catalogue}
 	catalogue, err := market.readCatalogue()
 	if err != nil {
 		return nil, err
 	}
-	region := h.region
+	region := o.region
 	for i := range in.Survey.Snapshot.Nodes {
 		if of := in.Survey.Snapshot.Nodes[i].Labels[api.LabelRegion]; region == "" {
 			region = of
@@ -166,12 +166,12 @@ func nodeClaims(ctx context.Context, c *survey.Cluster) ([]cluster.NodeClaim, er
 }
 
 // wait returns once nothing is left of Karpenter's machines that the agent will take over.
-func (h *takeoverOptions) wait(ctx context.Context, access *rest.Config, out io.Writer) error {
-	ctx, cancel := context.WithTimeout(ctx, h.timeout)
+func (o *takeoverOptions) wait(ctx context.Context, access *rest.Config, out io.Writer) error {
+	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
 	last := ""
 	for {
-		preview, err := h.preview(ctx, access, "")
+		preview, err := o.preview(ctx, access, "")
 		if err != nil {
 			return err
 		}
@@ -196,7 +196,7 @@ func (h *takeoverOptions) wait(ctx context.Context, access *rest.Config, out io.
 		last = line
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%s after %s: %s", line, h.timeout, hint(preview))
+			return fmt.Errorf("%s after %s: %s", line, o.timeout, hint(preview))
 		case <-time.After(takeoverPoll):
 		}
 	}

@@ -23,7 +23,7 @@ type topOptions struct {
 }
 
 func topCommand() *cobra.Command {
-	g := &topOptions{}
+	o := &topOptions{}
 	cmd := &cobra.Command{
 		Use:   "top",
 		Short: "Show the state of the cluster in the terminal, as the agent's status page does",
@@ -38,18 +38,18 @@ the right to read the lease and to forward ports in the agent's namespace.`,
   packhorse-agent top --url http://localhost:8082`,
 		Args:    cobra.NoArgs,
 		PreRunE: prepare,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return g.run(cmd.Context(), cmd.OutOrStdout()) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), cmd.OutOrStdout()) },
 	}
-	cmd.Flags().StringVar(&g.url, "url", "", "`URL` of the agent's status page (default: found in the cluster)")
-	cmd.Flags().StringVar(&g.namespace, "namespace", install.DefaultNamespace, "`NAMESPACE` of the agent")
-	g.access.addFlags(cmd.Flags(), "$KUBECONFIG")
+	cmd.Flags().StringVar(&o.url, "url", "", "`URL` of the agent's status page (default: found in the cluster)")
+	cmd.Flags().StringVar(&o.namespace, "namespace", install.DefaultNamespace, "`NAMESPACE` of the agent")
+	o.access.addFlags(cmd.Flags(), "$KUBECONFIG")
 	return cmd
 }
 
-func (g *topOptions) run(ctx context.Context, out io.Writer) error {
+func (o *topOptions) run(ctx context.Context, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx) // ends what is forwarded
 	defer cancel()
-	base, err := g.reach(ctx)
+	base, err := o.reach(ctx)
 	if err != nil {
 		return err
 	}
@@ -65,15 +65,15 @@ func (g *topOptions) run(ctx context.Context, out io.Writer) error {
 }
 
 // reach returns the URL of the agent.
-func (g *topOptions) reach(ctx context.Context) (string, error) {
-	if g.url != "" {
-		return g.url, nil
+func (o *topOptions) reach(ctx context.Context) (string, error) {
+	if o.url != "" {
+		return o.url, nil
 	}
-	access, err := g.access.config()
+	access, err := o.access.config()
 	if err != nil {
 		return "", fmt.Errorf("%w; or name the status page by --url", err)
 	}
-	return forwardToLeader(ctx, access, g.namespace, install.StatusPort)
+	return forwardToLeader(ctx, access, o.namespace, install.StatusPort)
 }
 
 func askAt(ctx context.Context, base string) (*status.Status, error) {
