@@ -207,9 +207,7 @@ func (pu *Purchaser) BuyAll(groups []*assign.PodGroup) {
 		pu.topUp(g)
 	}
 	pu.buySpecial(groups)
-	for _, tier := range pu.Tiers() {
-		pu.buy(groups, tier)
-	}
+	pu.buyByWeight(groups)
 	for _, g := range groups {
 		for _, p := range g.Parts {
 			p.Class.Booked = 0
@@ -222,6 +220,31 @@ func (pu *Purchaser) BuyAll(groups []*assign.PodGroup) {
 				p.Class.Limited = p.Class.Limited || limited
 			}
 		}
+	}
+}
+
+// buyByWeight buys from the Provisioners of the highest weight that sell something for a pod
+// group. Where no limit binds, those of lower weight come first: what they sell is only for pods
+// that can have nothing of a higher weight, and others use the room that these leave.
+func (pu *Purchaser) buyByWeight(groups []*assign.PodGroup) {
+	tiers := pu.Tiers()
+	if slices.ContainsFunc(pu.Remaining(), func(left []int64) bool { return left != nil }) {
+		for _, tier := range tiers {
+			pu.buy(groups, tier)
+		}
+		return
+	}
+	own := make([][]*assign.PodGroup, len(tiers))
+	for _, g := range groups {
+		if i := slices.IndexFunc(tiers, func(tier []*model.Pool) bool { return sell(tier, g) }); i >= 0 {
+			own[i] = append(own[i], g)
+		}
+	}
+	for i, tier := range slices.Backward(tiers) {
+		for _, g := range own[i] {
+			pu.topUp(g)
+		}
+		pu.buy(own[i], tier)
 	}
 }
 
