@@ -27,6 +27,9 @@ type Problem struct {
 	Nodes  []Node
 	Shares []DomainShare
 	Limits []Limit
+	// Spending is, by tier, what its machines and those of the tiers after it cost at most
+	// together, in micro-dollars per hour; below 0 where nothing is known.
+	Spending []int64
 	// Start are machines with their pods, as a plan has them.
 	Start []Content
 	// Price of a plan that is known, in micro-dollars per hour: a bound close to it is
@@ -42,6 +45,7 @@ type Offering struct {
 	Room     []int64 // by resource, without what DaemonSets take
 	Price    int64   // above 0, in micro-dollars per hour
 	Pool     int     // the Provisioner
+	Tier     int     // 0 for Provisioners of the highest weight
 	Capacity []int64 // by resource, what counts against limits
 	Domains  []int   // by topology key
 }

@@ -26,6 +26,8 @@ func TestPrice(t *testing.T) {
 	small, large := machine(4, 100), machine(8, 150)
 	other := machine(4, 300)
 	other.Pool, other.Domains = 1, []int{1}
+	lower := small
+	lower.Tier = 1
 	for name, c := range map[string]struct {
 		problem Problem
 		want    int64
@@ -46,6 +48,8 @@ func TestPrice(t *testing.T) {
 		"a limit":                       {Problem{Offerings: []Offering{small, other}, Classes: []Class{pods(3, 4)}, Limits: []Limit{{Most: 8}}}, 500},
 		"a limit below one machine":     {Problem{Offerings: []Offering{small, other}, Classes: []Class{pods(1, 4)}, Limits: []Limit{{Most: 3}}}, 300},
 		"a limit that is used up":       {Problem{Offerings: []Offering{small, other}, Classes: []Class{pods(1, 4)}, Limits: []Limit{{Most: 0}}}, 300},
+		"what lower weights are paid":   {Problem{Offerings: []Offering{lower, other}, Classes: []Class{pods(3, 4)}, Spending: []int64{-1, 199}}, 502},
+		"lower weights without machine": {Problem{Offerings: []Offering{lower, other}, Classes: []Class{pods(3, 4)}, Spending: []int64{-1, 99}}, 900},
 		"a limit to be used first":      {Problem{Offerings: []Offering{small, other}, Classes: []Class{pods(3, 4)}, Limits: []Limit{{Pool: 1, Most: 8, Least: 8}}}, 700},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -93,7 +97,7 @@ func small(t *rapid.T) *Problem {
 	p := &Problem{Operations: operations}
 	number := func(from, to int64, what string) int64 { return rapid.Int64Range(from, to).Draw(t, what) }
 	for range number(1, 4, "offerings") {
-		o := Offering{Room: []int64{number(2, 12, "cpu"), number(2, 12, "memory")}, Price: number(10, 300, "price"), Pool: int(number(0, 1, "pool")), Domains: []int{int(number(0, 1, "domain"))}}
+		o := Offering{Room: []int64{number(2, 12, "cpu"), number(2, 12, "memory")}, Price: number(10, 300, "price"), Pool: int(number(0, 1, "pool")), Tier: int(number(0, 2, "tier")), Domains: []int{int(number(0, 1, "domain"))}}
 		o.Capacity = []int64{o.Room[0] + number(0, 2, "overhead"), o.Room[1]}
 		p.Offerings = append(p.Offerings, o)
 	}
@@ -125,6 +129,9 @@ func small(t *rapid.T) *Problem {
 	}
 	if number(0, 1, "limited") == 0 {
 		p.Limits = []Limit{{Most: number(0, 25, "limit"), Least: number(0, 8, "least")}}
+	}
+	if number(0, 1, "weighed") == 0 {
+		p.Spending = []int64{-1, number(-1, 500, "spending"), number(-1, 300, "spending")}
 	}
 	return p
 }
@@ -212,7 +219,7 @@ func (o *oracle) try(m, class int, next func()) {
 	}
 }
 
-// finish keeps the price if the plan honours shares and limits.
+// finish keeps the price if the plan honours shares, limits and weights.
 func (o *oracle) finish(price int64) {
 	for _, s := range o.Shares {
 		n := int64(0)
@@ -241,6 +248,17 @@ func (o *oracle) finish(price int64) {
 			}
 		}
 		if n > l.Most || n < l.Least {
+			return
+		}
+	}
+	for tier, most := range o.Spending {
+		spent := int64(0)
+		for _, k := range o.bound {
+			if k >= 0 && o.Offerings[k].Tier >= tier {
+				spent += o.Offerings[k].Price
+			}
+		}
+		if most >= 0 && spent > most {
 			return
 		}
 	}

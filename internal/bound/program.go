@@ -81,7 +81,20 @@ func (g *generation) addLimits() entriesOf {
 			g.limits++
 		}
 	}
+	spending := make([]int, len(g.problem.Spending))
+	for tier, most := range g.problem.Spending {
+		if spending[tier] = -1; most > 0 {
+			spending[tier] = len(g.demand)
+			g.demand = append(g.demand, -1)
+			g.limits++
+		}
+	}
 	return func(o *Offering) (out []lp.Entry) {
+		for tier, row := range spending {
+			if row >= 0 && o.Tier >= tier {
+				out = append(out, lp.Entry{Row: row, N: -float64(o.Price) / float64(g.problem.Spending[tier])})
+			}
+		}
 		for i, l := range limits {
 			n := 0.0
 			if o.Pool == l.Pool {
@@ -256,6 +269,9 @@ func rivals(p *Problem) []int {
 		for _, d := range o.Domains {
 			key = strconv.AppendInt(append(key, ' '), int64(d), 10)
 		}
+		if len(p.Spending) > 0 {
+			key = strconv.AppendInt(append(key, '+'), int64(o.Tier), 10)
+		}
 		if limited[o.Pool] {
 			key = strconv.AppendInt(append(key, '/'), int64(o.Pool), 10)
 		}
@@ -271,8 +287,13 @@ func rivals(p *Problem) []int {
 	return out
 }
 
-// affordable reports whether limits allow at least one machine.
+// affordable reports whether limits and weights allow at least one machine.
 func (p *Problem) affordable(o *Offering) bool {
+	for tier, most := range p.Spending {
+		if o.Tier >= tier && most >= 0 && o.Price > most {
+			return false
+		}
+	}
 	return !slices.ContainsFunc(p.Limits, func(l Limit) bool {
 		return l.Pool == o.Pool && l.Most >= 0 && o.Capacity[l.Resource] > l.Most
 	})

@@ -40,6 +40,11 @@ func TestBoundKnowsConstraints(t *testing.T) {
 			w.provisioner("first", "weight: 10, "+memory)
 			w.pods(12, "p", "requests: {cpu: 1500m, memory: 1Gi}")
 		},
+		"room that lower weights leave": func(w *world) {
+			w.provisioner("first", "weight: 10, "+memory)
+			w.pods(8, "p", "{requests: {cpu: 1100m, memory: 1Gi}, ports: [{hostPort: 80}], nodeSelector: {karpenter.k8s.aws/instance-category: m}}")
+			w.pods(40, "q", "requests: {cpu: 700m, memory: 1Gi}")
+		},
 		"a limit that binds": func(w *world) {
 			w.provisioner("first", "weight: 10, limits: {resources: {cpu: 16}}, "+memory)
 			w.pods(24, "p", "requests: {cpu: 1900m, memory: 1Gi}")

@@ -49,10 +49,11 @@ func (pr Prover) newBounding(placed []placedClass, only *zoneOf) *bounding {
 	}
 	b.addSpecial()
 	b.addShares()
+	tiers := b.addSpending()
 	for k := range pr.Offerings {
 		o := &pr.Offerings[k]
 		b.Offerings = append(b.Offerings, bound.Offering{
-			Room: o.All().Room, Price: max(1, o.Price), Pool: o.Pool, Capacity: o.All().Capacity,
+			Room: o.All().Room, Price: max(1, o.Price), Pool: o.Pool, Tier: tiers[o.Pool], Capacity: o.All().Capacity,
 			Domains: b.domainsOf(func(key string) string { return domainIn(o, key) }),
 		})
 	}
@@ -201,6 +202,43 @@ func (b *bounding) mostOn(node, group, id int) int64 {
 	}
 	count, _ := b.s.Start.Counts[node].Get(id)
 	return max(0, b.Groups[group].Most-count)
+}
+
+// addSpending states what Provisioners of lower weights may be paid: no more than the plan pays
+// them. What they sell is for pods that no Provisioner of higher weight can take, and others
+// only use the room that these leave. Nothing is known where a limit binds, because others are
+// bought for there as well, and where nodes have such pods, which could have left that room to
+// others. It returns the tier of each pool.
+func (b *bounding) addSpending() []int {
+	tiers, list := make([]int, len(b.s.Pools)), b.s.Tiers()
+	for i, tier := range list {
+		for _, p := range tier {
+			tiers[p.Number] = i
+		}
+	}
+	b.Spending = make([]int64, len(list))
+	for _, m := range b.s.Machines() {
+		for i := range tiers[m.Pool.Number] + 1 {
+			b.Spending[i] += max(1, b.s.Offerings[m.Offering].Price)
+		}
+	}
+	onNodes := model.NewBitset(len(b.s.Offerings))
+	for _, on := range b.s.OnNodes() {
+		onNodes.Join(b.highest(&b.placed[b.at[classAt{on.Class, on.Level}]]))
+	}
+	limited := false
+	for i, tier := range list {
+		if i == 0 || limited || sellAny(list[i:], onNodes) {
+			b.Spending[i] = -1
+		}
+		limited = limited || slices.ContainsFunc(tier, func(p *model.Pool) bool { return p.Limits != nil })
+	}
+	return tiers
+}
+
+// sellAny reports whether pools of some tiers sell an offering of a set.
+func sellAny(tiers [][]*model.Pool, set model.Bitset) bool {
+	return slices.ContainsFunc(slices.Concat(tiers...), func(p *model.Pool) bool { return set.AnyIn(p.Offerings) })
 }
 
 // addLimits states the limits that bind: others change nothing.

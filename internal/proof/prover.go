@@ -176,18 +176,26 @@ func (pr Prover) onOne(p *placedClass) bool {
 
 // weighed returns the offerings of the Provisioners that the class may be bought for from
 // by their weights: those of the highest weight that can take it, in each domain unless the
-// class is free to choose one, and those of lower weights where limits bind or the plan has
-// gone down to them.
+// class is free to choose one, and those of lower weights of which it is known what they may be
+// paid, or where limits bind or the plan has gone down to them.
 func (b *bounding) weighed(p *placedClass) model.Bitset {
 	a := b.s
-	out := model.NewBitset(len(a.Offerings))
-	for _, tier := range a.Tiers() {
-		if b.tied(p) || tier[0].Weight >= p.least {
+	out := b.highest(p)
+	for i, tier := range a.Tiers() {
+		if b.Spending[i] >= 0 || b.tied(p) || tier[0].Weight >= p.least {
 			for _, pool := range tier {
 				out.Join(pool.Mask)
 			}
 		}
 	}
+	return out
+}
+
+// highest returns the offerings of the highest weight that can take the class, in each domain
+// unless the class is free to choose one, and those of lower weights where limits bind.
+func (b *bounding) highest(p *placedClass) model.Bitset {
+	a := b.s
+	out := model.NewBitset(len(a.Offerings))
 	if len(p.class.Keys) == 0 || b.choosesZone(p) {
 		a.AddHighest(out, p.mask)
 		return out
