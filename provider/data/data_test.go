@@ -400,6 +400,15 @@ spec:
 	}
 }
 
+// As in a list of a resource, an element that is null counts as not set.
+func TestSimulationLeavesOutDraftsThatAreNull(t *testing.T) {
+	missing := tupleOf(tftypes.NewValue(tftypes.DynamicPseudoType, nil))
+	a := read(t, data.NewSimulation(), &platform{}, map[string]tftypes.Value{
+		"manifests": texts(listOfTexts, offered, pending), "provisioners": missing, "node_profiles": missing,
+	})
+	want(t, a, path.Root("machines").AtListIndex(0).AtName("pods"), []string{"web/a"})
+}
+
 func TestSimulationNamesTheDraftThatIsWrong(t *testing.T) {
 	draft := func(attributes map[string]tftypes.Value) tftypes.Value {
 		of := tftypes.Object{AttributeTypes: map[string]tftypes.Type{}}

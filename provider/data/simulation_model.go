@@ -120,8 +120,11 @@ func draftManifests(ctx context.Context, k customresource.Kind, attribute string
 		return out
 	}
 	for i, item := range items {
+		if item.IsNull() {
+			continue // as elements of other lists
+		}
 		at := fmt.Sprintf("%s[%d]", attribute, i)
-		text, err := draftManifest(k, item)
+		text, err := draftManifest(k, wire.ModelOf(item))
 		if err != nil {
 			diags.AddAttributeError(path.Root(attribute), fmt.Sprintf("%s: %s", at, err), "")
 			continue
@@ -132,7 +135,7 @@ func draftManifests(ctx context.Context, k customresource.Kind, attribute string
 }
 
 // draftItems gives the elements of the list the type of the resource.
-func draftItems(ctx context.Context, k customresource.Kind, value types.Dynamic) ([]*wire.Model, error) {
+func draftItems(ctx context.Context, k customresource.Kind, value types.Dynamic) ([]tftypes.Value, error) {
 	raw, err := value.UnderlyingValue().ToTerraformValue(ctx)
 	if err != nil {
 		return nil, err
@@ -141,11 +144,7 @@ func draftItems(ctx context.Context, k customresource.Kind, value types.Dynamic)
 	if err != nil {
 		return nil, err
 	}
-	var items []*wire.Model
-	for _, item := range wire.Elements(conformed) {
-		items = append(items, wire.ModelOf(item))
-	}
-	return items, nil
+	return wire.Elements(conformed), nil
 }
 
 // draftManifest is the JSON of one draft.

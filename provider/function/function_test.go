@@ -210,6 +210,7 @@ func TestRequirementsIntersect(t *testing.T) {
 			argument: 0, problem: "[0]: value is not a known argument; did you mean values?",
 		},
 		"as a provisioner has it": {lists: []attr.Value{list(with(requirement("a", "Exists"), "min_values", types.Int64Null()))}, want: []string{"a Exists []"}},
+		"a null":                  {lists: []attr.Value{list(types.DynamicNull(), requirement("a", "Exists"))}, want: []string{"a Exists []"}},
 		"a minimum":               {lists: []attr.Value{list(with(requirement("a", "Exists"), "min_values", types.Int64Value(2)))}, argument: 0, problem: "[0]: min_values cannot be intersected"},
 		"no list":                 {lists: []attr.Value{list(), types.DynamicValue(text("a"))}, argument: 1, problem: "not a list of requirements"},
 	}

@@ -70,6 +70,9 @@ func readRequirements(ctx context.Context, list types.Dynamic) ([]api.Requiremen
 	codec := wire.Codec{}
 	var out []api.Requirement
 	for i, item := range wire.Elements(conformed) {
+		if item.IsNull() {
+			continue // as in packhorse_provisioner
+		}
 		doc, err := codec.Encode(item)
 		if err != nil {
 			return nil, fmt.Errorf("[%d]: %w", i, err)
