@@ -120,7 +120,7 @@ func (d *iamPoliciesData) nodeRoles(ctx context.Context, m *iamPoliciesModel) ([
 	}
 	ctx, cancel := context.WithTimeout(ctx, awsresource.PlanLookup)
 	defer cancel()
-	return awsresource.RoleARNs(ctx, account.Roles, m.NodeRoles)
+	return awsresource.RoleARNs(ctx, account.Roles.ARN, m.NodeRoles)
 }
 
 // complete fills in what the configuration does not set.

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
@@ -79,6 +80,17 @@ func (r *Named) Account(ctx context.Context, diags *diag.Diagnostics) *session.A
 		diags.AddError(lifecycle.NoAWS+": "+err.Error(), lifecycle.NothingChanged)
 	}
 	return account
+}
+
+// AccountOf returns the account of what exists, as its ARN names it, or nil if the ARN is not known. It makes no
+// request: Terraform plans again during the apply, and takes it for a bug if that does not predict the same, for
+// example because AWS cannot be reached any more.
+func AccountOf(arn types.String) *session.Account {
+	parts := strings.Split(arn.ValueString(), ":")
+	if len(parts) < 6 {
+		return nil
+	}
+	return &session.Account{Partition: parts[1], Region: parts[3], ID: parts[4]}
 }
 
 // title returns what messages call the object of the name.

@@ -27,7 +27,6 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/attribute"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/kubevalue"
-	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
 )
 
@@ -86,18 +85,18 @@ func Attached(declared types.Set, live asset.Role) types.Set {
 	}))
 }
 
-// RoleARNs returns the ARNs of roles that are given by name or ARN. It looks names up in IAM, because
-// the ARN also contains the role's path.
-func RoleARNs(ctx context.Context, roles session.Roles, given types.Set) ([]string, error) {
+// RoleARNs returns the ARNs of roles that are given by name or ARN. It looks names up in IAM with session.Roles.ARN,
+// because the ARN also contains the role's path. If there is no such role, the error is fs.ErrNotExist.
+func RoleARNs(ctx context.Context, lookUp func(ctx context.Context, name string) (arn string, err error), given types.Set) ([]string, error) {
 	var out []string
 	for _, role := range value.Elements(given) {
 		if strings.HasPrefix(role, "arn:") {
 			out = append(out, role)
 			continue
 		}
-		arn, err := roles.ARN(ctx, role)
+		arn, err := lookUp(ctx, role)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("node_roles: IAM role %q does not exist: create it first, and refer to it as packhorse_node_role.<name>.arn", role)
+			return nil, missingRole(role)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("node_roles: %w (an ARN needs no lookup)", err)
@@ -106,6 +105,15 @@ func RoleARNs(ctx context.Context, roles session.Roles, given types.Set) ([]stri
 	}
 	return out, nil
 }
+
+// missingRole is the name of a node role that does not exist. As an error, it is fs.ErrNotExist.
+type missingRole string
+
+func (m missingRole) Error() string {
+	return fmt.Sprintf("node_roles: IAM role %q does not exist: create it first, and refer to it as packhorse_node_role.<name>.arn", string(m))
+}
+
+func (missingRole) Is(target error) bool { return target == fs.ErrNotExist }
 
 // PlanLookup is the time limit of lookups during a plan. A lookup of a role waits if the role does not
 // exist.

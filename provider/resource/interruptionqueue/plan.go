@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/awsresource"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
 )
 
@@ -59,12 +60,9 @@ func (r *interruptionQueue) ModifyPlan(ctx context.Context, req resource.ModifyP
 
 // predict sets the computed attributes of an existing queue.
 func (r *interruptionQueue) predict(ctx context.Context, req resource.ModifyPlanRequest, m *model, diags *diag.Diagnostics) {
-	if m.Name.IsUnknown() || m.RulePrefix.IsUnknown() || m.ARN.IsUnknown() {
+	account := awsresource.AccountOf(m.ARN)
+	if m.Name.IsUnknown() || m.RulePrefix.IsUnknown() || account == nil {
 		return
-	}
-	account, err := r.Session.Account(ctx)
-	if err != nil {
-		return // the apply needs the account and reports the error
 	}
 	if err := m.settle(account); err != nil {
 		diags.Append(r.Error(m.Name.ValueString(), err))

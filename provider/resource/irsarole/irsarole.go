@@ -164,7 +164,7 @@ func (r *irsaRole) complete(ctx context.Context, m *model, account *session.Acco
 		}
 		m.OIDCIssuerURL = types.StringValue(url)
 	}
-	nodeRoles, err := awsresource.RoleARNs(ctx, account.Roles, m.NodeRoles)
+	nodeRoles, err := awsresource.RoleARNs(ctx, account.Roles.ARN, m.NodeRoles)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,8 @@ package irsarole
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"maps"
 	"slices"
 
@@ -71,22 +73,23 @@ func (r *irsaRole) predict(ctx context.Context, config, state model, m *model, d
 	}
 	inputs := []bool{
 		!m.OIDCIssuerURL.IsUnknown(), !m.ClusterName.IsUnknown(), !m.Preset.IsUnknown(), !m.InterruptionQueueARN.IsUnknown(),
-		value.FullyKnown(ctx, m.ServiceAccounts), value.FullyKnown(ctx, m.NodeRoles), !m.ARN.IsUnknown(),
+		value.FullyKnown(ctx, m.ServiceAccounts), value.FullyKnown(ctx, m.NodeRoles),
 	}
-	if slices.Contains(inputs, false) {
+	account := awsresource.AccountOf(m.ARN)
+	if slices.Contains(inputs, false) || account == nil {
 		return
 	}
-	account, err := r.Session.Account(ctx)
-	if err != nil {
-		return // the apply needs the account and reports the error
+	nodeRoles, err := r.lookUpNodeRoles(ctx, m.NodeRoles)
+	if account.Region = r.Session.Region(ctx); account.Region == "" {
+		_, err = r.Session.Account(ctx) // says why
 	}
-	ctx, cancel := context.WithTimeout(ctx, awsresource.PlanLookup)
-	defer cancel()
-	nodeRoles, err := awsresource.RoleARNs(ctx, account.Roles, m.NodeRoles)
-	if err != nil {
-		return // the same apply may create the role
+	if errors.Is(err, fs.ErrNotExist) || err != nil && !m.PresetPolicies.IsUnknown() {
+		return // the same apply may create the role, or nothing that is declared changes
 	}
-	if err := m.settle(account, nodeRoles); err != nil {
+	if err == nil {
+		err = m.settle(account, nodeRoles)
+	}
+	if err != nil {
 		diags.Append(r.Error(m.Name.ValueString(), err))
 		return
 	}
@@ -97,4 +100,17 @@ func (r *irsaRole) predict(ctx context.Context, config, state model, m *model, d
 	if maps.EqualFunc(value.Strings(m.PresetPolicies), value.Strings(state.PresetPolicies), policy.SameJSON) {
 		m.PresetPolicies = state.PresetPolicies
 	}
+}
+
+// lookUpNodeRoles returns the ARNs of the node roles.
+func (r *irsaRole) lookUpNodeRoles(ctx context.Context, given types.Set) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, awsresource.PlanLookup)
+	defer cancel()
+	return awsresource.RoleARNs(ctx, func(ctx context.Context, name string) (string, error) {
+		account, err := r.Session.Account(ctx)
+		if err != nil {
+			return "", err
+		}
+		return account.Roles.ARN(ctx, name)
+	}, given)
 }

@@ -57,12 +57,9 @@ func (r *nodeRole) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 
 // predict sets the computed attributes of an existing role.
 func (r *nodeRole) predict(ctx context.Context, req resource.ModifyPlanRequest, m *model, diags *diag.Diagnostics) {
-	if m.Name.IsUnknown() || m.Path.IsUnknown() || m.CNIPolicy.IsUnknown() || m.InstanceProfile.IsUnknown() || m.ARN.IsUnknown() {
+	account := awsresource.AccountOf(m.ARN)
+	if m.Name.IsUnknown() || m.Path.IsUnknown() || m.CNIPolicy.IsUnknown() || m.InstanceProfile.IsUnknown() || account == nil {
 		return
-	}
-	account, err := r.Session.Account(ctx)
-	if err != nil {
-		return // the apply needs the account and reports the error
 	}
 	if err := m.settle(account); err != nil {
 		diags.Append(r.Error(m.Name.ValueString(), err))

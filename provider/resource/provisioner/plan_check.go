@@ -16,6 +16,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/plancheck"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/simulate"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/customresource"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
@@ -51,6 +52,10 @@ func (k Kind) CheckChange(ctx context.Context, f *customresource.PlanCheck) map[
 		f.ReportFindings(plancheck.Overlaps(p, f.Session.Drafts.Provisioners(live.Provisioners, f.Session.Drafts.All())), "")
 	}
 	stock, err := f.Session.Stock(ctx)
+	if err != nil && f.Session.Config.CatalogueFile != "" { // on which the plan may rest that is applied now
+		f.Diags.AddError(fmt.Sprintf("%s %s: %s", f.Title, f.Name, err), lifecycle.NothingChanged)
+		return nil
+	}
 	if err != nil {
 		f.Skip("the catalogue", err)
 		return nil
