@@ -62,7 +62,6 @@ func TestWrongAccessIsOneError(t *testing.T) {
 	head, _, _ := strings.Cut(requiring(), "provider \"packhorse\"")
 	certificate := strings.ReplaceAll(string(box.CA), "\n", `\n`)
 	for title, c := range map[string]struct{ block, want string }{
-		"a cluster that does not exist":        {`cluster_name = "nowhere"`, `find cluster "nowhere": no such EKS cluster in this region and account`},
 		"a token that is not taken":            {fmt.Sprintf("kubernetes = { host = %q, cluster_ca_certificate = \"%s\", token = \"wrong\" }", box.Host, certificate), "Unauthorized"},
 		"a certificate of nobody":              {fmt.Sprintf("kubernetes = { host = %q, token = \"wrong\" }", box.Host), "certificate signed by unknown authority"},
 		"a profile that is not there":          {fmt.Sprintf("cluster_name = %q\n profile = \"nobody\"", box.ClusterName), "failed to get shared config profile, nobody"},
@@ -83,6 +82,42 @@ func TestWrongAccessIsOneError(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The apply may create the cluster although the plan knows its name, so that only the apply and what exists already
+// need it.
+func TestAMissingClusterIsAWarningOfNewResources(t *testing.T) {
+	const missing = `find cluster "nowhere": no such EKS cluster in this region and account`
+	head, _, _ := strings.Cut(requiring(), "provider \"packhorse\"")
+	terraform := newCLI(t, nil)
+	config := func(cluster string, resources ...string) {
+		terraform.write(t, map[string]string{"main.tf": head +
+			fmt.Sprintf("resource \"terraform_data\" \"cluster\" {\n input = %q\n}\nprovider \"packhorse\" {\n cluster_name = terraform_data.cluster.input\n}\n", cluster) +
+			strings.Join(resources, "")})
+	}
+	provisioner := "resource \"packhorse_provisioner\" \"test\" {\n name = \"early\"\n provider_ref = { name = packhorse_node_profile.test.name }\n}\n"
+	profile := "resource \"packhorse_node_profile\" \"test\" {\n name = \"early\"\n}\n"
+	config("nowhere", profile, provisioner)
+	terraform.run(t, "init")
+	out := terraform.run(t, "plan")
+	wantText(t, "the plan", out, "provisioner early was not checked in full")
+	wantText(t, "the plan", out, missing+", so that the apply fails unless it creates the cluster first")
+	out, err := terraform.try(t, "apply", "-auto-approve")
+	if err == nil {
+		t.Error("the apply has succeeded")
+	}
+	wantText(t, "the apply", out, "Error: no access to the cluster: "+missing)
+
+	config(box.ClusterName, profile)
+	terraform.run(t, "apply", "-auto-approve")
+	for _, way := range []string{"-refresh=true", "-refresh=false"} {
+		config("nowhere", strings.Replace(profile, "}\n", " subnet_selector = { a = \"b\" }\n}\n", 1))
+		if out, err := terraform.try(t, "plan", way); err == nil || !words("Error: no access to the cluster: "+missing).MatchString(out) {
+			t.Errorf("the plan of what exists, %s: %v\n%s", way, err, out)
+		}
+	}
+	config(box.ClusterName)
+	terraform.run(t, "apply", "-auto-approve")
 }
 
 // A resource that says nothing but its name is one that leaves all to the defaults.

@@ -20,22 +20,29 @@ type Describer interface {
 	DescribeCluster(context.Context, *eks.DescribeClusterInput, ...func(*eks.Options)) (*eks.DescribeClusterOutput, error)
 }
 
-// Find is Describe, except that a cluster that is still being created and has no endpoint yet is an error.
+var (
+	// ErrNoCluster means that there is no cluster of the name.
+	ErrNoCluster = errors.New("no such EKS cluster")
+	// ErrNoEndpoint means that the cluster is still being created.
+	ErrNoEndpoint = errors.New("it has no endpoint yet")
+)
+
+// Find is Describe, except that a cluster that is still being created and has no endpoint yet is ErrNoEndpoint.
 func Find(ctx context.Context, client Describer, name string) (*asset.Cluster, error) {
 	cluster, err := Describe(ctx, client, name)
 	if err == nil && (cluster.Endpoint == "" || len(cluster.CA) == 0) {
-		return nil, fmt.Errorf("find cluster %q: it has no endpoint yet, its status is %s", name, cluster.Status)
+		return nil, fmt.Errorf("find cluster %q: %w, its status is %s", name, ErrNoEndpoint, cluster.Status)
 	}
 	return cluster, err
 }
 
-// Describe returns the EKS cluster of the name, within a minute.
+// Describe returns the EKS cluster of the name, within a minute. If there is none, the error is ErrNoCluster.
 func Describe(ctx context.Context, client Describer, name string) (*asset.Cluster, error) {
 	ctx, cancel := context.WithTimeout(ctx, call.ReadTimeout)
 	defer cancel()
 	out, err := client.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: aws.String(name)})
 	if _, ok := errors.AsType[*types.ResourceNotFoundException](err); ok {
-		return nil, fmt.Errorf("find cluster %q: no such EKS cluster in this region and account", name)
+		return nil, fmt.Errorf("find cluster %q: %w in this region and account", name, ErrNoCluster)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("find cluster %q: %w", name, err)

@@ -2,6 +2,7 @@ package customresource
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -129,6 +130,16 @@ func (r *Resource) checkRemoval(ctx context.Context, state *wire.Model, diags *d
 // PlanCheck begins the checks of a plan for the object of the name.
 func (r *Resource) PlanCheck(name string, diags *diag.Diagnostics) *PlanCheck {
 	return &PlanCheck{Gaps: lifecycle.Gaps{Session: r.session, Title: r.kind.Title(), Name: name, Diags: diags}}
+}
+
+// Skip is Gaps.Skip, except that a cluster that does not exist may be one that the same apply creates before a new
+// object. Its name is often known to the plan: that of terraform-aws-modules/eks is the one of its configuration.
+func (f *PlanCheck) Skip(what string, err error) {
+	if f.Before == nil && errors.Is(err, session.ErrMissingCluster) {
+		f.Miss(what, err.Error()+", so that the apply fails unless it creates the cluster first")
+		return
+	}
+	f.Gaps.Skip(what, err)
 }
 
 // taken reports whether an object that the resource would create already exists. It ignores errors,

@@ -74,11 +74,15 @@ func ReportOnce(s *session.Session, what string, err error, diags *diag.Diagnost
 	if !s.First() { // without access to AWS, there is often none to the cluster
 		return
 	}
-	detail := NothingChanged
+	diags.AddError(what+": "+err.Error(), noAccess(err))
+}
+
+// noAccess returns the detail of an error about the access to the cluster or to AWS.
+func noAccess(err error) string {
 	if errors.Is(err, session.ErrWrongAccess) {
-		detail += " If the same apply creates the cluster or the credentials, refer to the resources that create them, so that their values are known only after apply."
+		return NothingChanged + " If the same apply creates the cluster or the credentials, refer to the resources that create them, so that their values are known only after apply."
 	}
-	diags.AddError(what+": "+err.Error(), detail)
+	return NothingChanged
 }
 
 // Unanswered returns what to add to an error of AWS if it is not known whether the last request took

@@ -28,7 +28,7 @@ func SharedSession(data any, diags *diag.Diagnostics) *session.Session {
 func Connect(ctx context.Context, s *session.Session, diags *diag.Diagnostics) session.Cluster {
 	cluster, err := s.Cluster(ctx)
 	if err != nil {
-		diags.AddError(NoCluster+": "+err.Error(), NothingChanged)
+		diags.AddError(NoCluster+": "+err.Error(), noAccess(err))
 	}
 	return cluster
 }

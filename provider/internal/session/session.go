@@ -64,9 +64,13 @@ func (s *Session) Cluster(ctx context.Context) (Cluster, error) {
 	return s.platform.Cluster(ctx)
 }
 
-// ErrWrongAccess means that the access itself is wrong, so that another attempt would fail too: the cluster
-// does not exist, credentials are refused, or another authority has signed the certificate.
-var ErrWrongAccess = errors.New("wrong access")
+var (
+	// ErrWrongAccess means that the access itself is wrong, so that another attempt would fail too: the cluster
+	// does not exist, credentials are refused, or another authority has signed the certificate.
+	ErrWrongAccess = errors.New("wrong access")
+	// ErrMissingCluster means that no EKS cluster has the name. It is also ErrWrongAccess.
+	ErrMissingCluster = errors.New("no such cluster")
+)
 
 // First reports whether it is called for the first time in this session. It prevents that the same error for
 // each resource hides other errors.

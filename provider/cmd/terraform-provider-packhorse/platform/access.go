@@ -10,12 +10,13 @@ import (
 	"strings"
 
 	awscall "github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/eksauth"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
-// wrongAccess marks an error as session.ErrWrongAccess, unless it is temporary, such as a network
-// failure.
+// wrongAccess marks an error as session.ErrWrongAccess, and as session.ErrMissingCluster if there is none, unless it is
+// temporary, such as a network failure.
 func wrongAccess(err error) error {
 	if err == nil || passing(err) {
 		return err
@@ -27,14 +28,16 @@ type wrongAccessError struct{ error }
 
 func (e wrongAccessError) Unwrap() error { return e.error }
 
-func (wrongAccessError) Is(target error) bool { return target == session.ErrWrongAccess }
+func (e wrongAccessError) Is(target error) bool {
+	return target == session.ErrWrongAccess || target == session.ErrMissingCluster && errors.Is(e.error, eksauth.ErrNoCluster)
+}
 
 // passing reports whether the access may work at another time or from another network.
 func passing(err error) bool {
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return false
 	}
-	if isNetwork(err) {
+	if isNetwork(err) || errors.Is(err, eksauth.ErrNoEndpoint) {
 		return true
 	}
 	var response interface{ HTTPStatusCode() int }

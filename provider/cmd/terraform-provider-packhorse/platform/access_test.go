@@ -17,6 +17,7 @@ import (
 
 	"net/http"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/eksauth"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
@@ -35,7 +36,8 @@ func TestWrongAccess(t *testing.T) {
 		err  error
 		want bool
 	}{
-		"no such cluster":                  {errors.New("no such EKS cluster"), true},
+		"no such cluster":                  {fmt.Errorf("find cluster: %w", eksauth.ErrNoCluster), true},
+		"a cluster that is being created":  {fmt.Errorf("find cluster: %w", eksauth.ErrNoEndpoint), false},
 		"credentials that AWS refuses":     {answered(http.StatusForbidden, "InvalidClientTokenId"), true},
 		"AWS throttles":                    {answered(http.StatusBadRequest, "ThrottlingException"), false},
 		"AWS is in trouble":                {answered(http.StatusServiceUnavailable, "Unavailable"), false},
@@ -51,6 +53,9 @@ func TestWrongAccess(t *testing.T) {
 		if got := errors.Is(wrongAccess(c.err), session.ErrWrongAccess); got != c.want {
 			t.Errorf("%s: wrong = %t, want %t", name, got, c.want)
 		}
+	}
+	if !errors.Is(wrongAccess(eksauth.ErrNoCluster), session.ErrMissingCluster) || errors.Is(wrongAccess(errors.New("denied")), session.ErrMissingCluster) {
+		t.Error("a missing cluster is not told apart")
 	}
 	if wrongAccess(nil) != nil {
 		t.Error("success counts as wrong")
