@@ -322,6 +322,37 @@ func TestIRSARoleLeavesTheAnnotationToItsSuccessor(t *testing.T) {
 	})
 }
 
+// A role whose cluster is gone can be refreshed and destroyed, although nobody can take back what it has annotated.
+func TestIRSARoleOutlivesItsCluster(t *testing.T) {
+	for _, name := range []string{"orphan-1", "orphan-2"} {
+		if _, err := kube.CoreV1().ServiceAccounts("default").Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	config := requiring()
+	for _, name := range []string{"orphan-1", "orphan-2"} {
+		config += fmt.Sprintf("resource \"packhorse_irsa_role\" %q {\n name = %q\n create_oidc_provider = true\n annotate_service_account = true\n"+
+			" service_accounts = [{ namespace = \"default\", name = %q }]\n}\n", name, name, name)
+	}
+	cluster := cloud.Cluster{Name: box.ClusterName, Version: box.Version, Endpoint: box.Host, CA: box.CA, IssuerURL: box.Host, IssuerCA: box.CA}
+	defer box.Cloud.SetCluster(cluster)
+	terraform := newCLI(t, nil)
+	terraform.write(t, map[string]string{"main.tf": config})
+	terraform.run(t, "init")
+	terraform.run(t, "apply", "-auto-approve")
+	other := cluster
+	other.Name = "another"
+	box.Cloud.SetCluster(other)
+	terraform.run(t, "destroy", "-auto-approve", "-refresh=false", "-target=packhorse_irsa_role.orphan-1")
+	wantText(t, "the plan", terraform.run(t, "plan"), "orphan-2: its ServiceAccounts are gone with their cluster")
+	terraform.run(t, "destroy", "-auto-approve")
+	for _, name := range []string{"orphan-1", "orphan-2"} {
+		if err := noRole(name)(nil); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // annotated checks which role the annotation of a ServiceAccount names.
 func annotated(accounts typed.ServiceAccountInterface, name, want string) resource.TestCheckFunc {
 	return func(*terraform.State) error {

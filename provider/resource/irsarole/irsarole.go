@@ -200,12 +200,16 @@ func (r *irsaRole) annotation(ctx context.Context) (session.Annotation, error) {
 	return cluster.Accounts(), nil
 }
 
-// annotate changes the annotations of ServiceAccounts from those of the state before.
+// annotate changes the annotations of ServiceAccounts from those of the state before. Those of a cluster that is gone
+// are gone with it.
 func (r *irsaRole) annotate(ctx context.Context, before, now model) error {
 	if !before.AnnotateServiceAccount.ValueBool() && !now.AnnotateServiceAccount.ValueBool() {
 		return nil
 	}
 	annotation, err := r.annotation(ctx)
+	if errors.Is(err, session.ErrMissingCluster) && !now.AnnotateServiceAccount.ValueBool() {
+		return nil
+	}
 	if err != nil {
 		return err
 	}

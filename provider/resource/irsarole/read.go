@@ -56,7 +56,11 @@ func (r *irsaRole) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	if err := m.refreshAssociations(ctx, account.Associations); err != nil {
 		resp.Diagnostics.Append(r.Error(name, err))
 	}
-	if err := r.refreshAnnotation(ctx, &m); err != nil {
+	if err := r.refreshAnnotation(ctx, &m); errors.Is(err, session.ErrMissingCluster) {
+		m.AnnotateServiceAccount = types.BoolValue(false)
+		resp.Diagnostics.AddWarning(fmt.Sprintf("IAM role %s: its ServiceAccounts are gone with their cluster: %s", name, err),
+			"If you did not intend this, correct the provider block.")
+	} else if err != nil {
 		resp.Diagnostics.Append(r.Error(name, err))
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
