@@ -394,6 +394,35 @@ func TestIRSARoleFollowsTheClustersIssuer(t *testing.T) {
 	})
 }
 
+// So does a role that was imported.
+func TestImportedIRSARoleFollowsTheClustersIssuer(t *testing.T) {
+	name := "following-import"
+	cluster := cloud.Cluster{Name: box.ClusterName, Version: box.Version, Endpoint: box.Host, CA: box.CA, IssuerURL: box.Host, IssuerCA: box.CA}
+	defer box.Cloud.SetCluster(cluster)
+	other := cluster
+	other.IssuerURL = "https://issuer.example.com/id/other"
+	config := strings.TrimPrefix(roleConfig(name, agentAccount), byName())
+	terraform := newCLI(t, nil)
+	terraform.write(t, map[string]string{"main.tf": requiring() + config})
+	terraform.run(t, "init")
+	terraform.run(t, "apply", "-auto-approve")
+	terraform.run(t, "state", "rm", roleAddress)
+	terraform.write(t, map[string]string{"main.tf": requiring() + strings.Replace(config, "create_oidc_provider = true", "", 1) +
+		fmt.Sprintf("import {\n to = %s\n id = %q\n}\n", roleAddress, name)})
+	wantNoChange(t, "the import", terraform.plan(t))
+	terraform.run(t, "apply", "plan.bin")
+	box.Cloud.SetCluster(other)
+	changes := terraform.plan(t)
+	if len(changes) != 1 || !slices.Equal(changes[0].Change.Actions, []string{"update"}) || changes[0].Change.After["oidc_issuer_url"] != other.IssuerURL {
+		t.Errorf("with another issuer, the plan is %+v", changes)
+	}
+	box.Cloud.SetCluster(cluster)
+	terraform.run(t, "destroy", "-auto-approve")
+	if err := noRole(name)(nil); err != nil {
+		t.Error(err)
+	}
+}
+
 // If only the provider block names another cluster, the role trusts that one after one apply.
 func TestIRSARoleFollowsTheProviderBlock(t *testing.T) {
 	name := "following-the-block"

@@ -1,6 +1,7 @@
 package irsarole
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,9 +43,8 @@ func (r *irsaRole) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	}
 	record := lifecycle.Recorded[issuerRecord](ctx, req.Private, lifecycle.IssuerKey, &resp.Diagnostics)
 	if record == nil {
-		record = &issuerRecord{}
 		resp.Diagnostics.Append(m.adopt(live, account, r.Session.Config.DefaultTags)...)
-		r.adoptCluster(ctx, account.Issuers, &m)
+		record = &issuerRecord{Derived: r.adoptCluster(ctx, account.Issuers, &m)}
 		resp.Diagnostics.Append(lifecycle.Record(ctx, resp.Private, lifecycle.IssuerKey, record)...)
 	}
 	r.refreshIssuer(ctx, account.Issuers, *record, &m)
@@ -99,16 +99,19 @@ func (m *model) adopt(live asset.Role, account *session.Account, defaults map[st
 	return diags
 }
 
-// adoptCluster sets cluster_name of an imported role to the cluster of the provider block, if the role trusts
-// that cluster's issuer.
-func (r *irsaRole) adoptCluster(ctx context.Context, issuers session.Issuers, m *model) {
-	name := r.Session.Config.ClusterName
-	if !m.ClusterName.IsNull() || name == "" {
-		return
+// adoptCluster reports whether an imported role trusts the issuer of its cluster, so that the issuer can be looked up
+// by the name of the cluster. If the role does not tell its cluster, that is the one of the provider block.
+func (r *irsaRole) adoptCluster(ctx context.Context, issuers session.Issuers, m *model) (derived bool) {
+	name := cmp.Or(m.ClusterName.ValueString(), r.Session.Config.ClusterName)
+	if name == "" || m.OIDCIssuerURL.IsNull() {
+		return false
 	}
-	if url, err := issuers.Of(ctx, name); err == nil && policy.IssuerPath(url) == policy.IssuerPath(m.OIDCIssuerURL.ValueString()) {
-		m.ClusterName = types.StringValue(name)
+	url, err := issuers.Of(ctx, name)
+	if err != nil || policy.IssuerPath(url) != policy.IssuerPath(m.OIDCIssuerURL.ValueString()) {
+		return false
 	}
+	m.ClusterName = types.StringValue(name)
+	return true
 }
 
 // adoptPreset recognises the preset agent by its policies, and reads its arguments from them.
