@@ -53,7 +53,7 @@ func TestNodeRole(t *testing.T) {
 	name := "nodes"
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: factories(),
-		CheckDestroy:             noNodeRole(name),
+		CheckDestroy:             resource.ComposeTestCheckFunc(noNodeRole(name), func(*terraform.State) error { return noProfile("nodes-profile") }),
 		Steps: []resource.TestStep{
 			{
 				Config: nodeRoleConfig(name, "tags = { team = \"platform\" }"), ConfigPlanChecks: plansEmpty,
@@ -85,12 +85,13 @@ func TestNodeRole(t *testing.T) {
 				Check: func(*terraform.State) error {
 					return errors.Join(
 						attachedTo(name, nodePolicies("AmazonEC2ContainerRegistryPullOnly", "AmazonEKSWorkerNodePolicy", "AmazonSSMManagedInstanceCore")...),
-						profileHolds("nodes-profile", name), noProfile(name), admitted(name, "EC2_WINDOWS"))
+						// Machines that run were launched with the former profile.
+						profileHolds("nodes-profile", name), profileHolds(name, name), admitted(name, "EC2_WINDOWS"))
 				},
 			},
 			{
 				ResourceName: nodeRoleAddress, ImportState: true, ImportStateId: name, ImportStateVerify: true,
-				ImportStateVerifyIdentifierAttribute: "name",
+				ImportStateVerifyIdentifierAttribute: "name", ImportStateVerifyIgnore: []string{"instance_profile", "instance_profile_arn"},
 			},
 			{
 				Config: nodeRoleConfig(name, `

@@ -67,8 +67,10 @@ func (r *ClusterRecord) Elsewhere(uid types.UID) bool { return r != nil && r.UID
 func (r *ClusterRecord) HasMoved() bool { return r != nil && r.Moved }
 
 // Keys of private state that are set once a resource has been declared. A resource without them has just
-// been imported. IssuerKey has the issuerRecord of a packhorse_irsa_role.
+// been imported. IssuerKey has the issuerRecord of a packhorse_irsa_role. ProfilesKey is set once a packhorse_node_role
+// has left an instance profile, and has the names of all that it has left.
 const (
 	DeclaredKey = "declared"
 	IssuerKey   = "issuer"
+	ProfilesKey = "profiles"
 )

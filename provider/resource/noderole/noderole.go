@@ -77,6 +77,10 @@ func (r *nodeRole) Update(ctx context.Context, req resource.UpdateRequest, resp 
 		return
 	}
 	reached, err := r.change(ctx, account, before, m, false)
+	if !reached.InstanceProfile.Equal(before.InstanceProfile) {
+		left := leave(leftProfiles(ctx, req.Private, &resp.Diagnostics), before.InstanceProfile, reached.InstanceProfile)
+		resp.Diagnostics.Append(lifecycle.Record(ctx, resp.Private, lifecycle.ProfilesKey, left)...)
+	}
 	lifecycle.SetName(ctx, resp.Identity, m.Name.ValueString(), &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &reached)...)
 	if err != nil {
@@ -115,8 +119,8 @@ func (r *nodeRole) change(ctx context.Context, account *session.Account, before,
 	return reached, err
 }
 
-// changeProfile creates the instance profile, updates it, or replaces it by one of another name. It returns
-// the ARN of a new one.
+// changeProfile creates the instance profile, or updates it. It leaves one of another name, because the credentials of
+// machines that were launched with it end once it has no role. It returns the ARN of a new one.
 func changeProfile(ctx context.Context, profiles session.Profiles, was, is asset.Profile) (arn string, err error) {
 	if was.Name == is.Name {
 		return "", profiles.Update(ctx, was, is)
@@ -125,10 +129,7 @@ func changeProfile(ctx context.Context, profiles session.Profiles, was, is asset
 	if errors.Is(err, fs.ErrExist) {
 		arn, err = fillProfile(ctx, profiles, is)
 	}
-	if err != nil || was.Name == "" {
-		return arn, err
-	}
-	return arn, profiles.Delete(ctx, was)
+	return arn, err
 }
 
 // fillProfile adds the role to an existing profile, whose other tags stay. It is a takenError if the profile has
@@ -188,7 +189,7 @@ func replaceEntry(ctx context.Context, entries session.Entries, wanted asset.Ent
 	return entries.Create(ctx, wanted)
 }
 
-// Delete deletes the access entry, the instance profile, and the role with its declared policies.
+// Delete deletes the access entry, the instance profiles, and the role with its declared policies.
 func (r *nodeRole) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var m model
 	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
@@ -203,6 +204,11 @@ func (r *nodeRole) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	}
 	if profile := m.profile(); err == nil && profile.Name != "" {
 		err = account.Profiles.Delete(ctx, profile)
+	}
+	for _, name := range leftProfiles(ctx, req.Private, &resp.Diagnostics) {
+		if err == nil {
+			err = deleteLeft(ctx, account.Profiles, name, m.Name.ValueString())
+		}
 	}
 	if err == nil {
 		err = account.Roles.Delete(ctx, m.role())

@@ -59,7 +59,7 @@ func nodeAdmissionAttributes() attribute.Level {
 		"instance_profile": schema.StringAttribute{
 			Optional: true, Computed: true,
 			MarkdownDescription: "Name of the instance profile, for `packhorse_node_profile.instance_profile`. By default the " +
-				"name of the role.",
+				"name of the role. If it changes, the former profile keeps the role, which machines that were launched with it need, and is deleted with the role.",
 			Validators: []validator.String{attribute.Form(policy.ProfileName)},
 		},
 		"instance_profile_arn": schema.StringAttribute{Computed: true, MarkdownDescription: "ARN of the instance profile."},
