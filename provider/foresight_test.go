@@ -121,6 +121,11 @@ func TestPlanPreview(t *testing.T) {
 				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},
 			},
 			{
+				// Without checks, the result of the last one stays.
+				Config:           foreseen("previewed", `plan_checks = "off"`, types(`"m5.large", "m5.xlarge"`)),
+				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},
+			},
+			{
 				// Nodes may come until the apply.
 				Config: foreseen("previewed", fromFile, types(`"m5.large"`)),
 				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{

@@ -66,8 +66,18 @@ func (r *Resource) checkChange(ctx context.Context, c change, diags *diag.Diagno
 		return c.planned
 	}
 	ctx = r.session.Mask(ctx)
-	if r.session.Config.PlanChecks == session.ChecksOff {
+	var before *wire.Document
+	if c.state != nil {
+		if before = r.encode(c.state, diags); before == nil {
+			return c.planned
+		}
+	}
+	unchanged := before != nil && reflect.DeepEqual(before.Fields, c.doc.Fields)
+	if r.session.Config.PlanChecks == session.ChecksOff && !unchanged {
 		return c.planned.Without(r.kind.Settles()...)
+	}
+	if r.session.Config.PlanChecks == session.ChecksOff {
+		return c.planned.Keep(c.state, r.kind.Settles()...)
 	}
 	f := r.PlanCheck(name, diags)
 	f.turn = r.kind.Draft(&r.session.Drafts, name, c.doc.Fields)
@@ -75,14 +85,10 @@ func (r *Resource) checkChange(ctx context.Context, c change, diags *diag.Diagno
 	if c.created && r.taken(ctx, f, c.planned) {
 		return c.planned
 	}
-	if c.state != nil {
-		before := r.encode(c.state, diags)
-		if before == nil {
-			return c.planned
-		}
-		if reflect.DeepEqual(before.Fields, c.doc.Fields) {
-			return c.planned.Keep(c.state, r.kind.Settles()...)
-		}
+	if unchanged {
+		return c.planned.Keep(c.state, r.kind.Settles()...)
+	}
+	if before != nil {
 		f.Before = before.Fields
 	}
 	planned := c.planned
