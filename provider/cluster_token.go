@@ -48,7 +48,8 @@ func (t *clusterToken) Configure(_ context.Context, req ephemeral.ConfigureReque
 func (t *clusterToken) Open(ctx context.Context, _ ephemeral.OpenRequest, resp *ephemeral.OpenResponse) {
 	token, expires, err := t.session.Token(t.session.Mask(ctx))
 	if err != nil {
-		resp.Diagnostics.AddError("no token: "+err.Error(), "The provider mints tokens for the EKS cluster that `cluster_name` in the provider block names.")
+		resp.Diagnostics.AddError("no token: "+err.Error(), "The provider mints tokens for the EKS cluster that `cluster_name` in the provider block names. "+
+			"Terraform opens ephemeral resources during the plan too, so the name must be known by then: if the same apply creates the cluster, set its name as text, or apply the cluster first with `-target`.")
 		return
 	}
 	resp.Diagnostics.Append(resp.Result.Set(ctx, clusterTokenModel{

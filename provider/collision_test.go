@@ -120,6 +120,35 @@ func TestAMissingClusterIsAWarningOfNewResources(t *testing.T) {
 	terraform.run(t, "apply", "-auto-approve")
 }
 
+// What Terraform reads during the plan can wait for a cluster of the same apply only if it says so.
+func TestDataSourcesOfAClusterOfTheSameApply(t *testing.T) {
+	head, _, _ := strings.Cut(requiring(), "provider \"packhorse\"")
+	const advice = "such as with `depends_on = [module.eks]`"
+	terraform := newCLI(t, nil)
+	config := func(cluster, of, more string) {
+		terraform.write(t, map[string]string{"main.tf": head + fmt.Sprintf(
+			"resource \"terraform_data\" \"cluster\" {\n input = %q\n}\nprovider \"packhorse\" {\n cluster_name = terraform_data.cluster.%s\n}\n", cluster, of) + more})
+	}
+	terraform.write(t, map[string]string{"main.tf": requiring()})
+	terraform.run(t, "init")
+	for source, arguments := range map[string]string{"cluster": "", "discovery": "", "nodes": "", "simulation": "", "instance_types": "", "iam_policies": "node_roles = []"} {
+		config(box.ClusterName, "output", fmt.Sprintf("data \"packhorse_%s\" \"test\" {\n %s\n}\n", source, arguments))
+		out, err := terraform.try(t, "plan")
+		if err == nil {
+			t.Errorf("%s has been read", source)
+		}
+		wantText(t, source, out, advice)
+	}
+	config("nowhere", "input", "data \"packhorse_cluster\" \"test\" {\n}\n")
+	out, _ := terraform.try(t, "plan")
+	wantText(t, "a cluster that does not exist", out, advice)
+	config(box.ClusterName, "output", "ephemeral \"packhorse_cluster_token\" \"test\" {\n}\n")
+	out, _ = terraform.try(t, "plan")
+	wantText(t, "a token", out, "or apply the cluster first with `-target`")
+	config(box.ClusterName, "output", "data \"packhorse_cluster\" \"test\" {\n depends_on = [terraform_data.cluster]\n}\n")
+	terraform.run(t, "apply", "-auto-approve")
+}
+
 // A resource that says nothing but its name is one that leaves all to the defaults.
 func TestOnlyAName(t *testing.T) {
 	for typeName, arguments := range map[string][]string{

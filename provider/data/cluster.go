@@ -61,7 +61,7 @@ func (d *clusterData) Schema(_ context.Context, _ datasource.SchemaRequest, resp
 func (d *clusterData) Read(ctx context.Context, _ datasource.ReadRequest, resp *datasource.ReadResponse) {
 	facts, err := d.session.Facts(d.session.Mask(ctx))
 	if err != nil {
-		resp.Diagnostics.AddError("no facts about the cluster: "+err.Error(), "The provider asks EKS for the cluster that `cluster_name` in the provider block names.")
+		resp.Diagnostics.AddError("no facts about the cluster: "+err.Error(), advice(err, "The provider asks EKS for the cluster that `cluster_name` in the provider block names."))
 		return
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, modelOfCluster(facts))...)

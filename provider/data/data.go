@@ -3,6 +3,7 @@ package data
 
 import (
 	"context"
+	"errors"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
@@ -30,6 +31,14 @@ func (r *reader) Configure(_ context.Context, req datasource.ConfigureRequest, r
 
 // noCatalogue is the advice if the catalogue cannot be read.
 const noCatalogue = "Instance types come from AWS, from the provider block's `catalogue_file`, or from the embedded table."
+
+// advice returns the detail of an error. Without a cluster yet, it is how to have the data source read later.
+func advice(err error, otherwise string) string {
+	if errors.Is(err, session.ErrUnknown) || errors.Is(err, session.ErrMissingCluster) {
+		return "Terraform reads data sources during the plan. If the same apply creates the cluster, let the data source depend on it, such as with `depends_on = [module.eks]`, and Terraform reads it during the apply."
+	}
+	return otherwise
+}
 
 // Constructors of attributes.
 

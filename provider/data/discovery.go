@@ -59,7 +59,7 @@ func (d *discoveryData) Schema(_ context.Context, _ datasource.SchemaRequest, re
 func (d *discoveryData) Read(ctx context.Context, _ datasource.ReadRequest, resp *datasource.ReadResponse) {
 	found, err := d.session.Discover(d.session.Mask(ctx))
 	if err != nil {
-		resp.Diagnostics.AddError("nothing was discovered: "+err.Error(), "The provider reads the cluster that `cluster_name` in the provider block names, and its AWS account.")
+		resp.Diagnostics.AddError("nothing was discovered: "+err.Error(), advice(err, "The provider reads the cluster that `cluster_name` in the provider block names, and its AWS account."))
 		return
 	}
 	for _, left := range found.Denied {

@@ -74,12 +74,12 @@ func (d *iamPoliciesData) Read(ctx context.Context, req datasource.ReadRequest, 
 		return
 	}
 	if err := d.complete(ctx, &m); err != nil {
-		resp.Diagnostics.AddError("no policies: "+err.Error(), "No access to AWS is needed if you set `cluster_name`, `partition`, `region` and `account_id`, and give roles by ARN.")
+		resp.Diagnostics.AddError("no policies: "+err.Error(), advice(err, "No access to AWS is needed if you set `cluster_name`, `partition`, `region` and `account_id`, and give roles by ARN."))
 		return
 	}
 	roles, err := d.nodeRoles(ctx, &m)
 	if err != nil {
-		resp.Diagnostics.AddAttributeError(path.Root("node_roles"), err.Error(), "")
+		resp.Diagnostics.AddAttributeError(path.Root("node_roles"), err.Error(), advice(err, ""))
 		return
 	}
 	agent := policy.Agent{

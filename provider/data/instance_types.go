@@ -120,7 +120,7 @@ func (d *instanceTypesData) Read(ctx context.Context, req datasource.ReadRequest
 	}
 	stock, err := d.session.Stock(ctx)
 	if err != nil {
-		resp.Diagnostics.AddError("no catalogue: "+err.Error(), noCatalogue)
+		resp.Diagnostics.AddError("no catalogue: "+err.Error(), advice(err, noCatalogue))
 		return
 	}
 	claims, err := claimsOf(m.Requirements)

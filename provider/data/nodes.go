@@ -78,7 +78,7 @@ func (d *nodesData) Read(ctx context.Context, req datasource.ReadRequest, resp *
 	}
 	live, err := d.survey(ctx)
 	if err != nil {
-		resp.Diagnostics.AddError(lifecycle.NoCluster+": "+err.Error(), "The provider reads nodes from its API server.")
+		resp.Diagnostics.AddError(lifecycle.NoCluster+": "+err.Error(), advice(err, "The provider reads nodes from its API server."))
 		return
 	}
 	pods := map[string]int64{}

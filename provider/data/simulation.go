@@ -50,7 +50,7 @@ func (d *simulationData) Read(ctx context.Context, req datasource.ReadRequest, r
 	}
 	stock, err := d.session.Stock(ctx)
 	if err != nil {
-		resp.Diagnostics.AddError("no catalogue: "+err.Error(), noCatalogue)
+		resp.Diagnostics.AddError("no catalogue: "+err.Error(), advice(err, noCatalogue))
 		return
 	}
 	plan, report, err := runSimulation(ctx, whole, stock)
@@ -72,7 +72,7 @@ func (d *simulationData) whole(ctx context.Context, m *simulationModel, diags *d
 	if m.fromCluster() && !diags.HasError() {
 		var err error
 		if live, err = d.survey(ctx); err != nil {
-			diags.AddError(lifecycle.NoCluster+": "+err.Error(), "Set `live` to false to simulate with the manifests alone.")
+			diags.AddError(lifecycle.NoCluster+": "+err.Error(), advice(err, "Set `live` to false to simulate with the manifests alone."))
 			return nil, nil
 		}
 		builder.Beside(live)

@@ -66,7 +66,7 @@ func (p *platform) Discover(ctx context.Context) (*onboard.Found, error) {
 	}
 	access, err := p.restConfig(ctx)
 	if err != nil {
-		return nil, err
+		return nil, wrongAccess(err)
 	}
 	access.QPS, access.UserAgent = unlimited, userAgent
 	cluster, err := survey.NewCluster(access)
@@ -82,5 +82,6 @@ func (p *platform) Facts(ctx context.Context) (*asset.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	return eksauth.Describe(ctx, eks.NewFromConfig(cfg), p.config.ClusterName)
+	found, err := eksauth.Describe(ctx, eks.NewFromConfig(cfg), p.config.ClusterName)
+	return found, wrongAccess(err)
 }
