@@ -61,6 +61,23 @@ func TestOwnImages(t *testing.T) {
 	}
 }
 
+// A machine gets the image that its offer promises, also where a tag of the image names a label that
+// follows from the settings and not from the hardware.
+func TestImageWithTagOfASetting(t *testing.T) {
+	f := start(t)
+	want := f.account.AddImage("mine", "x86_64", map[string]string{"team": "a", api.LabelOS: "linux", api.LabelRegion: testRegion})
+	profile := &api.NodeProfile{AMIFamily: new(api.FamilyAL2023), AMISelector: map[string]string{"team": "a"}}
+	if got := imageName(t, f.market(t, profile), "m5.large"); got != "mine" {
+		t.Fatalf("the offer has image %q", got)
+	}
+	o := order("launch-1", 1, onDemand("m5.large", "a"))
+	o.Node.Profile = profile
+	f.launch(t, o)
+	if got := f.live(); len(got) != 1 || got[0].ImageID != want {
+		t.Errorf("machines = %+v, want one with image %s", got, want)
+	}
+}
+
 // A deprecated image can still be selected, but one that is not deprecated is preferred.
 func TestDeprecatedImages(t *testing.T) {
 	f := start(t)

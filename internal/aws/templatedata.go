@@ -166,7 +166,8 @@ func (c *Cloud) buildOf(candidate offer.Candidate, h *offer.Hardware, order *off
 	}
 	b := build{capacityType: candidate.CapacityType, reservation: candidate.Reservation}
 	b.unreserved = candidate.CapacityType == api.CapacityOnDemand && r.profile.Class != nil && len(r.profile.Class.Reservations) > 0
-	im, ok := lookup.ImageFor(r.images, h.Labels())
+	settings := c.settings(r, order.Node.Kubelet)
+	im, ok := lookup.ImageFor(r.images, settings.Labels(h))
 	if !ok {
 		return build{}, fmt.Errorf("no image of the node profile runs on %s", candidate.InstanceType)
 	}
@@ -175,7 +176,7 @@ func (c *Cloud) buildOf(candidate offer.Candidate, h *offer.Hardware, order *off
 		b.efas, b.plainFirst = h.EFAs, h.NoEFAOnDefaultCard
 	}
 	if r.family != api.FamilyCustom { // whose user data sets it
-		b.maxPods = c.settings(r, order.Node.Kubelet).Pods(h)
+		b.maxPods = settings.Pods(h)
 	}
 	return b, nil
 }

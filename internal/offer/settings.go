@@ -109,18 +109,24 @@ func newSizer(s Settings) *sizer {
 }
 
 func (s *sizer) instanceType(h *Hardware, hardwareLabels map[string][]string) InstanceType {
-	pods := s.pods(h)
 	capacity := s.extendedResources(h)
 	capacity[amount.CPU] = h.VCPUs * 1000
 	capacity[amount.Memory] = s.memory(h)
-	capacity[amount.Pods] = pods
+	capacity[amount.Pods] = s.pods(h)
 	capacity[amount.EphemeralStorage] = s.ephemeralStorage(h)
 
-	labels := maps.Clone(hardwareLabels)
-	maps.Copy(labels, s.shared)
-	labels[api.LabelOS] = s.family.operatingSystems(h.Arch)
-	labels[api.LabelInstancePods] = []string{strconv.FormatInt(pods, 10)}
-	return InstanceType{Name: h.Name, Labels: labels, Capacity: capacity, Overhead: s.overhead(h, capacity)}
+	return InstanceType{Name: h.Name, Labels: s.labels(h, hardwareLabels), Capacity: capacity, Overhead: s.overhead(h, capacity)}
+}
+
+// Labels returns the labels that an instance type has under the settings.
+func (s Settings) Labels(h *Hardware) map[string][]string { return newSizer(s).labels(h, h.Labels()) }
+
+func (s *sizer) labels(h *Hardware, hardwareLabels map[string][]string) map[string][]string {
+	out := maps.Clone(hardwareLabels)
+	maps.Copy(out, s.shared)
+	out[api.LabelOS] = s.family.operatingSystems(h.Arch)
+	out[api.LabelInstancePods] = []string{strconv.FormatInt(s.pods(h), 10)}
+	return out
 }
 
 func (s *Settings) offerings(h *Hardware, region *Region, sale Sale, licence Price) []Offering {
