@@ -47,13 +47,17 @@ func WithoutMachine(p *Provisioner, n *cluster.Node) cluster.NodeChange {
 	return cluster.NodeChange{Owner: &owner, RemoveAnnotations: karpentersMark(n)}
 }
 
-// dropDrift removes the image, subnet and security groups from a node's description if the node
-// profile does not select them now. With them, the node would drift at once; without them, it stays
-// until it expires, as it would have with Karpenter.
+// dropDrift removes the image, subnet and security groups from a node's description if a machine that
+// is built now would not have them. With them, the node would drift at once; without them, it stays
+// until it expires, because a takeover replaces no machine.
 func dropDrift(p *Provisioner, node *corev1.Node) {
 	status := &p.Market.Status
 	image, subnet := node.Labels[api.LabelInstanceAMIID], node.Annotations[api.AnnotationSubnet]
-	if !slices.ContainsFunc(status.AMIs, func(a api.AMIStatus) bool { return a.ID == image }) {
+	current := image
+	if t := p.InstanceType(node.Labels[api.LabelInstanceType]); t != nil && len(t.Labels[api.LabelInstanceAMIID]) > 0 {
+		current, _ = t.Label(api.LabelInstanceAMIID)
+	}
+	if current != image || !slices.ContainsFunc(status.AMIs, func(a api.AMIStatus) bool { return a.ID == image }) {
 		delete(node.Labels, api.LabelInstanceAMIID)
 	}
 	if !slices.ContainsFunc(status.Subnets, func(s api.SubnetStatus) bool { return s.ID == subnet }) {

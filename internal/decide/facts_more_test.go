@@ -2,6 +2,7 @@ package decide
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 
@@ -179,6 +180,28 @@ func TestMoreDriftFacts(t *testing.T) {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
+	}
+}
+
+// A node drifts once a new machine of its type would get another image, and not when one of another type would.
+func TestNewImageIsDrift(t *testing.T) {
+	for _, instanceType := range []string{"small", "std"} {
+		types := catalogueA()
+		for i := range types {
+			types[i].Labels = maps.Clone(types[i].Labels)
+			types[i].Labels[api.LabelInstanceAMIID] = []string{"ami-1"}
+			if types[i].Name == instanceType {
+				types[i].Labels[api.LabelInstanceAMIID] = []string{"ami-2"}
+			}
+		}
+		w := newWorld(t, types).provisioner("default", "{disruption: {drift: true}}").node("n", "small", "a", func(n *cluster.Node) { n.Labels[api.LabelInstanceAMIID] = "ami-1" })
+		want := ""
+		if instanceType == "small" {
+			want = "drift n 0; "
+		}
+		if got := seen(w.decide()); got != want {
+			t.Errorf("%s has a new image: got %q, want %q", instanceType, got, want)
+		}
 	}
 }
 

@@ -81,12 +81,20 @@ func typeOf(n *cluster.Node, provisioners []Provisioner) *offer.InstanceType {
 	var found *offer.InstanceType
 	for i := range provisioners {
 		p := &provisioners[i]
-		k, ok := slices.BinarySearchFunc(p.Types, n.Labels[api.LabelInstanceType], func(t offer.InstanceType, name string) int { return strings.Compare(t.Name, name) })
-		if ok && (found == nil || p.Spec.Name == n.Provisioner) {
-			found = &p.Types[k]
+		if t := p.typeOf(n); t != nil && (found == nil || p.Spec.Name == n.Provisioner) {
+			found = t
 		}
 	}
 	return found
+}
+
+// typeOf finds the type of a node's machine as the Provisioner would buy it now; nil for none.
+func (p *Provisioner) typeOf(n *cluster.Node) *offer.InstanceType {
+	k, ok := slices.BinarySearchFunc(p.Types, n.Labels[api.LabelInstanceType], func(t offer.InstanceType, name string) int { return strings.Compare(t.Name, name) })
+	if !ok {
+		return nil
+	}
+	return &p.Types[k]
 }
 
 // missing lists the extended resources of the type that the node does not report.

@@ -3,6 +3,7 @@ package decide
 import (
 	"slices"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/pack"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/retire"
@@ -21,7 +22,11 @@ func (d *decision) owned() []*retire.Node {
 		if p == nil {
 			continue
 		}
-		out = append(out, &retire.Node{Node: n, Provisioner: p.Spec, ProfileHash: p.ProfileHash, Profile: p.Profile, Blocked: p.Blocked, Pods: pods[n.Name], At: d.in.Now})
+		node := &retire.Node{Node: n, Provisioner: p.Spec, ProfileHash: p.ProfileHash, Profile: p.Profile, Blocked: p.Blocked, Pods: pods[n.Name], At: d.in.Now}
+		if t := p.typeOf(n); t != nil {
+			node.Image, _ = t.Label(api.LabelInstanceAMIID)
+		}
+		out = append(out, node)
 	}
 	return out
 }

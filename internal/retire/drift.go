@@ -62,6 +62,9 @@ func rebuilt(n *Node) string {
 	if image != "" && len(n.Profile.AMIs) > 0 && !slices.ContainsFunc(n.Profile.AMIs, selected) {
 		return fmt.Sprintf("image %s is no longer selected", image)
 	}
+	if image != "" && n.Image != "" && n.Image != image {
+		return fmt.Sprintf("new machines get image %s, the machine has %s", n.Image, image)
+	}
 	subnet := n.Annotations[api.AnnotationSubnet]
 	chosen := func(s api.SubnetStatus) bool { return s.ID == subnet }
 	if subnet != "" && len(n.Profile.Subnets) > 0 && !slices.ContainsFunc(n.Profile.Subnets, chosen) {

@@ -53,7 +53,9 @@ type Node struct {
 	ProfileHash string
 	// Profile is what the selectors of that node profile find now.
 	Profile api.AWSNodeTemplateStatus
-	Pods    []*cluster.Pod // in the order of the snapshot
+	// Image is what a machine of its type gets now; empty where that is not known.
+	Image string
+	Pods  []*cluster.Pod // in the order of the snapshot
 	// Blocked is why its Provisioner may do nothing now; empty when it may.
 	Blocked string
 	// Nominated: pods are on their way to the node.

@@ -515,7 +515,7 @@ func TestForeignHashIsNoDrift(t *testing.T) {
 }
 
 // A machine whose image, subnet or security groups the node profile does not find
-// any more has drifted.
+// any more has drifted, and one whose image a new machine of its type would not get.
 func TestDriftByValue(t *testing.T) { // DEPROV-068
 	built := func(n *Node) {
 		n.Labels[api.LabelInstanceAMIID] = "ami-1"
@@ -528,17 +528,20 @@ func TestDriftByValue(t *testing.T) { // DEPROV-068
 	}
 	for name, c := range map[string]struct {
 		change func(*api.AWSNodeTemplateStatus)
+		image  string // of new machines of its type
 		want   string
 	}{
-		"as it was":            {func(*api.AWSNodeTemplateStatus) {}, ""},
-		"another image":        {func(s *api.AWSNodeTemplateStatus) { s.AMIs = s.AMIs[1:] }, "image ami-1 is no longer selected"},
-		"another subnet":       {func(s *api.AWSNodeTemplateStatus) { s.Subnets = s.Subnets[1:] }, "subnet subnet-1 is no longer selected"},
-		"another group":        {func(s *api.AWSNodeTemplateStatus) { s.SecurityGroups = s.SecurityGroups[1:] }, "the security groups selected are sg-1, the machine has sg-1,sg-2"},
-		"nothing is known now": {func(s *api.AWSNodeTemplateStatus) { *s = api.AWSNodeTemplateStatus{} }, ""},
+		"as it was":                  {change: func(*api.AWSNodeTemplateStatus) {}, image: "ami-1"},
+		"its type is not on sale":    {change: func(*api.AWSNodeTemplateStatus) {}},
+		"a newer image for its type": {change: func(*api.AWSNodeTemplateStatus) {}, image: "ami-2", want: "new machines get image ami-2, the machine has ami-1"},
+		"another image":              {change: func(s *api.AWSNodeTemplateStatus) { s.AMIs = s.AMIs[1:] }, want: "image ami-1 is no longer selected"},
+		"another subnet":             {change: func(s *api.AWSNodeTemplateStatus) { s.Subnets = s.Subnets[1:] }, want: "subnet subnet-1 is no longer selected"},
+		"another group":              {change: func(s *api.AWSNodeTemplateStatus) { s.SecurityGroups = s.SecurityGroups[1:] }, want: "the security groups selected are sg-1, the machine has sg-1,sg-2"},
+		"nothing is known now":       {change: func(s *api.AWSNodeTemplateStatus) { *s = api.AWSNodeTemplateStatus{} }},
 	} {
 		n := up("n", provisioner(nil), web())
 		built(n)
-		n.Profile = profile
+		n.Profile, n.Image = profile, c.image
 		c.change(&n.Profile)
 		got := ""
 		for _, f := range Voluntary([]*Node{n}, noon) {
