@@ -272,6 +272,11 @@ func TestReleaseTakesTheAgentsTaintsOff(t *testing.T) {
 	others := []corev1.Taint{{Key: "team", Value: "a", Effect: corev1.TaintEffectNoSchedule}, {Key: "team", Effect: corev1.TaintEffectPreferNoSchedule}}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
 		Name: "n1", Labels: map[string]string{api.LabelProvisioner: "default"}, Finalizers: []string{api.Finalizer, "other.io/keep"},
+		OwnerReferences: []metav1.OwnerReference{
+			{APIVersion: "karpenter.sh/v1alpha5", Kind: api.ProvisionerKind, Name: "default", UID: "1"},
+			{APIVersion: "karpenter.sh/v1", Kind: api.NodePoolKind, Name: "default", UID: "2"},
+			{APIVersion: "other.io/v1", Kind: api.NodePoolKind, Name: "default", UID: "3"},
+		},
 	}}
 	node.Spec.Taints = append(cluster.WithGuide(others, cluster.MostGuide), corev1.Taint{Key: api.TaintDisruption, Effect: corev1.TaintEffectNoSchedule})
 	k := keeper(nil, node)
@@ -284,6 +289,9 @@ func TestReleaseTakesTheAgentsTaintsOff(t *testing.T) {
 	}
 	if diff := cmp.Diff(others, got.Spec.Taints); diff != "" || !slices.Equal(got.Finalizers, []string{"other.io/keep"}) {
 		t.Errorf("finalizers %v, taints: %s", got.Finalizers, diff)
+	}
+	if len(got.OwnerReferences) != 1 || got.OwnerReferences[0].UID != "3" {
+		t.Errorf("owners %v, want only the one of others", got.OwnerReferences)
 	}
 }
 

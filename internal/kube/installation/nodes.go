@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -153,7 +154,7 @@ func (k *Keeper) releaseNode(ctx context.Context, name string) error {
 		if err != nil {
 			return err
 		}
-		owners := slices.DeleteFunc(slices.Clone(n.OwnerReferences), func(o metav1.OwnerReference) bool { return o.Kind == api.ProvisionerKind })
+		owners := slices.DeleteFunc(slices.Clone(n.OwnerReferences), ownedByAgent)
 		patch, err := releasePatch(n.ResourceVersion, n.Finalizers, owners, map[string]any{"taints": withoutMarks(n.Spec.Taints)})
 		if err != nil {
 			return err
@@ -165,6 +166,13 @@ func (k *Keeper) releaseNode(ctx context.Context, name string) error {
 		return fmt.Errorf("remove the finalizer of node %s: %w", name, err)
 	}
 	return nil
+}
+
+// ownedByAgent reports whether the agent has set the owner of a node. With its owner, the garbage collector would
+// delete the node at once, and its pods.
+func ownedByAgent(o metav1.OwnerReference) bool {
+	group, _, _ := strings.Cut(o.APIVersion, "/")
+	return group == api.ProvisionerGroup && (o.Kind == api.ProvisionerKind || o.Kind == api.NodePoolKind)
 }
 
 // unmarkPods removes the deletion costs that the agent has set on the pods of nodes.
