@@ -38,23 +38,23 @@ func (s *Surger) carryOut(ctx context.Context, n *cluster.Node, now *state, do a
 
 // grow makes one more pod for each that leaves. The marks come first: from then on the ReplicaSet
 // controller ends those that leave before others.
-func (s *Surger) grow(ctx context.Context, n *cluster.Node, r *Record, d *cluster.Deployment) error {
+func (s *Surger) grow(ctx context.Context, n *cluster.Node, r *cluster.Surge, d *cluster.Deployment) error {
 	if err := s.steer(ctx, r, cluster.GradeSurge); err != nil {
 		return err
 	}
-	if err := s.Cluster.ScaleDeployment(ctx, d, r.more()); err != nil {
+	if err := s.Cluster.ScaleDeployment(ctx, d, r.More()); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	s.grown[d.UID] = d.Version
 	s.mu.Unlock()
-	s.Log.Info("scaled a deployment up to move its pods", "deployment", r.String(), "node", n.Name, "replicas", r.more())
+	s.Log.Info("scaled a deployment up to move its pods", "deployment", r.String(), "node", n.Name, "replicas", r.More())
 	s.Events.Normal(event.Deployment(d), event.Surging,
-		fmt.Sprintf("scaled from %d to %d until replacements for its pods on node %s are ready", r.Replicas, r.more(), n.Name))
+		fmt.Sprintf("scaled from %d to %d until replacements for its pods on node %s are ready", r.Replicas, r.More(), n.Name))
 	return nil
 }
 
-func (s *Surger) shrink(ctx context.Context, n *cluster.Node, r *Record, d *cluster.Deployment) error {
+func (s *Surger) shrink(ctx context.Context, n *cluster.Node, r *cluster.Surge, d *cluster.Deployment) error {
 	if err := s.Cluster.ScaleDeployment(ctx, d, r.Replicas); err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (s *Surger) shrink(ctx context.Context, n *cluster.Node, r *Record, d *clus
 
 // undo takes back what is still there of what was begun. Without the marks, the ReplicaSet controller
 // ends the youngest pods, and before those all that are not ready.
-func (s *Surger) undo(ctx context.Context, r *Record) error {
+func (s *Surger) undo(ctx context.Context, r *cluster.Surge) error {
 	if err := s.steer(ctx, r, 0); err != nil {
 		return err
 	}
@@ -94,16 +94,16 @@ func Undo(ctx context.Context, c Deployments, n *cluster.Node) error {
 
 // scaleBack goes by the Deployment as it is now: once the record is dropped, nothing would scale the Deployment back. It
 // asks for nothing where the Deployment has not grown, because whoever may not scale it has not scaled it up.
-func scaleBack(ctx context.Context, c Deployments, r *Record) error {
+func scaleBack(ctx context.Context, c Deployments, r *cluster.Surge) error {
 	d, err := c.Deployment(ctx, r.Namespace, r.Deployment)
-	if err != nil || d == nil || !r.of(d) || !r.grown(d) {
+	if err != nil || d == nil || !r.Of(d) || !r.Grown(d) {
 		return err
 	}
 	return c.ScaleDeployment(ctx, d, r.Replicas)
 }
 
 // steer marks the pods that leave, or takes the marks off.
-func (s *Surger) steer(ctx context.Context, r *Record, grade int) error {
+func (s *Surger) steer(ctx context.Context, r *cluster.Surge, grade int) error {
 	for _, p := range r.Pods {
 		if err := s.Cluster.Steer(ctx, cluster.PodKey{Namespace: r.Namespace, Name: p.Name, UID: p.UID}, grade); err != nil {
 			return err
@@ -113,7 +113,7 @@ func (s *Surger) steer(ctx context.Context, r *Record, grade int) error {
 }
 
 // conclude says what has come of a record that is done with.
-func (s *Surger) conclude(n *cluster.Node, r *Record, last step) {
+func (s *Surger) conclude(n *cluster.Node, r *cluster.Surge, last step) {
 	outcome := metrics.SurgeUndone
 	switch {
 	case last.moved:

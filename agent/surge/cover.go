@@ -15,7 +15,7 @@ import (
 type coverage struct {
 	snapshot *cluster.Snapshot
 	asked    map[string]bool // Provisioners that ask for it for all pods of their nodes
-	records  []Record
+	records  []cluster.Surge
 	of       map[workload][]int // by Deployment: its records
 	others   []int              // by record: pods of the Deployment besides those that leave
 	failed   func(uid string) string
@@ -26,7 +26,7 @@ type workload struct{ namespace, name string }
 
 // index finds the records of each Deployment, so that no pod has to be compared with those of others: there are
 // as many of them as Deployments have pods on nodes that go.
-func index(records []Record) map[workload][]int {
+func index(records []cluster.Surge) map[workload][]int {
 	out := make(map[workload][]int, len(records))
 	for i := range records {
 		of := workload{records[i].Namespace, records[i].Deployment}
@@ -76,7 +76,7 @@ func (c *coverage) count() {
 			continue
 		}
 		for _, k := range c.of[workload{p.Namespace, name}] {
-			if !c.records[k].has(p.UID) {
+			if !c.records[k].Has(p.UID) {
 				c.others[k]++
 			}
 		}
@@ -95,8 +95,8 @@ func (c *coverage) mark(p *cluster.Pod) {
 	for _, k := range c.of[workload{p.Namespace, name}] {
 		r := &c.records[k]
 		switch {
-		case !r.of(d):
-		case r.has(p.UID) && c.others[k] >= r.Replicas:
+		case !r.Of(d):
+		case r.Has(p.UID) && c.others[k] >= r.Replicas:
 			p.State = cluster.PodTerminating
 			return
 		default:

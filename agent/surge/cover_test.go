@@ -79,7 +79,7 @@ func TestCover(t *testing.T) {
 // A pod needs no other place once another has been made in its place.
 func TestCoverCountsPodsInTheirPlace(t *testing.T) {
 	s := one()
-	r := []Record{{Namespace: "d", Deployment: "web", UID: "u", Replicas: 1, Pods: []Pod{{"web-1", "1"}}, Since: noon}}
+	r := []cluster.Surge{{Namespace: "d", Deployment: "web", UID: "u", Replicas: 1, Pods: []cluster.SurgePod{{Name: "web-1", UID: "1"}}, Since: noon}}
 	s.Nodes[0].Annotations = change(r).SetAnnotations
 	s.Deployments[0].Settled = false
 	none := func(string) string { return "" }
@@ -98,10 +98,10 @@ func TestCoverCountsPodsInTheirPlace(t *testing.T) {
 // many Deployments go at once.
 func TestCoverLooksAtRecordsOfTheDeployment(t *testing.T) {
 	for _, n := range []int{100, 1000} {
-		var all []Record
+		var all []cluster.Surge
 		for i := range n {
 			name := fmt.Sprintf("web-%d", i/2) // on two nodes that go
-			all = append(all, Record{Namespace: "d", Deployment: name, UID: name}, Record{Namespace: "e", Deployment: name, UID: name})
+			all = append(all, cluster.Surge{Namespace: "d", Deployment: name, UID: name}, cluster.Surge{Namespace: "e", Deployment: name, UID: name})
 		}
 		compared := 0
 		for of, these := range index(all) {
@@ -125,8 +125,8 @@ func TestCoverCountsByDeployment(t *testing.T) {
 	second.Name, second.UID, second.Owner.Name = "api-1", "2", "api-abc"
 	s.Pods = append([]cluster.Pod{second}, s.Pods...)
 	s.Nodes = append(s.Nodes, cluster.Node{Name: "b", Provisioner: "default"})
-	for i, leaves := range []Pod{{"web-1", "1"}, {"web-3", "3"}} {
-		s.Nodes[i].Annotations = change([]Record{{Namespace: "d", Deployment: "web", UID: "u", Replicas: 1, Pods: []Pod{leaves}}}).SetAnnotations
+	for i, leaves := range []cluster.SurgePod{{Name: "web-1", UID: "1"}, {Name: "web-3", UID: "3"}} {
+		s.Nodes[i].Annotations = change([]cluster.Surge{{Namespace: "d", Deployment: "web", UID: "u", Replicas: 1, Pods: []cluster.SurgePod{leaves}}}).SetAnnotations
 	}
 	c := &coverage{snapshot: s}
 	for i := range s.Nodes {

@@ -38,7 +38,7 @@ type step struct {
 
 // state is what the next step follows from.
 type state struct {
-	record     *Record
+	record     *cluster.Surge
 	deployment *cluster.Deployment // nil: it is gone
 	left       int                 // pods that are to leave and do not yet
 	going      bool                // the node is to go voluntarily
@@ -52,7 +52,7 @@ func next(s *state) step {
 	if d == nil {
 		return step{do: forget}
 	}
-	ours := r.grown(d)
+	ours := r.Grown(d)
 	switch {
 	case !ours && d.Replicas != r.Replicas:
 		return step{do: undo, failed: fmt.Sprintf("was scaled to %d by somebody else meanwhile", d.Replicas)}
@@ -62,7 +62,7 @@ func next(s *state) step {
 		return step{do: undo}
 	case s.now.Sub(r.Since) >= patience:
 		return step{do: undo, failed: "did not have its extra pods ready after " + amount.ShortDuration(patience)}
-	case ours && d.Settled && d.Available >= r.more():
+	case ours && d.Settled && d.Available >= r.More():
 		return step{do: finish}
 	case ours:
 		return step{}

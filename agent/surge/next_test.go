@@ -48,7 +48,7 @@ func TestNext(t *testing.T) {
 		"somebody scales it after it was noted that all ready": {deployment: at(5, 3, false), back: true, want: undo, failed: true},
 		"it is gone": {want: forget},
 	} {
-		r := &Record{Replicas: 2, Pods: []Pod{{"web-1", "1"}}, Since: noon.Add(-c.age), Back: c.back}
+		r := &cluster.Surge{Replicas: 2, Pods: []cluster.SurgePod{{Name: "web-1", UID: "1"}}, Since: noon.Add(-c.age), Back: c.back}
 		s := &state{record: r, deployment: c.deployment, left: 1, going: !c.stays, grown: c.grown, now: noon}
 		if c.gone {
 			s.left = 0

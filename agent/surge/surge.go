@@ -102,7 +102,7 @@ func (s *Surger) Clear(ctx context.Context, in *cluster.Snapshot, n *cluster.Nod
 		return false
 	}
 	left := true
-	var begun []Record
+	var begun []cluster.Surge
 	for _, p := range pods {
 		if !p.Covered || p.State != cluster.PodBound {
 			continue
@@ -112,17 +112,17 @@ func (s *Surger) Clear(ctx context.Context, in *cluster.Snapshot, n *cluster.Nod
 		if d == nil || p.Held != "" {
 			continue
 		}
-		i := slices.IndexFunc(begun, func(r Record) bool { return r.of(d) })
+		i := slices.IndexFunc(begun, func(r cluster.Surge) bool { return r.Of(d) })
 		if i < 0 && !s.begins(in, d) {
 			continue
 		}
 		if i < 0 {
 			i = len(begun)
-			begun = append(begun, Record{
+			begun = append(begun, cluster.Surge{
 				Namespace: d.Namespace, Deployment: d.Name, UID: d.UID, Replicas: d.Replicas, Since: time.Now().UTC(),
 			})
 		}
-		begun[i].Pods = append(begun[i].Pods, Pod{p.Name, p.UID})
+		begun[i].Pods = append(begun[i].Pods, cluster.SurgePod{Name: p.Name, UID: p.UID})
 	}
 	if len(begun) > 0 {
 		c := change(begun)
@@ -161,7 +161,7 @@ func (s *Surger) prune(in *cluster.Snapshot) {
 // underWay reports whether pods of a Deployment leave some node.
 func underWay(in *cluster.Snapshot, d *cluster.Deployment) bool {
 	return slices.ContainsFunc(in.Nodes, func(n cluster.Node) bool {
-		return slices.ContainsFunc(records(&n), func(r Record) bool { return r.of(d) })
+		return slices.ContainsFunc(records(&n), func(r cluster.Surge) bool { return r.Of(d) })
 	})
 }
 
@@ -176,14 +176,14 @@ func (s *Surger) Tend(ctx context.Context, in *cluster.Snapshot) {
 		}
 		for _, r := range records(&n) {
 			if ctx.Err() == nil && s.tend(ctx, in, &n, pods()[n.Name], &r) {
-				s.write(ctx, &n, slices.DeleteFunc(records(&n), func(o Record) bool { return o.UID == r.UID }))
+				s.write(ctx, &n, slices.DeleteFunc(records(&n), func(o cluster.Surge) bool { return o.UID == r.UID }))
 			}
 		}
 	}
 }
 
 // write makes these the records of a node, also in the copy that was passed. It reports whether it did.
-func (s *Surger) write(ctx context.Context, n *cluster.Node, all []Record) bool {
+func (s *Surger) write(ctx context.Context, n *cluster.Node, all []cluster.Surge) bool {
 	c := change(all)
 	if !s.Nodes.Patch(ctx, n, c) {
 		return false // which has asked for another try
@@ -193,12 +193,12 @@ func (s *Surger) write(ctx context.Context, n *cluster.Node, all []Record) bool 
 }
 
 // tend takes one record of a node with these pods a step further, and reports whether it is done with.
-func (s *Surger) tend(ctx context.Context, in *cluster.Snapshot, n *cluster.Node, pods []*cluster.Pod, r *Record) (done bool) {
+func (s *Surger) tend(ctx context.Context, in *cluster.Snapshot, n *cluster.Node, pods []*cluster.Pod, r *cluster.Surge) (done bool) {
 	now := &state{record: r, now: time.Now(), going: n.Mark().Reason != "" && !n.Deleting}
-	if d := in.Deployment(r.Namespace, r.Deployment); d != nil && r.of(d) {
+	if d := in.Deployment(r.Namespace, r.Deployment); d != nil && r.Of(d) {
 		now.deployment, now.grown = d, s.hasGrown(d)
 	}
-	now.left = r.staying(pods)
+	now.left = staying(r, pods)
 	next := next(now)
 	err := s.carryOut(ctx, n, now, next.do)
 	if next.do == grow && errors.Is(err, cluster.ErrRefused) {

@@ -13,12 +13,13 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/fence"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/lease"
 )
 
 // manager is the field manager of the agent's changes, and the source of its events.
-const manager = "packhorse-agent"
+const manager = cluster.Manager
 
 // Options of a Cluster. The zero value is usable.
 type Options struct {

@@ -20,14 +20,15 @@ import (
 // nodes that agents have bought.
 func (k *Keeper) Holdings(ctx context.Context) (out install.Holdings, err error) {
 	if out.Objects, err = k.customObjects(ctx); err == nil {
-		out.Nodes, err = k.boughtNodes(ctx)
+		var nodes []corev1.Node
+		nodes, err = k.nodes(ctx)
+		out.Nodes = bought(nodes)
 	}
 	return out, err
 }
 
-// boughtNodes lists the nodes that agents have bought.
-func (k *Keeper) boughtNodes(ctx context.Context) ([]install.Node, error) {
-	nodes, err := k.nodes(ctx)
+// bought describes nodes that agents have bought.
+func bought(nodes []corev1.Node) []install.Node {
 	out := make([]install.Node, 0, len(nodes))
 	for i := range nodes {
 		n := &nodes[i]
@@ -35,7 +36,7 @@ func (k *Keeper) boughtNodes(ctx context.Context) ([]install.Node, error) {
 			Name: n.Name, Instance: n.Spec.ProviderID, Provisioner: n.Labels[api.LabelProvisioner], NodePool: ofNodePool(n), Leaving: n.DeletionTimestamp != nil,
 		})
 	}
-	return out, err
+	return out
 }
 
 // ofNodePool reports whether a node belongs to a NodePool. Its label of Provisioners has the name

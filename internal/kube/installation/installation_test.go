@@ -9,14 +9,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -46,6 +49,7 @@ func keeper(live []*unstructured.Unstructured, typed ...runtime.Object) *Keeper 
 			kinds[resource] = "ObjectList"
 		}
 	}
+	kinds[api.ProvisionerGVR] = api.ProvisionerKind + "List"
 	var all []runtime.Object
 	for _, o := range live {
 		all = append(all, o)
@@ -292,6 +296,39 @@ func TestReleaseTakesTheAgentsTaintsOff(t *testing.T) {
 	}
 	if len(got.OwnerReferences) != 1 || got.OwnerReferences[0].UID != "3" {
 		t.Errorf("owners %v, want only the one of others", got.OwnerReferences)
+	}
+}
+
+// Deployments that were scaled up to move pods off a node are scaled back, unless somebody else has scaled them since.
+func TestReleaseScalesDeploymentsBack(t *testing.T) {
+	deployment := func(name string, uid types.UID, replicas int32, manager string) *appsv1.Deployment {
+		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name, UID: uid}}
+		d.Spec.Replicas = ptr.To(replicas)
+		d.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: manager, Subresource: "scale", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:replicas":{}}}`)}}}
+		return d
+	}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", Labels: map[string]string{api.LabelProvisioner: "default"}, Finalizers: []string{api.Finalizer}, Annotations: map[string]string{api.AnnotationSurging: `[
+		{"namespace": "a", "deployment": "grown", "uid": "1", "replicas": 5, "pods": [{"name": "x"}, {"name": "y"}]},
+		{"namespace": "a", "deployment": "by-others", "uid": "2", "replicas": 5, "pods": [{"name": "x"}, {"name": "y"}]},
+		{"namespace": "a", "deployment": "again", "uid": "3", "replicas": 5, "pods": [{"name": "x"}, {"name": "y"}]},
+		{"namespace": "a", "deployment": "gone", "uid": "4", "replicas": 5, "pods": [{"name": "x"}, {"name": "y"}]}
+	]`}}}
+	k := keeper(nil, node, deployment("grown", "1", 7, cluster.Manager), deployment("by-others", "2", 7, "kubectl"), deployment("again", "5", 7, cluster.Manager))
+	scaled := map[string]int32{}
+	k.typed.(*fake.Clientset).PrependReactor("update", "deployments", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		scale := action.(clienttesting.UpdateAction).GetObject().(*autoscalingv1.Scale)
+		scaled[scale.Name] = scale.Spec.Replicas
+		return true, scale, nil
+	})
+	if _, err := k.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]int32{"grown": 5}, scaled); diff != "" {
+		t.Errorf("scaled: %s", diff)
+	}
+	got, err := k.typed.CoreV1().Nodes().Get(t.Context(), "n1", metav1.GetOptions{})
+	if err != nil || got.Annotations[api.AnnotationSurging] != "" {
+		t.Errorf("the record stays: %v, %v", got.Annotations, err)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -121,15 +122,23 @@ func removalOf(provisioners []*unstructured.Unstructured, nodes []corev1.Node, n
 }
 
 // Release removes from all Provisioners and nodes what needs an agent: finalizers, the nodes'
-// owner references, the agent's taints, and the deletion costs that it has set on pods. It drains
-// nothing, and the machines go on running. The agent must have ended. Release returns the nodes.
+// owner references, the agent's taints, and the deletion costs that it has set on pods. It scales
+// Deployments back that were scaled up to move pods off the nodes. It drains nothing, and the machines go on running. The agent must have ended. Release returns the nodes.
 func (k *Keeper) Release(ctx context.Context) ([]install.Node, error) {
-	nodes, err := k.boughtNodes(ctx)
+	live, err := k.nodes(ctx)
 	if err != nil {
 		return nil, err
 	}
+	nodes := bought(live)
 	if err := k.unmarkPods(ctx, nodes); err != nil {
 		return nil, err
+	}
+	for i := range live {
+		for _, r := range cluster.Surges(live[i].Annotations) {
+			if err := k.scaleBack(ctx, &r); err != nil {
+				return nil, err
+			}
+		}
 	}
 	for _, n := range nodes {
 		if err := k.releaseNode(ctx, n.Name); err != nil {
@@ -164,6 +173,30 @@ func (k *Keeper) releaseNode(ctx context.Context, name string) error {
 	})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("remove the finalizer of node %s: %w", name, err)
+	}
+	return nil
+}
+
+// scaleBack scales a Deployment back that was scaled up for the pods of a node, unless somebody else has scaled it
+// since. The marks of the pods come off before: without them, the youngest pods end.
+func (k *Keeper) scaleBack(ctx context.Context, r *cluster.Surge) error {
+	err := call.DoIf(ctx, call.Conflicting, func(ctx context.Context) error {
+		live, err := k.typed.AppsV1().Deployments(r.Namespace).Get(ctx, r.Deployment, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if d := cluster.FromDeployment(live, cluster.Manager); !r.Of(&d) || !r.Grown(&d) {
+			return nil
+		}
+		scale := &autoscalingv1.Scale{
+			ObjectMeta: metav1.ObjectMeta{Namespace: live.Namespace, Name: live.Name, ResourceVersion: live.ResourceVersion},
+			Spec:       autoscalingv1.ScaleSpec{Replicas: int32(r.Replicas)},
+		}
+		_, err = k.typed.AppsV1().Deployments(live.Namespace).UpdateScale(ctx, live.Name, scale, metav1.UpdateOptions{FieldManager: k.manager.Name})
+		return err
+	})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("scale Deployment %s back to %d: %w", r, r.Replicas, err)
 	}
 	return nil
 }
@@ -242,13 +275,14 @@ func withoutMarks(taints []corev1.Taint) []corev1.Taint {
 	return slices.DeleteFunc(cluster.WithGuide(taints, 0), func(t corev1.Taint) bool { return t.Key == api.TaintDisruption })
 }
 
-// releasePatch returns a merge patch that removes the agent's finalizer and sets the owner
+// releasePatch returns a merge patch that removes the agent's finalizer and its record of surge, and sets the owner
 // references. It contains the resource version, because it replaces these lists as a whole. A nil
 // spec leaves the object's spec as it is.
 func releasePatch(version string, finalizers []string, owners []metav1.OwnerReference, spec map[string]any) ([]byte, error) {
 	patch := map[string]any{"metadata": map[string]any{
 		"resourceVersion": version, "ownerReferences": owners,
-		"finalizers": slices.DeleteFunc(slices.Clone(finalizers), func(f string) bool { return f == api.Finalizer }),
+		"finalizers":  slices.DeleteFunc(slices.Clone(finalizers), func(f string) bool { return f == api.Finalizer }),
+		"annotations": map[string]any{api.AnnotationSurging: nil},
 	}}
 	if spec != nil {
 		patch["spec"] = spec
