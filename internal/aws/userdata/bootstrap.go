@@ -23,6 +23,7 @@ func (n *Node) bootstrapScript() string {
 	b.WriteString("#!/bin/bash -xe\n")
 	b.WriteString("exec > >(tee /var/log/user-data.log|logger -t user-data -s 2>/dev/console) 2>&1\n")
 	fmt.Fprintf(&b, "/etc/eks/bootstrap.sh %s", shellQuote(n.Cluster))
+	// There is no option for the container runtime: the script refuses all but its default, containerd.
 	option := func(name, value string) {
 		if value != "" {
 			fmt.Fprintf(&b, " \\\n  %s %s", name, shellQuote(value))
@@ -30,9 +31,6 @@ func (n *Node) bootstrapScript() string {
 	}
 	option("--apiserver-endpoint", n.Endpoint)
 	option("--b64-cluster-ca", n.encodedCA())
-	if runtime := n.Kubelet.ContainerRuntime; runtime != nil {
-		option("--container-runtime", *runtime)
-	}
 	if dns := n.clusterDNS(); len(dns) > 0 {
 		option("--dns-cluster-ip", dns[0])
 	}

@@ -41,7 +41,7 @@ func fullNode() Node {
 		MaxPods: 29,
 		Kubelet: &api.KubeletConfiguration{
 			ClusterDNS:                  []string{"10.100.0.10"},
-			ContainerRuntime:            new("containerd"),
+			ContainerRuntime:            new("dockerd"), // of old manifests
 			SystemReserved:              corev1.ResourceList{"cpu": resource.MustParse("100m"), "memory": resource.MustParse("200Mi")},
 			KubeReserved:                corev1.ResourceList{"cpu": resource.MustParse("90m"), "ephemeral-storage": resource.MustParse("2Gi")},
 			EvictionHard:                map[string]string{"memory.available": "5%", "nodefs.available": "10%"},
