@@ -40,7 +40,7 @@ func (r *rig) giveBack(intercept sim.Intercept) error {
 	for _, n := range r.Nodes() {
 		now = append(now, cluster.FromNode(n, nil))
 	}
-	machines, unlisted := handback.Find(instances, now, []map[string]any{generalPool})
+	machines, unlisted := handback.Find(instances, now, []map[string]any{generalPool}, nil)
 	if len(unlisted) > 0 {
 		r.Fatalf("the machines of %q are not listed", unlisted)
 	}
@@ -193,7 +193,7 @@ func TestHandbackIsCutOff(t *testing.T) {
 func TestHandbackLeavesProvisionersAlone(t *testing.T) {
 	ours := offer.Instance{ID: "i-1", Provisioner: "default", State: offer.StateRunning}
 	ended := offer.Instance{ID: "i-2", Provisioner: "general", State: offer.StateStopping}
-	if found, _ := handback.Find([]offer.Instance{ours, ended}, nil, []map[string]any{generalPool}); len(found) > 0 {
+	if found, _ := handback.Find([]offer.Instance{ours, ended}, nil, []map[string]any{generalPool}, nil); len(found) > 0 {
 		t.Errorf("found %+v", found)
 	}
 }

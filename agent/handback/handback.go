@@ -80,19 +80,20 @@ type Machine struct {
 }
 
 // Find returns the running machines of NodePools, in the order of the instances. Machines of
-// Provisioners stay with the agent.
+// Provisioners stay with the agent, also those of a Provisioner that has the name of a NodePool: their nodes
+// lack the label of NodePools. While both exist, a machine without a node counts as one of the Provisioner.
 //
 // Unlisted are the names of the nodes of NodePools whose machines are not among the instances. EC2 leaves
 // a machine out of its answers for a moment after the launch, or the machine has ended and the node will
 // be deleted soon.
-func Find(instances []offer.Instance, nodes []cluster.Node, nodePools []map[string]any) (out []Machine, unlisted []string) {
+func Find(instances []offer.Instance, nodes []cluster.Node, nodePools []map[string]any, provisioners []*api.Provisioner) (out []Machine, unlisted []string) {
 	pools := map[string]map[string]any{}
 	for _, p := range nodePools {
 		pools[kinds.NameOf(p)] = p
 	}
 	for n := range nodes {
 		listed := func(i offer.Instance) bool { return i.ProviderID == nodes[n].ProviderID }
-		if pools[nodes[n].Provisioner] != nil && !slices.ContainsFunc(instances, listed) {
+		if pools[nodes[n].Provisioner] != nil && nodes[n].OfNodePool() && !slices.ContainsFunc(instances, listed) {
 			unlisted = append(unlisted, nodes[n].Name)
 		}
 	}
@@ -103,6 +104,10 @@ func Find(instances []offer.Instance, nodes []cluster.Node, nodePools []map[stri
 		m := Machine{Instance: i, Pool: pools[i.Provisioner]}
 		if at := slices.IndexFunc(nodes, func(n cluster.Node) bool { return n.ProviderID == i.ProviderID }); at >= 0 {
 			m.Node = &nodes[at]
+		}
+		named := func(p *api.Provisioner) bool { return p.Name == i.Provisioner && p.Source == nil }
+		if m.Node != nil && !m.Node.OfNodePool() || m.Node == nil && slices.ContainsFunc(provisioners, named) {
+			continue
 		}
 		out = append(out, m)
 	}

@@ -128,21 +128,32 @@ func TestGiveWithoutNode(t *testing.T) {
 	}
 }
 
-// Only running machines of NodePools are given back. A node of a NodePool whose machine EC2 does not list is
+// Only running machines of NodePools are given back, and not those of a Provisioner that has the name of one. A node of a NodePool whose machine EC2 does not list is
 // named, as that machine stays with the agent.
 func TestFind(t *testing.T) {
 	instance := func(id, provisioner string, state offer.InstanceState) offer.Instance {
 		return offer.Instance{ID: id, ProviderID: "aws:///z1/" + id, Provisioner: provisioner, State: state}
 	}
+	named := func(name string, source *api.Origin) *api.Provisioner {
+		p := &api.Provisioner{Source: source}
+		p.Name = name
+		return p
+	}
+	pooled := map[string]string{api.LabelNodePool: "general"}
+	both := map[string]any{"metadata": map[string]any{"name": "both"}}
 	found, unlisted := handback.Find([]offer.Instance{
 		instance("i-1", "general", offer.StateRunning), instance("i-2", "general", offer.StatePending),
 		instance("i-3", "general", offer.StateGone), instance("i-4", "a-provisioner", offer.StateRunning),
+		instance("i-5", "general", offer.StateRunning), instance("i-6", "both", offer.StatePending), instance("i-7", "both", offer.StateRunning),
 	}, []cluster.Node{
 		{Name: "other", ProviderID: "aws:///z1/i-9", Provisioner: "a-provisioner"},
-		{Name: "first", ProviderID: "aws:///z1/i-1", Provisioner: "general"},
-		{Name: "ended", ProviderID: "aws:///z1/i-3", Provisioner: "general"},
-		{Name: "unlisted", ProviderID: "aws:///z1/i-8", Provisioner: "general"},
-	}, []map[string]any{pool})
+		{Name: "first", ProviderID: "aws:///z1/i-1", Provisioner: "general", Labels: pooled},
+		{Name: "ended", ProviderID: "aws:///z1/i-3", Provisioner: "general", Labels: pooled},
+		{Name: "unlisted", ProviderID: "aws:///z1/i-8", Provisioner: "general", Labels: pooled},
+		{Name: "of a Provisioner", ProviderID: "aws:///z1/i-5", Provisioner: "general"},
+		{Name: "of a Provisioner, unlisted", ProviderID: "aws:///z1/i-10", Provisioner: "general"},
+		{Name: "of the NodePool", ProviderID: "aws:///z1/i-7", Provisioner: "both", Labels: map[string]string{api.LabelNodePool: "both"}},
+	}, []map[string]any{pool, both}, []*api.Provisioner{named("both", nil), named("general", &api.Origin{})})
 	var got []string
 	for _, m := range found {
 		node := "none"
@@ -151,7 +162,7 @@ func TestFind(t *testing.T) {
 		}
 		got = append(got, m.Instance.ID+" "+node)
 	}
-	if want := []string{"i-1 first", "i-2 none"}; !slices.Equal(got, want) {
+	if want := []string{"i-1 first", "i-2 none", "i-7 of the NodePool"}; !slices.Equal(got, want) {
 		t.Errorf("found %q, want %q", got, want)
 	}
 	if want := []string{"unlisted"}; !slices.Equal(unlisted, want) {

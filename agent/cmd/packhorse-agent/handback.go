@@ -122,7 +122,7 @@ func (o *handbackOptions) find(ctx context.Context, access *rest.Config, cloud *
 	if err != nil {
 		return nil, nil, err
 	}
-	machines, unlisted = handback.Find(instances, whole.Snapshot.Nodes, pools)
+	machines, unlisted = handback.Find(instances, whole.Snapshot.Nodes, pools, whole.Provisioners)
 	return machines, unlisted, nil
 }
 
