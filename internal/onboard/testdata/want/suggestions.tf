@@ -67,6 +67,7 @@
 
 # managed node group general, as it would be a packhorse_provisioner.
 # - it keeps 2 to 5 machines, 3 now: a provisioner has no least number, its nodes come and go with the pods
+# - pods that cluster-autoscaler.kubernetes.io/safe-to-evict "false" has kept in place need the annotation karpenter.sh/do-not-disrupt "true"
 # - the label kubernetes.io/role cannot be set: it is in the reserved domain kubernetes.io
 #
 # resource "packhorse_provisioner" "general" {
@@ -121,6 +122,7 @@
 
 # Cluster Autoscaler group workers, as it would be a packhorse_provisioner.
 # - it keeps 0 to 10 machines, 0 now: a provisioner has no least number, its nodes come and go with the pods
+# - pods that cluster-autoscaler.kubernetes.io/safe-to-evict "false" has kept in place need the annotation karpenter.sh/do-not-disrupt "true"
 #
 # resource "packhorse_provisioner" "workers" {
 #   name          = "workers"
