@@ -75,6 +75,11 @@ func provisionerSpec(g *offer.NodeGroup, item *Item) map[string]any {
 	spec["requirements"] = groupRequirements(g)
 	if cores := mostCores(g); cores > 0 {
 		spec["limits"] = map[string]any{"resources": map[string]any{"cpu": strconv.FormatInt(cores, 10)}}
+	} else {
+		spec["limits"] = map[string]any{"resources": map[string]any{"nodes": strconv.Itoa(int(g.Max))}}
+	}
+	if len(g.InstanceTypes) == 0 {
+		item.Notes = append(item.Notes, "require the instance types of its launch template: AWS does not list them with the group")
 	}
 	return spec
 }
