@@ -354,6 +354,37 @@ func TestAgentFindsWebhooksOfKarpenterAtPlan(t *testing.T) {
 	}
 }
 
+// A Karpenter that would terminate the agent's machines is named before there are any.
+func TestAgentFindsOldKarpenterAtPlan(t *testing.T) {
+	const warning = "Karpenter 0.28 to 0.32 would terminate the machines of the agent"
+	c := installation(t, "agent-old-karpenter", "  install_crds = false")
+	if said := c.run(t, "plan"); strings.Contains(said, warning) {
+		t.Fatalf("without the kind Machine: %s", said)
+	}
+	crd := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "machines.karpenter.sh"},
+		"spec": map[string]any{
+			"group": "karpenter.sh", "scope": "Cluster", "names": map[string]any{"kind": "Machine", "plural": "machines", "singular": "machine", "listKind": "MachineList"},
+			"versions": []any{map[string]any{"name": "v1alpha5", "served": true, "storage": true, "schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object"}}}},
+		},
+	}}
+	if _, err := objects.Resource(definitions).Create(t.Context(), crd, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := objects.Resource(definitions).Delete(context.Background(), crd.GetName(), metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		return survey.Machines(kube)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	says(t, c.run(t, "plan"), warning)
+}
+
 // runner returns access to the cluster with the rights that the guide about the Terraform runner gives.
 func runner(t *testing.T) kubernetes.Interface {
 	t.Helper()

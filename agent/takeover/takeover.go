@@ -4,6 +4,8 @@
 // Each machine goes through four steps, in this order, and each step can be repeated. At every moment,
 // at least one of the two controllers knows the machine as its own, and neither would terminate it. If
 // the process dies between two steps, its successor continues there, or Karpenter finds what it needs.
+// After the last step, Karpenter leaves the machine alone, but for 0.32, which also finds it by the
+// tag of Provisioners: it may only start again after a handback.
 //
 //  1. The instance gets the cluster's tags. From now on the agent lists it, and so can
 //     neither lose it nor take it for somebody else's. Karpenter still knows it, too.

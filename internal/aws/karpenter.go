@@ -12,9 +12,12 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-// tagNodePool is the tag with the NodePool of an instance of Karpenter. All releases of
-// Karpenter with NodePools find their instances by it, and terminate those that have it and
-// no NodeClaim. Karpenter's published policy does not let it terminate other instances.
+// tagNodePool is the tag with the NodePool of an instance of Karpenter. Karpenter 0.33 and
+// later finds its instances by it, and terminates those that have it and no NodeClaim. Its
+// published policy does not let it terminate other instances.
+//
+// Karpenter 0.28 to 0.32 finds instances by the tag of Provisioners too, and terminates those that
+// have karpenter.sh/managed-by and neither a Machine nor a NodeClaim: the agent's, bought or taken over.
 const tagNodePool = api.LabelNodePool
 
 // Karpenters returns the cluster's instances that belong to Karpenter and are not shutting

@@ -128,6 +128,9 @@ func (o *takeoverOptions) preview(ctx context.Context, access *rest.Config, hold
 	if in.Webhooks, err = objects.Webhooks(ctx); err != nil {
 		return nil, err
 	}
+	if in.Machines, err = objects.Machines(); err != nil {
+		return nil, err
+	}
 	if in.Survey, err = objects.Survey(ctx); err != nil {
 		return nil, err
 	}

@@ -87,6 +87,9 @@ func (k *Keeper) Others(ctx context.Context, namespace, name string) (out []stri
 	return out, nil
 }
 
+// Machines reports whether the cluster has the kind Machine of Karpenter 0.28 to 0.32.
+func (k *Keeper) Machines() (bool, error) { return survey.Machines(k.typed) }
+
 // Webhooks returns the configurations of Karpenter's admission webhooks.
 func (k *Keeper) Webhooks(ctx context.Context) ([]string, error) {
 	return survey.Webhooks(ctx, k.typed)

@@ -65,6 +65,9 @@ func (c *Cluster) Survey(ctx context.Context) (*cluster.Survey, error) {
 // Webhooks returns the configurations of Karpenter's admission webhooks; see the function Webhooks.
 func (c *Cluster) Webhooks(ctx context.Context) ([]string, error) { return Webhooks(ctx, c.typed) }
 
+// Machines reports whether the cluster has the kind Machine; see the function Machines.
+func (c *Cluster) Machines() (bool, error) { return Machines(c.typed) }
+
 // RoleOf returns the ARN of the role in the annotation of a ServiceAccount. It is empty if there is
 // no annotation or no such ServiceAccount.
 func (c *Cluster) RoleOf(ctx context.Context, namespace, name string) (string, error) {

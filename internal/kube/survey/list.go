@@ -106,16 +106,26 @@ func newest(ctx context.Context, custom dynamic.Interface, kind schema.GroupReso
 // isServed reports whether the cluster serves a kind of Karpenter. It is true if that cannot be found
 // out.
 func isServed(client kubernetes.Interface, kind schema.GroupResource) bool {
-	for _, version := range kinds.Versions {
-		known, err := client.Discovery().ServerResourcesForGroupVersion(kind.WithVersion(version).GroupVersion().String())
-		if apierrors.IsNotFound(err) {
-			continue
-		}
-		if err != nil || slices.ContainsFunc(known.APIResources, func(r metav1.APIResource) bool { return r.Name == kind.Resource }) {
-			return true
-		}
+	return slices.ContainsFunc(kinds.Versions, func(version string) bool {
+		served, err := serves(client, kind.WithVersion(version))
+		return served || err != nil
+	})
+}
+
+// Machines reports whether the cluster has the kind Machine, which only Karpenter 0.28 to 0.32 defines.
+func Machines(client kubernetes.Interface) (bool, error) {
+	return serves(client, api.ProvisionerGVR.GroupVersion().WithResource("machines"))
+}
+
+func serves(client kubernetes.Interface, kind schema.GroupVersionResource) (bool, error) {
+	known, err := client.Discovery().ServerResourcesForGroupVersion(kind.GroupVersion().String())
+	if apierrors.IsNotFound(err) {
+		return false, nil
 	}
-	return false
+	if err != nil {
+		return false, fmt.Errorf("look up the kinds of %s: %w", kind.GroupVersion(), err)
+	}
+	return slices.ContainsFunc(known.APIResources, func(r metav1.APIResource) bool { return r.Name == kind.Resource }), nil
 }
 
 func decodeAll[T any](ctx context.Context, custom dynamic.Interface, kind schema.GroupVersionResource, decode func([]byte) (*T, finding.List, error), s *cluster.Survey) ([]*T, error) {

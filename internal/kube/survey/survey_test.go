@@ -2,6 +2,7 @@ package survey_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -164,6 +165,23 @@ func TestTakeWithoutRights(t *testing.T) {
 				t.Errorf("hidden: %v", got.Hidden)
 			}
 		})
+	}
+}
+
+// The kind Machine says that there is, or was, Karpenter 0.28 to 0.32. Provisioners have the same version.
+func TestMachines(t *testing.T) {
+	for _, names := range [][]string{{"provisioners", "machines"}, {"provisioners"}, nil} {
+		client := fake.NewClientset()
+		if len(names) > 0 {
+			served := &metav1.APIResourceList{GroupVersion: "karpenter.sh/v1alpha5"}
+			for _, name := range names {
+				served.APIResources = append(served.APIResources, metav1.APIResource{Name: name})
+			}
+			client.Resources = []*metav1.APIResourceList{served}
+		}
+		if got, err := survey.Machines(client); err != nil || got != slices.Contains(names, "machines") {
+			t.Errorf("with %v: %t, %v", names, got, err)
+		}
 	}
 }
 

@@ -35,6 +35,8 @@ type Input struct {
 	Karpenter string
 	// Webhooks are the configurations of Karpenter's admission webhooks, as `kubectl delete` takes them.
 	Webhooks []string
+	// Machines says that the cluster has the kind Machine of Karpenter 0.28 to 0.32.
+	Machines bool
 }
 
 // Preview is what would become of a cluster. Prices are in dollars per hour.
@@ -43,10 +45,12 @@ type Preview struct {
 	// nobody does.
 	Karpenter string `json:"karpenter,omitempty"`
 	// Webhooks refuse changes of Karpenter's objects once it is stopped, and are to be deleted then.
-	Webhooks    []string `json:"webhooks,omitempty"`
-	NodePools   []Pool   `json:"nodePools"`
-	NodeClasses []Class  `json:"nodeClasses"`
-	Nodes       []Node   `json:"nodes"`
+	Webhooks []string `json:"webhooks,omitempty"`
+	// Machines says that the cluster has the kind Machine of Karpenter 0.28 to 0.32, which terminates what was taken over.
+	Machines    bool    `json:"machines,omitempty"`
+	NodePools   []Pool  `json:"nodePools"`
+	NodeClasses []Class `json:"nodeClasses"`
+	Nodes       []Node  `json:"nodes"`
 	// Options are those of the agent without which pods of the cluster would get no node.
 	Options []Option `json:"options,omitempty"`
 	// Price is that of the nodes that will be taken over, and FreshPrice that of the nodes
@@ -107,7 +111,7 @@ var optional = []Option{{Name: "efa", Resource: "vpc.amazonaws.com/efa"}, {Name:
 
 // Of makes a preview. Nothing in it depends on the order of the input.
 func Of(ctx context.Context, in Input) (Preview, error) {
-	out := Preview{Karpenter: in.Karpenter, Webhooks: in.Webhooks, NodePools: []Pool{}, NodeClasses: []Class{}, Nodes: []Node{}}
+	out := Preview{Karpenter: in.Karpenter, Webhooks: in.Webhooks, Machines: in.Machines, NodePools: []Pool{}, NodeClasses: []Class{}, Nodes: []Node{}}
 	out.objects(in.Documents)
 	input := (&simulate.Cluster{Survey: in.Survey, Market: simulate.Remember(in.Market), Now: in.Now}).Input(ctx)
 	// What a machine costs depends on no NodePool: nodes of one that is not served have a price, too.

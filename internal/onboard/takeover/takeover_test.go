@@ -107,6 +107,21 @@ func TestPreview(t *testing.T) {
 	}
 }
 
+// Who has a Karpenter that ends the machines which it finds again learns of it before the takeover.
+func TestPreviewWarnsOfOldKarpenter(t *testing.T) {
+	for _, machines := range []bool{true, false} {
+		in := large(t)
+		in.Machines = machines
+		got, err := Of(t.Context(), in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := got.Text(); strings.Contains(text, "Karpenter 0.28 to 0.32") != machines {
+			t.Errorf("with the kind Machine %t: %s", machines, text[:300])
+		}
+	}
+}
+
 // TestPreviewNamesOptions: pods that request what machines have only with an option of the agent are counted.
 func TestPreviewNamesOptions(t *testing.T) {
 	in := large(t)

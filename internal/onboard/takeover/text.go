@@ -18,6 +18,10 @@ func (p *Preview) Text() string {
 		fmt.Fprintf(&b, "Admission webhooks of Karpenter refuse changes of its objects once it is stopped, so that nothing could be taken over.\n"+
 			"Delete them when you have scaled it down:\n  %s\n\n", p.DeleteWebhooks())
 	}
+	if p.Machines {
+		b.WriteString("The cluster has the kind Machine of Karpenter 0.28 to 0.32. Where such a Karpenter starts again after the takeover, it terminates the machines\n" +
+			"without draining them. Delete its Deployment instead of scaling it down, and run `packhorse-agent handback` before you install it again.\n\n")
+	}
 	p.listPools(&b)
 	p.listClasses(&b)
 	p.listNodes(&b)

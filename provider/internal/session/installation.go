@@ -27,6 +27,8 @@ type Installation interface {
 	Others(ctx context.Context, namespace, name string) ([]string, error)
 	// Webhooks returns the configurations of Karpenter's admission webhooks, as `kubectl delete` takes them.
 	Webhooks(context.Context) ([]string, error)
+	// Machines reports whether the cluster has the kind Machine of Karpenter 0.28 to 0.32.
+	Machines() (bool, error)
 	// Remove deletes the objects in reverse order and waits until they are gone. It keeps a
 	// namespace that contains other objects, and returns these.
 	Remove(ctx context.Context, objects []*unstructured.Unstructured) (kept []string, err error)

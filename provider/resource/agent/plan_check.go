@@ -44,6 +44,11 @@ func (r *agentResource) checkInstallation(ctx context.Context, m *model, diags *
 			"The agent could write neither the status of Provisioners and NodePools nor their finalizers, and would buy nothing for them. "+
 				"Delete the webhooks when you have scaled Karpenter down:\n\nkubectl delete "+strings.Join(webhooks, " "))
 	}
+	if machines, err := keeper.Machines(); err == nil && machines {
+		diags.AddWarning("Karpenter 0.28 to 0.32 would terminate the machines of the agent",
+			"The cluster has the kind Machine of these releases. They find the agent's machines by their tags, and terminate them without draining them. "+
+				"Delete the Deployment of such a Karpenter before the agent starts, so that nothing scales it up again.")
+	}
 	objects := r.objects(ctx, m, diags)
 	live, err := keeper.Read(ctx, objects)
 	if err != nil {
