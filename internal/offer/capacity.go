@@ -108,13 +108,13 @@ func (s *sizer) ephemeralStorage(h *Hardware) int64 {
 }
 
 // dataVolumeSize finds the volume for pods among the node profile's: the root
-// volume where one is marked so, else the family's data device; with a Custom
-// image the last one.
+// volume where one is marked so and the family has no other for data, else the
+// family's data device; with a Custom image the last one.
 func (s *sizer) dataVolumeSize() int64 {
 	chosen := -1
 	for i, m := range s.Volumes {
 		switch {
-		case m.RootVolume != nil && *m.RootVolume:
+		case m.RootVolume != nil && *m.RootVolume && len(s.family.volumes) < 2:
 			return volumeSize(m)
 		case s.AMIFamily == api.FamilyCustom,
 			m.DeviceName != nil && *m.DeviceName == s.family.dataDevice:

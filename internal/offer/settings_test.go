@@ -235,6 +235,7 @@ func TestEphemeralStorage(t *testing.T) {
 		"Custom":                      {Settings{AMIFamily: api.FamilyCustom}, 20 * gibibyte},
 		"the family's device":         {Settings{Volumes: []api.BlockDeviceMapping{volume("/dev/xvda", "50Gi"), volume("/dev/xvdb", "90Gi")}}, 50 * gibibyte},
 		"Bottlerocket":                {Settings{AMIFamily: api.FamilyBottlerocket, Volumes: []api.BlockDeviceMapping{volume("/dev/xvda", "4Gi"), volume("/dev/xvdb", "90Gi")}}, 90 * gibibyte},
+		"Bottlerocket's marked root":  {Settings{AMIFamily: api.FamilyBottlerocket, Volumes: []api.BlockDeviceMapping{root(volume("/dev/xvda", "4Gi")), volume("/dev/xvdb", "90Gi")}}, 90 * gibibyte},
 		"marked as root":              {Settings{Volumes: []api.BlockDeviceMapping{volume("/dev/xvda", "50Gi"), root(volume("/dev/sdz", "70Gi"))}}, 70 * gibibyte},
 		"Custom uses the last":        {Settings{AMIFamily: api.FamilyCustom, Volumes: []api.BlockDeviceMapping{volume("/dev/sda", "50Gi"), volume("/dev/sdz", "70Gi")}}, 70 * gibibyte},
 		"no such device":              {Settings{Volumes: []api.BlockDeviceMapping{volume("/dev/other", "50Gi")}}, 20 * gibibyte},
