@@ -98,6 +98,9 @@ func (l *learnt) correct(t *offer.InstanceType, imageID, kubelet, profile string
 		if name == amount.Pods && !ownPods {
 			continue
 		}
+		if name == amount.EphemeralStorage { // an image, a snapshot or user data may have made it larger
+			t.Capacity[name] = max(t.Capacity[name], allocatable)
+		}
 		t.Overhead[name] = max(t.Capacity[name]-allocatable, 0)
 	}
 }

@@ -99,6 +99,24 @@ func TestStorageIsLearnt(t *testing.T) {
 	}
 }
 
+// The size of a volume may be known only to an image, a snapshot or a launch template, and local disks may be
+// joined by user data.
+func TestStorageThatIsLargerThanEstimatedIsLearnt(t *testing.T) {
+	f := start(t)
+	own := &api.NodeProfile{LaunchTemplate: new("mine")}
+	market := f.market(t, own)
+	before := find(t, market, "m5.large")
+	shown := maps.Clone(before.Allocatable())
+	shown[amount.EphemeralStorage] += 180 << 30
+	f.Learn(offer.Observed{
+		InstanceType: "m5.large", ImageID: "ami-mine", ProfileHash: market.ProfileHash, Capacity: before.Capacity, Allocatable: shown,
+	})
+	after := find(t, f.market(t, own), "m5.large")
+	if got, want := after.Allocatable()[amount.EphemeralStorage], shown[amount.EphemeralStorage]; got != want {
+		t.Errorf("storage = %d, want %d as the node has shown", got, want)
+	}
+}
+
 // User data may say how many pods the kubelet takes, which nobody else's does.
 func TestPodsAreLearnt(t *testing.T) {
 	f := start(t)
