@@ -37,7 +37,7 @@ func hardwareOf(t *types.InstanceTypeInfo) offer.Hardware {
 		}
 		h.Arch = offer.KubernetesArch(names...)
 	}
-	if s := t.InstanceStorageInfo; s != nil {
+	if s := t.InstanceStorageInfo; s != nil && s.NvmeSupport != types.EphemeralNvmeSupportUnsupported {
 		h.LocalNVMeGB = awssdk.ToInt64(s.TotalSizeInGB)
 	}
 	if e := t.EbsInfo; e != nil && e.EbsOptimizedInfo != nil {

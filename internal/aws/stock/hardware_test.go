@@ -46,3 +46,17 @@ func TestDefaultCardWithoutAdapters(t *testing.T) {
 		}
 	}
 }
+
+// The disks of old types are no NVMe disks: no label counts them, and nothing joins them.
+func TestLocalDisks(t *testing.T) {
+	for support, want := range map[types.EphemeralNvmeSupport]int64{
+		types.EphemeralNvmeSupportUnsupported: 0, types.EphemeralNvmeSupportSupported: 6144, types.EphemeralNvmeSupportRequired: 6144,
+	} {
+		got := hardwareOf(&types.InstanceTypeInfo{InstanceType: "d2.xlarge", InstanceStorageInfo: &types.InstanceStorageInfo{
+			TotalSizeInGB: awssdk.Int64(6144), NvmeSupport: support,
+		}}).LocalNVMeGB
+		if got != want {
+			t.Errorf("%s: %d GB, want %d", support, got, want)
+		}
+	}
+}
