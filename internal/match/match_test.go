@@ -237,7 +237,8 @@ func TestNode(t *testing.T) {
 }
 
 func TestVolumeNeeds(t *testing.T) {
-	slow, gone := "slow", "gone"
+	slow, gone, late := "slow", "gone", "late"
+	zone := &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{term(api.LabelZone, "In", "a")}}
 	local := &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{term(api.LabelHostname, "In", "n1")}}
 	s := &cluster.Snapshot{
 		Claims: []cluster.Claim{
@@ -247,6 +248,8 @@ func TestVolumeNeeds(t *testing.T) {
 			{Namespace: "d", Name: "doomed", VolumeName: "free", Deleting: true},
 			{Namespace: "d", Name: "dropped", VolumeName: "pv", Lost: true},
 			{Namespace: "d", Name: "lost", VolumeName: "none"},
+			{Namespace: "d", Name: "scratch", VolumeName: "scratch", StorageClass: &late},
+			{Namespace: "d", Name: "scratch-going", VolumeName: "scratch", StorageClass: &late, Deleting: true},
 			{Namespace: "d", Name: "soon", StorageClass: &slow},
 			{Namespace: "d", Name: "theirs", VolumeName: "taken"},
 			{Namespace: "d", Name: "typo", StorageClass: &gone},
@@ -255,17 +258,23 @@ func TestVolumeNeeds(t *testing.T) {
 		Volumes: []cluster.Volume{
 			{Name: "free", Driver: "ebs"},
 			{Name: "pv", NodeAffinity: local, Driver: "ebs", Local: true, Claim: cluster.ClaimKey{Namespace: "d", Name: "disk", UID: "1"}},
+			{Name: "scratch", NodeAffinity: zone, Driver: "ebs"},
 			{Name: "taken", Claim: cluster.ClaimKey{Namespace: "other", Name: "disk"}},
 			{Name: "theirs", Claim: cluster.ClaimKey{Namespace: "d", Name: "anew", UID: "1"}},
 		},
-		StorageClasses: []cluster.StorageClass{{Name: "slow", Driver: "ebs"}},
+		StorageClasses: []cluster.StorageClass{{Name: "late", Driver: "ebs", WaitForFirstConsumer: true}, {Name: "slow", Driver: "ebs"}},
 	}
 	for name, c := range map[string]struct {
-		claim  string
-		moving bool
-		want   string
-		miss   string
+		claim     string
+		ephemeral *string // the class of an ephemeral volume
+		moving    bool
+		want      string
+		miss      string
 	}{
+		"an ephemeral volume":            {claim: "scratch", ephemeral: &late, want: api.LabelZone + " In [a]"},
+		"one of a pod that moves":        {claim: "scratch", ephemeral: &late, moving: true, want: ""},
+		"one that goes with its pod":     {claim: "scratch-going", ephemeral: &late, moving: true, want: ""},
+		"one of another class that goes": {claim: "scratch", ephemeral: &slow, moving: true, want: ""},
 		"a local volume":                 {claim: "disk", want: api.LabelHostname + " In [n1]"},
 		"a local volume is left behind":  {claim: "disk", moving: true, want: ""},
 		"a claim that is being deleted":  {claim: "doomed", miss: "persistent volume claim d/doomed is being deleted"},
@@ -280,7 +289,8 @@ func TestVolumeNeeds(t *testing.T) {
 		"no class and no default either": {claim: "unnamed", miss: "persistent volume claim unnamed names no storage class, and there is no default"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			needs, miss := NewVolumes(s).Needs(&cluster.Template{Namespace: "d", Claims: []cluster.ClaimRef{{Name: c.claim}}}, c.moving)
+			ref := cluster.ClaimRef{Name: c.claim, Ephemeral: c.ephemeral != nil, StorageClass: c.ephemeral}
+			needs, miss := NewVolumes(s).Needs(&cluster.Template{Namespace: "d", Claims: []cluster.ClaimRef{ref}}, c.moving)
 			if miss.Missed() != (c.miss != "") || miss.Missed() && miss.String() != c.miss {
 				t.Fatalf("got miss %q, want %q", miss, c.miss)
 			}

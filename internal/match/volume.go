@@ -64,12 +64,13 @@ type Needs struct {
 type Attachment struct{ Driver, Volume string }
 
 // Needs resolves the claims of a template. Where moving is set the pod is to
-// leave its node: a volume that lives on that node stays behind.
+// leave its node: a volume that lives on that node stays behind, and the claims
+// of ephemeral volumes go with the pod, so that its successor gets others.
 func (v *Volumes) Needs(t *cluster.Template, moving bool) (Needs, Miss) {
 	out := Needs{Places: []Requirements{nil}}
 	for _, ref := range t.Claims {
 		places, driver, miss := v.claim(t.Namespace, ref, moving)
-		if !miss.Missed() {
+		if !miss.Missed() && !(moving && ref.Ephemeral) {
 			miss = v.unusable(t.Namespace, ref)
 		}
 		if miss.Missed() {
@@ -136,14 +137,14 @@ func combine(a, b []Requirements) []Requirements {
 // claim resolves one claim to alternatives of places and its driver.
 func (v *Volumes) claim(namespace string, ref cluster.ClaimRef, moving bool) ([]Requirements, string, Miss) {
 	switch c := v.find(namespace, ref.Name); {
+	case ref.Ephemeral && (moving || c == nil):
+		return v.unbound(&cluster.Claim{Namespace: namespace, Name: ref.Name, StorageClass: ref.StorageClass, Planned: moving || ref.Planned})
 	case c != nil && c.Lost:
 		return nil, "", volumeMiss("persistent volume claim %s/%s is lost: its volume %s is gone or belongs to another claim", namespace, ref.Name, c.VolumeName)
 	case c != nil && c.VolumeName != "":
 		return v.bound(c, moving)
 	case c != nil:
 		return v.unbound(c)
-	case ref.Ephemeral:
-		return v.unbound(&cluster.Claim{Namespace: namespace, Name: ref.Name, StorageClass: ref.StorageClass, Planned: ref.Planned})
 	}
 	return nil, "", volumeMiss("persistent volume claim %s/%s does not exist", namespace, ref.Name)
 }
