@@ -1,7 +1,6 @@
 package surge
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -125,13 +124,11 @@ func (c *coverage) exclusive(p *cluster.Pod) bool {
 		if ref.Ephemeral {
 			continue // each pod has its own
 		}
-		i, ok := slices.BinarySearchFunc(c.snapshot.Claims, ref.Name, func(claim cluster.Claim, name string) int {
-			return cmp.Or(cmp.Compare(claim.Namespace, p.Namespace), cmp.Compare(claim.Name, name))
-		})
-		if !ok {
+		claim := c.snapshot.Claim(p.Namespace, ref.Name)
+		if claim == nil {
 			return true
 		}
-		modes := c.snapshot.Claims[i].AccessModes
+		modes := claim.AccessModes
 		if !slices.Contains(modes, corev1.ReadWriteMany) && !slices.Contains(modes, corev1.ReadOnlyMany) {
 			return true
 		}

@@ -37,6 +37,26 @@ func (s *Snapshot) Node(name string) *Node {
 	return &s.Nodes[i]
 }
 
+// Claim returns the claim of that name in a sorted snapshot; nil if there is none.
+func (s *Snapshot) Claim(namespace, name string) *Claim {
+	i, ok := slices.BinarySearchFunc(s.Claims, name, func(c Claim, name string) int {
+		return cmp.Or(strings.Compare(c.Namespace, namespace), strings.Compare(c.Name, name))
+	})
+	if !ok {
+		return nil
+	}
+	return &s.Claims[i]
+}
+
+// Volume returns the volume of that name in a sorted snapshot; nil if there is none.
+func (s *Snapshot) Volume(name string) *Volume {
+	i, ok := slices.BinarySearchFunc(s.Volumes, name, func(v Volume, name string) int { return strings.Compare(v.Name, name) })
+	if !ok {
+		return nil
+	}
+	return &s.Volumes[i]
+}
+
 // Deployment returns the Deployment of that name in a sorted snapshot; nil if there is none.
 func (s *Snapshot) Deployment(namespace, name string) *Deployment {
 	i, ok := slices.BinarySearchFunc(s.Deployments, name, func(d Deployment, name string) int {

@@ -1,7 +1,6 @@
 package match
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -136,7 +135,7 @@ func combine(a, b []Requirements) []Requirements {
 
 // claim resolves one claim to alternatives of places and its driver.
 func (v *Volumes) claim(namespace string, ref cluster.ClaimRef, moving bool) ([]Requirements, string, Miss) {
-	switch c := v.find(namespace, ref.Name); {
+	switch c := v.snapshot.Claim(namespace, ref.Name); {
 	case ref.Ephemeral && (moving || c == nil):
 		return v.unbound(&cluster.Claim{Namespace: namespace, Name: ref.Name, StorageClass: ref.StorageClass, Planned: moving || ref.Planned})
 	case c != nil && c.Lost:
@@ -151,7 +150,7 @@ func (v *Volumes) claim(namespace string, ref cluster.ClaimRef, moving bool) ([]
 
 // unusable says why the scheduler places no further pod with a claim, which a running pod may well use.
 func (v *Volumes) unusable(namespace string, ref cluster.ClaimRef) Miss {
-	switch c := v.find(namespace, ref.Name); {
+	switch c := v.snapshot.Claim(namespace, ref.Name); {
 	case c != nil && c.Deleting:
 		return volumeMiss("persistent volume claim %s/%s is being deleted", namespace, ref.Name)
 	case c != nil && c.Binding:
@@ -160,25 +159,11 @@ func (v *Volumes) unusable(namespace string, ref cluster.ClaimRef) Miss {
 	return Miss{}
 }
 
-// find returns the claim of a name, or nil.
-func (v *Volumes) find(namespace, name string) *cluster.Claim {
-	claims := v.snapshot.Claims
-	i, ok := slices.BinarySearchFunc(claims, name, func(c cluster.Claim, name string) int {
-		return cmp.Or(strings.Compare(c.Namespace, namespace), strings.Compare(c.Name, name))
-	})
-	if !ok {
-		return nil
-	}
-	return &claims[i]
-}
-
 func (v *Volumes) bound(c *cluster.Claim, moving bool) ([]Requirements, string, Miss) {
-	volumes := v.snapshot.Volumes
-	i, ok := slices.BinarySearchFunc(volumes, c.VolumeName, func(p cluster.Volume, name string) int { return strings.Compare(p.Name, name) })
-	if !ok {
+	p := v.snapshot.Volume(c.VolumeName)
+	if p == nil {
 		return nil, "", volumeMiss("persistent volume %s of claim %s/%s does not exist", c.VolumeName, c.Namespace, c.Name)
 	}
-	p := &volumes[i]
 	if p.Claim.Set() && !p.Claim.Is(c.Key()) {
 		return nil, "", volumeMiss("persistent volume %s of claim %s/%s belongs to claim %s", p.Name, c.Namespace, c.Name, other(c, p.Claim))
 	}
