@@ -57,6 +57,19 @@ func (s *Snapshot) Volume(name string) *Volume {
 	return &s.Volumes[i]
 }
 
+// LocalVolume returns a volume of the template's pods that lies on the disks of one node and is not deleted with
+// its pod; nil if there is none.
+func (s *Snapshot) LocalVolume(t *Template) *Volume {
+	for _, ref := range t.Claims {
+		if c := s.Claim(t.Namespace, ref.Name); c != nil && !ref.Ephemeral {
+			if v := s.Volume(c.VolumeName); v != nil && v.Local && v.onOneNode() {
+				return v
+			}
+		}
+	}
+	return nil
+}
+
 // Deployment returns the Deployment of that name in a sorted snapshot; nil if there is none.
 func (s *Snapshot) Deployment(namespace, name string) *Deployment {
 	i, ok := slices.BinarySearchFunc(s.Deployments, name, func(d Deployment, name string) int {

@@ -86,6 +86,13 @@ func FromVolume(v *corev1.PersistentVolume) Volume {
 	return out
 }
 
+// onOneNode reports whether the volume names a node that it can be used on.
+func (v *Volume) onOneNode() bool {
+	return v.NodeAffinity != nil && slices.ContainsFunc(v.NodeAffinity.NodeSelectorTerms, func(t corev1.NodeSelectorTerm) bool {
+		return slices.ContainsFunc(t.MatchExpressions, func(e corev1.NodeSelectorRequirement) bool { return e.Key == corev1.LabelHostname })
+	})
+}
+
 // Lacks says what keeps a claim of a storage class from having the volume, and how near that comes: the
 // number of checks that were passed before. The text is empty where nothing does.
 func (v *Volume) Lacks(c *Claim, class string) (passed int, text string) {

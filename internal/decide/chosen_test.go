@@ -39,6 +39,12 @@ func TestChosenStays(t *testing.T) {
 		"a pod of a Job came before the taint, expiry": {"ttlSecondsUntilExpired: 30", api.ReasonExpiry, func(w *world) {
 			w.running("job", "n", "{owner: Job/batch, requests: {cpu: 100m}}")
 		}, Go},
+		"a pod has its data on the node's own disks, consolidation": {"consolidation: {enabled: true}", api.ReasonConsolidation, func(w *world) {
+			w.local("n", "data").running("db", "n", "{requests: {cpu: 100m}, "+claim("data")+"}")
+		}, Stay},
+		"a pod has its data on the node's own disks, expiry": {"ttlSecondsUntilExpired: 30", api.ReasonExpiry, func(w *world) {
+			w.local("n", "data").running("db", "n", "{requests: {cpu: 100m}, "+claim("data")+"}")
+		}, Go},
 		"surge has not been able to move a pod for long": {"ttlSecondsUntilExpired: 30", api.ReasonExpiry, func(w *world) {
 			p := &w.in.Snapshot.Pods[0]
 			p.Covered, p.Held = true, "can only be moved once all 3 pods of Deployment web are ready"

@@ -129,6 +129,12 @@ func TestConsolidation(t *testing.T) {
 			types: shop()[1:2], given: all(two, func(w *world) { w.budget("pdb", "app: web2", 0) }, change("n2", func(p *cluster.Pod) { p.Template = relabelled(p.Template, "web2") })), want: "n1 ->",
 			holds: "PodDisruptionBudget default/pdb allows no eviction of pod default/web-2 now",
 		},
+		"a node with data on its own disks stays": {
+			types: shop()[1:2], given: func(w *world) {
+				w.node("n1", "medium", "a", nil).node("n2", "medium", "a", nil).replicas(4, "web", "n1", half).
+					local("n2", "data").replicas(2, "db", "n2", half+", "+claim("data"))
+			}, want: "n1 ->", holds: "pod default/db-4 has persistent volume pv-data, which is on the node's own disks",
+		},
 		"CONS-021: no pods move to a node that is not up": {
 			types: shop()[1:2], given: all(two, edit("n1", func(n *cluster.Node) { n.Initialized = false })), want: "->", holds: "nothing cheaper can be bought for its pods",
 		},

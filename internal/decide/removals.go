@@ -87,7 +87,7 @@ func (d *decision) nominate(nodes []*retire.Node, a attempt) {
 }
 
 func (d *decision) caseOf(f retire.DueNode) *retire.Case {
-	return &retire.Case{DueNode: f, Now: d.in.Now, Guards: d.guards, Policy: d.in.Settings.Policy, Begun: d.in.Postponed[f.Node.Name]}
+	return &retire.Case{DueNode: f, Now: d.in.Now, Guards: d.guards, Snapshot: d.in.Snapshot, Policy: d.in.Settings.Policy, Begun: d.in.Postponed[f.Node.Name]}
 }
 
 func unplaced(a attempt) int {

@@ -50,7 +50,7 @@ func (c *Case) Source(last time.Time) Hold {
 	if why := c.first([]protection{notUp, nominated}); why != "" {
 		return Hold{BlockedQuiet, why} // it passes by itself
 	}
-	if why := c.first([]protection{blocked, annotated, unlabelled, doNotDisrupt, ownerless, finishing, heldBySurge}); why != "" {
+	if why := c.first([]protection{blocked, annotated, unlabelled, doNotDisrupt, ownerless, finishing, local, heldBySurge}); why != "" {
 		return Hold{BlockedProtection, why}
 	}
 	if quiet := last.Add(after); c.Now.Before(quiet) {
@@ -78,6 +78,20 @@ func finishing(c *Case) string {
 			return fmt.Sprintf("pod %s of a %s ends by itself, which is waited for", p, p.Owner.Kind)
 		case c.Node.comesBack(p):
 			return fmt.Sprintf("pod %s of a %s is being replaced", p, p.Owner.Kind)
+		}
+	}
+	return ""
+}
+
+// local holds for nodes with the data of a pod on their own disks: it would be gone, and the pod's successor would
+// wait for the volume for ever.
+func local(c *Case) string {
+	for _, p := range c.Node.Pods {
+		if !p.NeedsNode() {
+			continue
+		}
+		if v := c.Snapshot.LocalVolume(p.Template); v != nil {
+			return fmt.Sprintf("pod %s has persistent volume %s, which is on the node's own disks", p, v.Name)
 		}
 	}
 	return ""

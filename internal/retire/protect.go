@@ -19,7 +19,9 @@ type Case struct {
 	Now time.Time
 	// Guards are the PodDisruptionBudgets of the cluster.
 	Guards *Guards
-	Policy Policy
+	// Snapshot is the cluster's state.
+	Snapshot *cluster.Snapshot
+	Policy   Policy
 	// Begun: a machine is being bought in its place.
 	Begun bool
 }
@@ -30,7 +32,7 @@ type protection func(c *Case) string
 
 var (
 	protections = []protection{blocked, notUp, closed, closing, nominated, annotated, inTime(doNotDisrupt), ownerless, young, inTime(twoPDBs), inTime(blockedByPDB), heldBySurge}
-	lasting     = []protection{annotated, inTime(doNotDisrupt), ownerless, consolidated(finishing)}
+	lasting     = []protection{annotated, inTime(doNotDisrupt), ownerless, consolidated(finishing), consolidated(local)}
 	passing     = []protection{blocked, inTime(twoPDBs), inTime(blockedByPDB), heldBySurge}
 )
 
