@@ -222,6 +222,7 @@ type Claim struct {
 	Name         string
 	UID          string // empty where nothing is known of it
 	VolumeName   string // empty: not bound
+	Selected     string // the node for which its volume is being made; empty where none has been selected
 	StorageClass *string
 	AccessModes  []corev1.PersistentVolumeAccessMode
 	// Planned: no API server has it yet, so that its volume is still to be made, for whichever node.

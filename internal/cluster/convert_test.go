@@ -222,6 +222,8 @@ spec: {volumeName: pv-1}`, Claim{Name: "data", VolumeName: "pv-1", Planned: true
 		"not bound yet": {`
 metadata: {name: data, uid: u1}
 spec: {volumeName: pv-1}`, Claim{Name: "data", UID: "u1", VolumeName: "pv-1", Binding: true}},
+		"for a node": {`
+metadata: {name: data, uid: u1, annotations: {volume.kubernetes.io/selected-node: n1}}`, Claim{Name: "data", UID: "u1", Selected: "n1"}},
 		"being deleted": {`
 metadata: {name: data, uid: u1, deletionTimestamp: "2026-01-01T00:00:00Z"}`, Claim{Name: "data", UID: "u1", Deleting: true}},
 		"with the class as an annotation": {`

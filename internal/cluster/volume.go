@@ -24,6 +24,10 @@ const noProvisioner = "kubernetes.io/no-provisioner"
 // bindCompleted is the annotation that kube-controller-manager gives a claim once it has bound its volume.
 const bindCompleted = "pv.kubernetes.io/bind-completed"
 
+// SelectedNode is the annotation that names the node for which a volume provisioner must provide the volume of an
+// unbound claim.
+const SelectedNode = "volume.kubernetes.io/selected-node"
+
 // FromClaim converts a claim. One that no API server has yet and that names its volume will be bound
 // to it.
 func FromClaim(c *corev1.PersistentVolumeClaim) Claim {
@@ -36,6 +40,7 @@ func FromClaim(c *corev1.PersistentVolumeClaim) Claim {
 		Namespace:    c.Namespace,
 		Name:         c.Name,
 		VolumeName:   c.Spec.VolumeName,
+		Selected:     c.Annotations[SelectedNode],
 		StorageClass: class,
 		AccessModes:  c.Spec.AccessModes,
 		UID:          string(c.UID),

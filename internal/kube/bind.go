@@ -16,10 +16,6 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
-// selectedNode names the node for which a volume provisioner must provide the volume of an
-// unbound claim.
-const selectedNode = "volume.kubernetes.io/selected-node"
-
 // Bind binds a pod to a node, and selects the node for the pod's unbound claims. It succeeds if
 // the pod is on the node already. The error is cluster.ErrStale if the pod is gone, is being
 // deleted, is gated or is on another node, and cluster.ErrLeftToScheduler if only the scheduler
@@ -96,7 +92,7 @@ func (c *Cluster) selectNode(ctx context.Context, of *cluster.Pod, node string) 
 		if class.WaitForFirstConsumer && (class.Static || of.NodeName == "" && c.available(claim, class.Name)) {
 			return cluster.ErrLeftToScheduler
 		}
-		selected := claim.Annotations[selectedNode]
+		selected := claim.Annotations[cluster.SelectedNode]
 		if !class.WaitForFirstConsumer || selected == node {
 			continue
 		}
@@ -108,7 +104,7 @@ func (c *Cluster) selectNode(ctx context.Context, of *cluster.Pod, node string) 
 	for _, claim := range unbound {
 		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 			"uid":         claim.UID,
-			"annotations": map[string]string{selectedNode: node},
+			"annotations": map[string]string{cluster.SelectedNode: node},
 		}})
 		if err != nil {
 			return err

@@ -178,7 +178,7 @@ func leftToTheScheduler(t *testing.T, node, provisioner string, volume *corev1.P
 	if err != nil {
 		t.Fatal(err)
 	}
-	if at, selected := got.Annotations[selectedNode]; selected {
+	if at, selected := got.Annotations[cluster.SelectedNode]; selected {
 		t.Errorf("node %s is selected for the claim", at)
 	}
 }
@@ -227,7 +227,7 @@ func TestBindSelectsTheNodeForUnboundClaims(t *testing.T) {
 	})
 	claims := admin.CoreV1().PersistentVolumeClaims(ns)
 	selects := func(node string) {
-		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, selectedNode, node)
+		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, cluster.SelectedNode, node)
 		if _, err := claims.Patch(t.Context(), "late", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 			t.Fatal(err)
 		}
@@ -235,7 +235,7 @@ func TestBindSelectsTheNodeForUnboundClaims(t *testing.T) {
 			if _, ok := get[*corev1.Node](c.caches.nodes, "", "bind-e"); !ok {
 				return errors.New("no node yet")
 			}
-			if claim, ok := get[*corev1.PersistentVolumeClaim](c.caches.claims, ns, "late"); !ok || claim.Annotations[selectedNode] != node {
+			if claim, ok := get[*corev1.PersistentVolumeClaim](c.caches.claims, ns, "late"); !ok || claim.Annotations[cluster.SelectedNode] != node {
 				return errors.New("not yet")
 			}
 			return nil
@@ -248,7 +248,7 @@ func TestBindSelectsTheNodeForUnboundClaims(t *testing.T) {
 	if err := c.Bind(t.Context(), keyOf(pod), "bind-d"); !errors.Is(err, cluster.ErrLeftToScheduler) {
 		t.Errorf("with another node selected: got %v, want %v", err, cluster.ErrLeftToScheduler)
 	}
-	if got, err := claims.Get(t.Context(), "late", metav1.GetOptions{}); err != nil || got.Annotations[selectedNode] != "bind-e" {
+	if got, err := claims.Get(t.Context(), "late", metav1.GetOptions{}); err != nil || got.Annotations[cluster.SelectedNode] != "bind-e" {
 		t.Errorf("got annotations %v, error %v; want bind-e as the scheduler has selected", got.Annotations, err)
 	}
 
@@ -261,7 +261,7 @@ func TestBindSelectsTheNodeForUnboundClaims(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got.Annotations["volume.kubernetes.io/selected-node"] != want {
+		if got.Annotations[cluster.SelectedNode] != want {
 			t.Errorf("claim %s: got annotations %v, want %q", name, got.Annotations, want)
 		}
 	}
@@ -275,7 +275,7 @@ func TestBindSelectsTheNodeForUnboundClaims(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := claims.Get(t.Context(), "late", metav1.GetOptions{})
-		if err == nil && got.Annotations["volume.kubernetes.io/selected-node"] != "bind-d" {
+		if err == nil && got.Annotations[cluster.SelectedNode] != "bind-d" {
 			err = fmt.Errorf("annotations %v", got.Annotations)
 		}
 		return err

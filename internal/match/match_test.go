@@ -190,7 +190,7 @@ func TestCombined(t *testing.T) {
 			pod:  Requirements{{Key: api.LabelHostname, Set: labelset.Only("n1")}},
 			miss: "cannot give nodes the label kubernetes.io/hostname In [n1]: it is different on every node",
 		},
-		"a node's name": {pod: Requirements{{Key: NodeNameField, Set: labelset.Only("n1")}}, miss: "cannot give a machine the name that the pod asks for"},
+		"a node's name": {pod: Requirements{{Key: NodeNameField, Set: labelset.Only("n1")}}, miss: "cannot choose the name of a machine, the pod requires In [n1]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, miss := Combined(p, has, c.pod)
@@ -250,11 +250,15 @@ func TestVolumeNeeds(t *testing.T) {
 			{Namespace: "d", Name: "lost", VolumeName: "none"},
 			{Namespace: "d", Name: "scratch", VolumeName: "scratch", StorageClass: &late},
 			{Namespace: "d", Name: "scratch-going", VolumeName: "scratch", StorageClass: &late, Deleting: true},
+			{Namespace: "d", Name: "selected", StorageClass: &late, Selected: "n1"},
+			{Namespace: "d", Name: "selected-going", StorageClass: &late, Selected: "n2"},
+			{Namespace: "d", Name: "selected-gone", StorageClass: &late, Selected: "n0"},
 			{Namespace: "d", Name: "soon", StorageClass: &slow},
 			{Namespace: "d", Name: "theirs", VolumeName: "taken"},
 			{Namespace: "d", Name: "typo", StorageClass: &gone},
 			{Namespace: "d", Name: "unnamed"},
 		},
+		Nodes: []cluster.Node{{Name: "n1"}, {Name: "n2", Deleting: true}},
 		Volumes: []cluster.Volume{
 			{Name: "free", Driver: "ebs"},
 			{Name: "pv", NodeAffinity: local, Driver: "ebs", Local: true, Claim: cluster.ClaimKey{Namespace: "d", Name: "disk", UID: "1"}},
@@ -275,6 +279,10 @@ func TestVolumeNeeds(t *testing.T) {
 		"one of a pod that moves":        {claim: "scratch", ephemeral: &late, moving: true, want: ""},
 		"one that goes with its pod":     {claim: "scratch-going", ephemeral: &late, moving: true, want: ""},
 		"one of another class that goes": {claim: "scratch", ephemeral: &slow, moving: true, want: ""},
+		"a volume in the making":         {claim: "selected", want: NodeNameField + " In [n1]"},
+		"one of a pod that leaves":       {claim: "selected", moving: true, want: ""},
+		"for a node that is gone":        {claim: "selected-gone", want: ""},
+		"for a node that goes":           {claim: "selected-going", want: ""},
 		"a local volume":                 {claim: "disk", want: api.LabelHostname + " In [n1]"},
 		"a local volume is left behind":  {claim: "disk", moving: true, want: ""},
 		"a claim that is being deleted":  {claim: "doomed", miss: "persistent volume claim d/doomed is being deleted"},

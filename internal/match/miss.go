@@ -53,9 +53,9 @@ type Miss struct {
 // Missed reports whether there is a miss.
 func (m Miss) Missed() bool { return m.Kind != None }
 
-// AboutLabel reports whether a label that was asked for decided.
+// AboutLabel reports whether a label or name that was asked for decided.
 func (m Miss) AboutLabel() bool {
-	return m.Kind == Label || m.Kind == TypeLabel || m.Kind == Offering
+	return m.Kind == Label || m.Kind == TypeLabel || m.Kind == Offering || m.Kind == NodeGone
 }
 
 // String completes a sentence that begins with the name of the place: "default
@@ -68,6 +68,8 @@ func (m Miss) String() string {
 		return "cannot buy now: " + m.Want
 	case Deleting:
 		return "is being deleted"
+	case NodeGone:
+		return "cannot choose the name of a machine, the pod requires " + m.Want
 	case Taint:
 		return fmt.Sprintf("has the taint %s, which the pod does not tolerate", m.Key)
 	case Restricted:
@@ -107,7 +109,7 @@ func (m Miss) String() string {
 			return fmt.Sprintf("would exceed its limit of %s: %s in use or planned", m.Want, m.Have)
 		}
 		return fmt.Sprintf("would exceed its limit of %s: %s in use or planned, and the smallest machine for the pod has %s", m.Want, m.Have, m.Hint)
-	case Unsupported, NodeGone, Volume, Port, Topology, Held, Exhausted:
+	case Unsupported, Volume, Port, Topology, Held, Exhausted:
 		return m.Want
 	}
 	return m.Want

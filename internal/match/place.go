@@ -63,7 +63,7 @@ func Combined(p *api.Provisioner, has, pod Requirements) (Requirements, Miss) {
 			case q.Set.Has(""): // names are not known before, and hardly one of those to be avoided
 				continue
 			case q.Key == NodeNameField:
-				return nil, Miss{Kind: NodeGone, Want: "cannot give a machine the name that the pod asks for"}
+				return nil, Miss{Kind: NodeGone, Key: q.Key, Want: q.Set.Brief()}
 			}
 			return nil, undefined(p, q)
 		}

@@ -143,7 +143,12 @@ func (v *Volumes) claim(namespace string, ref cluster.ClaimRef, moving bool) ([]
 	case c != nil && c.VolumeName != "":
 		return v.bound(c, moving)
 	case c != nil:
-		return v.unbound(c)
+		places, driver, miss := v.unbound(c)
+		if n := v.snapshot.Node(c.Selected); n != nil && !n.Deleting && !moving && !miss.Missed() {
+			// kube-scheduler puts the pod on no other node while that one is selected.
+			places = []Requirements{{{Key: NodeNameField, Set: labelset.Only(n.Name)}}}
+		}
+		return places, driver, miss
 	}
 	return nil, "", volumeMiss("persistent volume claim %s/%s does not exist", namespace, ref.Name)
 }
