@@ -74,8 +74,8 @@ func explainRefusal(ctx context.Context, client kubernetes.Interface, key cluste
 
 // selectNode selects the node for the pod's unbound claims whose storage class waits for the
 // first consumer. It returns cluster.ErrLeftToScheduler, and selects no node, if such a class
-// provides no volumes, if a volume is there that such a claim may have, so that it is not to get a
-// new and empty one, or if a claim is not known yet. It does the same if another node that stays is
+// provides no volumes, if its driver has room on some nodes only, if a volume is there that such a claim
+// may have, so that it is not to get a new and empty one, or if a claim is not known yet. It does the same if another node that stays is
 // selected for a claim of a pod that is not bound: the scheduler may be binding the pod there, and the
 // volume may already be being made.
 func (c *Cluster) selectNode(ctx context.Context, of *cluster.Pod, node string) error {
@@ -89,7 +89,7 @@ func (c *Cluster) selectNode(ctx context.Context, of *cluster.Pod, node string) 
 			continue
 		}
 		class := c.classOf(claim)
-		if class.WaitForFirstConsumer && (class.Static || of.NodeName == "" && c.available(claim, class.Name)) {
+		if class.WaitForFirstConsumer && (class.Static || of.NodeName == "" && (c.tracksCapacity(class.Driver) || c.available(claim, class.Name))) {
 			return cluster.ErrLeftToScheduler
 		}
 		selected := claim.Annotations[cluster.SelectedNode]
@@ -128,6 +128,14 @@ func (c *Cluster) available(claim *corev1.PersistentVolumeClaim, class string) b
 		_, lack := volume.Lacks(&converted, class)
 		return lack == ""
 	})
+}
+
+// tracksCapacity reports whether a CSI driver says where it has how much room for volumes, as those for the disks of
+// nodes do. Only the scheduler compares that with claims. A pod that is bound to a node without enough room would never
+// start.
+func (c *Cluster) tracksCapacity(driver string) bool {
+	d, ok := get[*storagev1.CSIDriver](c.caches.csiDrivers, "", driver)
+	return ok && d.Spec.StorageCapacity != nil && *d.Spec.StorageCapacity
 }
 
 // classOf returns the storage class of a claim, or an empty one if it has none.

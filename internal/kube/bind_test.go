@@ -126,6 +126,20 @@ func TestBindLeavesVolumesThatAreThereToTheScheduler(t *testing.T) {
 	}})
 }
 
+// TestBindLeavesVolumesOnDisksOfNodesToTheScheduler: the driver says how much room is left on each node, and
+// only the scheduler compares that with claims.
+func TestBindLeavesVolumesOnDisksOfNodesToTheScheduler(t *testing.T) {
+	emptyNode(t, connect(t), "bind-h")
+	driver := &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: "disks.example.com"}, Spec: storagev1.CSIDriverSpec{StorageCapacity: new(true)}}
+	if _, err := admin.StorageV1().CSIDrivers().Create(t.Context(), driver, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ignoreGone(t, admin.StorageV1().CSIDrivers().Delete(context.Background(), driver.Name, metav1.DeleteOptions{}))
+	})
+	leftToTheScheduler(t, "bind-h", driver.Name, nil)
+}
+
 // leftToTheScheduler binds a pod with an unbound claim, beside a volume.
 func leftToTheScheduler(t *testing.T, node, provisioner string, volume *corev1.PersistentVolume) {
 	t.Helper()

@@ -39,7 +39,7 @@ const accessPoll = 2 * time.Second
 type caches struct {
 	pods, nodes, csiNodes, daemonSets, namespaces *mirror
 	claims, volumes, storageClasses, budgets      *mirror
-	deployments, autoscalers                      *mirror
+	deployments, autoscalers, csiDrivers          *mirror
 	provisioners, nodeTemplates                   *mirror
 	pools                                         *pools // nil unless NodePools are served
 	all                                           []*mirror
@@ -85,6 +85,7 @@ func newCaches(client kubernetes.Interface, custom dynamic.Interface, o Options)
 	c.pods = c.mirror(corev1.SchemeGroupVersion.WithResource("pods"), live.Core().V1().Pods().Informer())
 	c.nodes = c.mirror(corev1.SchemeGroupVersion.WithResource("nodes"), shared.Core().V1().Nodes().Informer())
 	c.csiNodes = c.mirror(storagev1.SchemeGroupVersion.WithResource("csinodes"), shared.Storage().V1().CSINodes().Informer())
+	c.csiDrivers = c.mirror(storagev1.SchemeGroupVersion.WithResource("csidrivers"), shared.Storage().V1().CSIDrivers().Informer())
 	c.daemonSets = c.mirror(appsv1.SchemeGroupVersion.WithResource("daemonsets"), shared.Apps().V1().DaemonSets().Informer())
 	c.namespaces = c.mirror(corev1.SchemeGroupVersion.WithResource("namespaces"), shared.Core().V1().Namespaces().Informer())
 	c.claims = c.mirror(corev1.SchemeGroupVersion.WithResource("persistentvolumeclaims"), shared.Core().V1().PersistentVolumeClaims().Informer())
