@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
@@ -21,9 +22,9 @@ const maxLearnt = 5000
 // pages. The smallest figure counts, because a prediction must not be too high.
 type learnt struct {
 	mu          sync.Mutex
-	memory      map[model]int64       // capacity, in bytes
-	allocatable map[setup]amount.List // CPU, memory, storage and pods
-	version     uint64                // changes with the content
+	memory      map[model]int64 // capacity, in bytes
+	allocatable map[setup]amount.List
+	version     uint64 // changes with the content
 }
 
 // model determines the memory that a kubelet finds. No image stands for all of them: which one a
@@ -71,9 +72,8 @@ func (l *learnt) addTo(key model, o *offer.Observed) {
 		l.version++
 	}
 	at := setup{key, kubeletKey(o.Kubelet), o.ProfileHash}
-	for _, name := range []string{amount.CPU, amount.Memory, amount.EphemeralStorage, amount.Pods} {
-		seen, reported := o.Allocatable[name]
-		if have, ok := l.allocatable[at][name]; !reported || ok && have <= seen {
+	for name, seen := range o.Allocatable {
+		if have, ok := l.allocatable[at][name]; ok && have <= seen {
 			continue
 		}
 		if l.allocatable[at] == nil {
@@ -95,13 +95,16 @@ func (l *learnt) correct(t *offer.InstanceType, imageID, kubelet, profile string
 		t.Capacity[amount.Memory] = memory
 	}
 	for name, allocatable := range l.allocatable[setup{key, kubelet, profile}] {
-		if name == amount.Pods && !ownPods {
+		known, huge := t.Capacity[name], allocatable > 0 && strings.HasPrefix(name, "hugepages-")
+		if name == amount.Pods && !ownPods || known == 0 && !huge {
 			continue
 		}
-		if name == amount.EphemeralStorage { // an image, a snapshot or user data may have made it larger
-			t.Capacity[name] = max(t.Capacity[name], allocatable)
+		if huge || name == amount.EphemeralStorage || offer.Device(name) { // of which images, user data and device plugins make more
+			t.Capacity[name] = max(known, allocatable)
 		}
-		t.Overhead[name] = max(t.Capacity[name]-allocatable, 0)
+		if !amount.Extended(name) { // a node on which a device is broken says nothing about the next one
+			t.Overhead[name] = max(t.Capacity[name]-allocatable, 0)
+		}
 	}
 }
 

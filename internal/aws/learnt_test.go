@@ -117,6 +117,35 @@ func TestStorageThatIsLargerThanEstimatedIsLearnt(t *testing.T) {
 	}
 }
 
+// A device plugin may share devices, and user data may reserve huge pages. A broken device says nothing about other
+// nodes, nor does what a program of the cluster announces about machines.
+func TestDevicesAndHugePagesAreLearnt(t *testing.T) {
+	f := start(t)
+	const gpu, huge = "nvidia.com/gpu", "hugepages-2Mi"
+	reserving := &api.NodeProfile{UserData: new("#!/bin/sh\n/reserve")}
+	market, plain := f.market(t, reserving), f.market(t, nil)
+	before := find(t, market, "g5.xlarge")
+	learn := func(profile string, gpus, pages int64) {
+		image, _ := before.Label(api.LabelInstanceAMIID)
+		shown := before.Allocatable().Plus(amount.List{"example.com/fuse": 100, huge: pages})
+		shown[gpu] = gpus
+		f.Learn(offer.Observed{InstanceType: "g5.xlarge", ImageID: image, ProfileHash: profile, Capacity: before.Capacity, Allocatable: shown})
+	}
+	learn(market.ProfileHash, 4, 1<<30)
+	learn(plain.ProfileHash, 0, 0)
+	for name, c := range map[string]struct {
+		profile *api.NodeProfile
+		gpus    int64
+		pages   int64
+	}{"shared": {reserving, 4, 1 << 30}, "broken": {nil, 1, 0}} {
+		after := find(t, f.market(t, c.profile), "g5.xlarge")
+		got := after.Allocatable()
+		if got[gpu] != c.gpus || got[huge] != c.pages || got["example.com/fuse"] != 0 {
+			t.Errorf("%s: %v, want %d GPUs and %d bytes of huge pages", name, got, c.gpus, c.pages)
+		}
+	}
+}
+
 // User data may say how many pods the kubelet takes, which nobody else's does.
 func TestPodsAreLearnt(t *testing.T) {
 	f := start(t)
