@@ -30,7 +30,7 @@ func withinLimits(v *view.Verifier, all []*order) []*order {
 			return false
 		}
 		limits := amount.FromResourceList(o.by.Spec.Spec.Limits.Resources)
-		if exceeded(room, limits) {
+		if exceeded(room, limits, o.planned()) {
 			slack[o.Provisioner] = room.Plus(o.planned())
 			return true
 		}
@@ -44,10 +44,11 @@ func withinLimits(v *view.Verifier, all []*order) []*order {
 	})
 }
 
-// exceeded reports whether there is less than nothing left of a limited resource.
-func exceeded(room, limits amount.List) bool {
+// exceeded reports whether there is less than nothing left of a limited resource that is
+// added. A limit that was lowered below what exists does not hold up what has none of it.
+func exceeded(room, limits, added amount.List) bool {
 	for name := range limits {
-		if room[name] < 0 {
+		if room[name] < 0 && added[name] > 0 {
 			return true
 		}
 	}

@@ -45,6 +45,22 @@ func TestWithinLimitOfNodes(t *testing.T) {
 	}
 }
 
+// A limit on one resource that is exceeded already stops only machines that have some of it.
+func TestExceededLimitStopsWhatAddsToIt(t *testing.T) {
+	const gpu = "nvidia.com/gpu"
+	p := seller(limitCPU("100"), func(s *api.ProvisionerSpec) { s.Limits.Resources[gpu] = resource.MustParse("0") })
+	for i := range p.Market.Types {
+		if t := &p.Market.Types[i]; t.Name == "m5.large" {
+			t.Capacity = t.Capacity.Plus(amount.List{gpu: 1})
+		}
+	}
+	v := verifier(cluster.Node{Provisioner: "default", Capacity: amount.List{gpu: 2}})
+	got := withinLimits(v, orders(viewOf(p), []*decide.Machine{machine("a", "c5.large", "m5.large"), machine("b", "m5.large")}))
+	if len(got) != 1 || !slices.Equal(got[0].Candidates, candidates("c5.large")) {
+		t.Errorf("got %d orders, want the one without GPUs: %+v", len(got), got)
+	}
+}
+
 // An order that cannot offer all that minValues demand within the limits is dropped.
 func TestWithinLimitsKeepsMinValues(t *testing.T) {
 	for name, needed := range map[string][]offer.Candidate{"needed": candidates("c5.large", "c5.xlarge"), "not needed": nil} {
