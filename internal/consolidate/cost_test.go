@@ -1,6 +1,7 @@
 package consolidate
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
@@ -81,6 +82,32 @@ func TestRates(t *testing.T) {
 	}
 	if v := r.Value(amount.List{amount.CPU: 100, "nvidia.com/gpu": 1}); v != 500_000 {
 		t.Errorf("a GPU is worth %d, want half of its machine", v)
+	}
+}
+
+// Room in a capacity reservation does not make resources cheap: it is paid for whether or not it is used.
+func TestRatesOfReservations(t *testing.T) {
+	typ := offer.InstanceType{
+		Name: "m", Capacity: amount.List{amount.CPU: 2000, amount.Memory: 8 << 30},
+		Offerings: []offer.Offering{{Zone: "a", CapacityType: api.CapacityOnDemand, Price: 96_000}},
+	}
+	reserved := typ
+	reserved.Offerings = append(slices.Clone(typ.Offerings), offer.Offering{
+		Zone: "a", CapacityType: api.CapacityReserved, Reservation: "cr-1", Left: 5, Price: offer.ReservedPrice(96_000),
+	})
+	unknown := reserved // its on-demand price is not known
+	unknown.Name, unknown.Offerings = "unknown", slices.Clone(reserved.Offerings[1:])
+	only := &api.Provisioner{}
+	only.Spec.Requirements = []api.Requirement{{Key: api.LabelCapacityType, Operator: api.OpIn, Values: []string{api.CapacityReserved}}}
+	for name, all := range map[string][]pack.Provisioner{
+		"beside other offerings": {{Spec: &api.Provisioner{}, Types: []offer.InstanceType{reserved, unknown}}},
+		"of another Provisioner": {{Spec: &api.Provisioner{}, Types: []offer.InstanceType{typ}}, {Spec: only, Types: []offer.InstanceType{reserved, unknown}}},
+		"alone":                  {{Spec: only, Types: []offer.InstanceType{reserved, unknown}}},
+	} {
+		r := NewRates(all, typ.Capacity)
+		if v := r.Value(typ.Capacity); v < 95_999 || v > 96_001 {
+			t.Errorf("%s: the machine is worth %d, want its on-demand price", name, v)
+		}
 	}
 }
 

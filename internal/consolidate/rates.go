@@ -62,7 +62,8 @@ func (r *Rates) special(has amount.List, price offer.Price) bool {
 	return found
 }
 
-// cheapest is the least price of a type's offerings that the requirements allow.
+// cheapest is the least price of a type's offerings that the requirements allow. One in a
+// capacity reservation, which is paid for already, counts with its on-demand price.
 func cheapest(asks match.Requirements, t *offer.InstanceType) (offer.Price, bool) {
 	for _, q := range asks {
 		if values, ok := t.Labels[q.Key]; ok && !q.Set.HasAny(values) {
@@ -78,8 +79,16 @@ func cheapest(asks match.Requirements, t *offer.InstanceType) (offer.Price, bool
 		if o.Unavailable != "" || byCapacity && !capacity.Has(o.CapacityType) || byZone && !zone.Has(o.Zone) {
 			continue
 		}
-		if !found || o.Price < least {
-			least, found = o.Price, true
+		price := o.Price
+		if o.Reservation != "" {
+			other := t.OfferingIn(o.Zone, api.CapacityOnDemand)
+			if other == nil || other.Price == 0 {
+				continue
+			}
+			price = other.Price
+		}
+		if !found || price < least {
+			least, found = price, true
 		}
 	}
 	return least, found

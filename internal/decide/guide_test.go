@@ -134,6 +134,37 @@ func TestMovedPodsCostMore(t *testing.T) {
 	}
 }
 
+// withReserved is the type with an offering of a capacity reservation in zone a, of which so many are left.
+func withReserved(t offer.InstanceType, left int64) offer.InstanceType {
+	o := offer.Offering{Zone: "a", CapacityType: api.CapacityReserved, Reservation: "cr-1", Left: left, Price: offer.ReservedPrice(t.Offerings[0].Price)}
+	if left == 0 {
+		o.Unavailable = "capacity reservation cr-1 is full"
+	}
+	t.Offerings = append(slices.Clone(t.Offerings), o)
+	t.Sort()
+	return t
+}
+
+// That one Provisioner has room in a capacity reservation does not make it cheap to move the pods of another.
+func TestReservationsDoNotMakeMovesCheap(t *testing.T) {
+	for _, left := range []int64{0, 5} {
+		w := newWorld(t, []offer.InstanceType{withReserved(sold("medium", 4, 0.2), left)}).provisioner("default", consolidating)
+		w.provisioner("batch", "requirements: [{key: $capacity, operator: In, values: [reserved]}], taints: [{key: batch, effect: NoSchedule}]")
+		const half = "requests: {cpu: 500m, memory: 1Gi}"
+		w.node("n1", "medium", "a", func(n *cluster.Node) { n.Provisioner = "" })
+		w.node("n2", "medium", "a", nil).replicas(2, "web", "n1", half).replicas(2, "web", "n2", half)
+		w.in.Moved = map[string]time.Time{}
+		for i := range w.in.Snapshot.Pods {
+			p := &w.in.Snapshot.Pods[i]
+			p.Since = noon.Add(-59 * time.Minute)
+			w.in.Moved[p.UID] = p.Since
+		}
+		if got := consolidated(w.decide()); got != "->" {
+			t.Errorf("%d are left in the reservation: got %q, want that nothing is moved", left, got)
+		}
+	}
+}
+
 // steered says in short which marks of pods a plan changes.
 func steered(p Plan) string {
 	var out []string
