@@ -134,10 +134,11 @@ func (d *decision) grades(nodes []*retire.Node) map[string]int {
 	return grades
 }
 
-// uses lists the nodes from which pods may be led away, and the value of all pods on them.
+// uses lists the nodes from which pods may be led away, and the value of all pods on them. An empty
+// node in a capacity reservation would save nothing.
 func (d *decision) uses(nodes []*retire.Node) (out []*use, total offer.Price) {
 	for _, n := range d.staying(nodes) {
-		if _, on := n.Provisioner.Spec.ConsolidateAfter(); !on || !n.Initialized {
+		if _, on := n.Provisioner.Spec.ConsolidateAfter(); !on || !n.Initialized || reserved(n) {
 			continue
 		}
 		if price := d.priceOf(n); price > 0 {

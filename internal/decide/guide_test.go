@@ -165,6 +165,24 @@ func TestReservationsDoNotMakeMovesCheap(t *testing.T) {
 	}
 }
 
+// A node in a capacity reservation, which costs next to nothing, says nothing of how well others are used, and
+// nothing is led away from it.
+func TestGuidesLeaveOutReservedNodes(t *testing.T) {
+	const core = "requests: {cpu: 1, memory: 1Gi}"
+	w := newWorld(t, []offer.InstanceType{withReserved(sold("medium", 4, 0.2), 0)}).provisioner("default", consolidating)
+	for i, n := range []int{3, 2, 1, 1} {
+		name := fmt.Sprintf("n%d", i+1)
+		w.node(name, "medium", "a", nil).replicas(n, "web", name, core)
+	}
+	w.node("reserved", "medium", "a", func(n *cluster.Node) { n.Labels[api.LabelCapacityType] = api.CapacityReserved }).replicas(1, "web", "reserved", core)
+	for i := range w.in.Snapshot.Pods { // nothing is due: only arrivals are looked at
+		w.in.Snapshot.Pods[i].Since = noon.Add(-time.Second)
+	}
+	if got, want := guided(w.decide()), "n3=1 n4=2"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // steered says in short which marks of pods a plan changes.
 func steered(p Plan) string {
 	var out []string

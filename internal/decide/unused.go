@@ -2,6 +2,7 @@ package decide
 
 import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/consolidate"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/retire"
@@ -9,7 +10,8 @@ import (
 
 // measure says how much of a node's price its pods use. Pods are measured by the nodes of
 // their own Provisioner that give most room for their price. Measured by another Provisioner,
-// which may sell cheaper machines that these pods cannot use, full nodes would seem badly used.
+// which may sell cheaper machines that these pods cannot use, full nodes would seem badly used,
+// and so they would if measured by nodes in capacity reservations, which cost next to nothing.
 type measure struct {
 	rates *consolidate.Rates
 	// most room for the price, by Provisioner.
@@ -19,13 +21,16 @@ type measure struct {
 func (d *decision) measure(nodes []*retire.Node) measure {
 	m := measure{d.rates(), map[string]float64{}}
 	for _, n := range nodes {
-		if price := d.priceOf(n); price > 0 {
+		if price := d.priceOf(n); price > 0 && !reserved(n) {
 			name := n.Provisioner.Name
 			m.most[name] = max(m.most[name], float64(m.rates.Value(n.Allocatable))/float64(price))
 		}
 	}
 	return m
 }
+
+// reserved reports whether a node is in a capacity reservation.
+func reserved(n *retire.Node) bool { return n.Labels[api.LabelCapacityType] == api.CapacityReserved }
 
 // used is the part of a node's price that pays for what is asked for there.
 func (m *measure) used(n *retire.Node, price offer.Price, asks amount.List) offer.Price {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
@@ -49,6 +50,22 @@ func TestUnusedMeasuresByProvisioner(t *testing.T) {
 		w.provisioner(name, strings.Replace(consolidating, "requirements: [", only, 1))
 		w.node(name, name, "a", func(n *cluster.Node) { n.Provisioner = name }).replicas(1, "web-"+name, name, "requests: {cpu: 3900m, memory: 4Gi}")
 	}
+	for i := range w.in.Snapshot.Pods {
+		p := &w.in.Snapshot.Pods[i]
+		p.Template = protected(p.Template, true, 0)
+	}
+	stays := w.older().decide().Consolidation.Stays
+	if len(stays) != 2 || stays[0].Unused+stays[1].Unused > 10 { // micro-dollars, by rounding
+		t.Errorf("stays %+v, want nothing unused", stays)
+	}
+}
+
+// A full node is not taken for unused because another one of its Provisioner is in a capacity reservation.
+func TestUnusedLeavesOutReservedNodes(t *testing.T) {
+	w := newWorld(t, []offer.InstanceType{withReserved(sold("medium", 4, 0.2), 0)}).provisioner("default", consolidating)
+	w.node("full", "medium", "a", nil).replicas(1, "web", "full", "requests: {cpu: 3900m, memory: 4Gi}")
+	w.node("reserved", "medium", "a", func(n *cluster.Node) { n.Labels[api.LabelCapacityType] = api.CapacityReserved }).
+		replicas(1, "api", "reserved", "requests: {cpu: 3900m, memory: 4Gi}")
 	for i := range w.in.Snapshot.Pods {
 		p := &w.in.Snapshot.Pods[i]
 		p.Template = protected(p.Template, true, 0)
