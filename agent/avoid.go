@@ -21,33 +21,30 @@ import (
 type avoided struct {
 	mu        sync.Mutex
 	offerings map[avoidable]avoidance
-	devices   map[device]failures
+	failed    map[kind]failures
 }
 
-// device is an extended resource of the machines of a Provisioner, or anyMachine.
-type device struct{ provisioner, resource string }
+// kind is what machines of a Provisioner have in common that fail one after the other: an extended resource
+// that no device plugin registers, or the capacity type and the architecture of machines that end before they
+// are up. A key without a grant decrypts volumes of no spot machine, and an image that shuts down is for one
+// architecture. The other fields are empty.
+type kind struct{ provisioner, resource, capacityType, arch string }
 
-// anyMachine stands in the place of a resource for machines that end before they are up, whatever
-// they have: an image that shuts down, a key that decrypts no volume.
-const anyMachine = ""
-
-// failures are successive machines on which no device plugin registered the resource, or which
-// ended before they were up. The first machine is replaced. If its replacement fails as well,
-// another machine would not help: no machine with the resource is bought for a while, which
-// doubles with each failure.
+// failures are successive machines of a kind. The first machine is replaced. If its replacement fails as well,
+// another machine would not help: none of the kind is bought for a while, which doubles with each failure.
 type failures struct {
 	count int
 	last  time.Time
-	until time.Time // no machine with the resource is bought before
+	until time.Time // no machine of the kind is bought before
 }
 
-// pause is for how long no machine with the resource is bought.
-func (f *failures) pause(resource string) time.Duration {
-	least, most := leastDevicePause, mostDevicePause
-	if resource == anyMachine {
-		least, most = leastEndedPause, mostEndedPause
+// pause is for how long no machine of the kind is bought after so many failures.
+func (k *kind) pause(count int) time.Duration {
+	least, most := leastEndedPause, mostEndedPause
+	if k.resource != "" {
+		least, most = leastDevicePause, mostDevicePause
 	}
-	return min(least<<min(f.count-2, 10), most)
+	return min(least<<min(count-2, 10), most)
 }
 
 type offering struct{ instanceType, zone, capacityType string }
@@ -65,7 +62,7 @@ type avoidance struct {
 }
 
 func newAvoided() *avoided {
-	return &avoided{offerings: map[avoidable]avoidance{}, devices: map[device]failures{}}
+	return &avoided{offerings: map[avoidable]avoidance{}, failed: map[kind]failures{}}
 }
 
 // addOffering avoids the offering of a node's machine for avoidTime, for all Provisioners.
@@ -79,14 +76,14 @@ func (a *avoided) addFor(provisioner string, n *cluster.Node, reason string) {
 	a.offerings[avoidable{provisioner, o}] = avoidance{until, fmt.Sprintf("%s, avoided until %s", reason, amount.Clock(until))}
 }
 
-// addEnded avoids what ends before it is up: the offering of the node's machine, and after a second
-// one all machines of its Provisioner.
+// addEnded avoids what ends before it is up: the offering of the node's machine, and after a second one all
+// machines of its kind.
 func (a *avoided) addEnded(n *cluster.Node) {
 	if n.Initialized {
 		return
 	}
 	a.addFor(n.Provisioner, n, "machine of node "+n.Name+" ended before it was up")
-	a.addFailures(n, []string{anyMachine}, time.Now())
+	a.addFailure(n, kind{capacityType: n.Labels[api.LabelCapacityType], arch: n.Labels[api.LabelArch]}, time.Now())
 }
 
 // addFailed avoids the offerings of machines that did not become ready in time, and the resources
@@ -108,7 +105,9 @@ func (a *avoided) addFailed(v *view.View) {
 		}
 		a.addFor(n.Provisioner, n, "node "+n.Name+": "+message)
 		if n.Ready {
-			a.addFailures(n, wanted(v.Snapshot, n.Awaited), v.Now)
+			for _, name := range wanted(v.Snapshot, n.Awaited) {
+				a.addFailure(n, kind{resource: name}, v.Now)
+			}
 		}
 	}
 }
@@ -121,45 +120,57 @@ func wanted(s *cluster.Snapshot, resources []string) []string {
 	})
 }
 
-// addFailures counts a machine that lacks resources. A machine that was bought before the last
-// failure does not count: it tells nothing new.
-func (a *avoided) addFailures(n *cluster.Node, resources []string, now time.Time) {
+// addFailure counts a machine that failed. A machine that was bought before the last failure does not count: it
+// tells nothing new.
+func (a *avoided) addFailure(n *cluster.Node, of kind, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, name := range resources {
-		key := device{n.Provisioner, name}
-		f := a.devices[key]
-		if f.count > 0 && !n.Created.After(f.last) {
-			continue
-		}
-		f.count, f.last = f.count+1, now
-		if f.count > 1 {
-			f.until = now.Add(f.pause(name))
-		}
-		a.devices[key] = f
+	of.provisioner = n.Provisioner
+	f := a.failed[of]
+	if f.count > 0 && !n.Created.After(f.last) {
+		return
 	}
+	f.count, f.last = f.count+1, now
+	if f.count > 1 {
+		f.until = now.Add(of.pause(f.count))
+	}
+	a.failed[of] = f
 }
 
-// clearFailures forgets the failures of a resource once a machine that was bought after them has it.
+// clearFailures forgets the failures of a kind once a machine of it that was bought after them is up.
 func (a *avoided) clearFailures(n *cluster.Node) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for key, f := range a.devices {
-		has := key.resource == anyMachine || n.Allocatable[key.resource] > 0
-		if has && key.provisioner == n.Provisioner && n.Created.After(f.last) {
-			delete(a.devices, key)
+	for of, f := range a.failed {
+		if of.provisioner == n.Provisioner && n.Created.After(f.last) && of.has(n) {
+			delete(a.failed, of)
 		}
 	}
 }
 
-// failing says why no machine of the type is bought because of machines that were bought one after the
-// other. It is empty if machines may be bought.
-func (a *avoided) failing(t *offer.InstanceType, provisioner string, now time.Time) string {
-	if f := a.devices[device{provisioner, anyMachine}]; now.Before(f.until) {
-		return fmt.Sprintf("machines bought one after the other ended before they were up, avoided until %s", amount.Clock(f.until))
+// has reports whether a node is of the kind.
+func (k *kind) has(n *cluster.Node) bool {
+	if k.resource != "" {
+		return n.Allocatable[k.resource] > 0
 	}
+	return k.capacityType == n.Labels[api.LabelCapacityType] && k.arch == n.Labels[api.LabelArch]
+}
+
+// ended says why no machine of an offering is bought because of machines that ended one after the other. It is
+// empty if machines may be bought.
+func (a *avoided) ended(t *offer.InstanceType, o *offer.Offering, provisioner string, now time.Time) string {
+	arch, _ := t.Label(api.LabelArch)
+	f := a.failed[kind{provisioner: provisioner, capacityType: o.CapacityType, arch: arch}]
+	if !now.Before(f.until) {
+		return ""
+	}
+	return fmt.Sprintf("%s machines with %s bought one after the other ended before they were up, avoided until %s", o.CapacityType, arch, amount.Clock(f.until))
+}
+
+// lacking says the same of a type because of machines that lacked devices.
+func (a *avoided) lacking(t *offer.InstanceType, provisioner string, now time.Time) string {
 	for _, name := range t.Capacity.Names() {
-		if f := a.devices[device{provisioner, name}]; t.Capacity[name] > 0 && now.Before(f.until) {
+		if f := a.failed[kind{provisioner: provisioner, resource: name}]; t.Capacity[name] > 0 && now.Before(f.until) {
 			return fmt.Sprintf("no device plugin has registered %s on machines bought one after the other, avoided until %s", name, amount.Clock(f.until))
 		}
 	}
@@ -172,17 +183,17 @@ func (a *avoided) apply(types []offer.InstanceType, provisioner string) []offer.
 	defer a.mu.Unlock()
 	now := time.Now()
 	maps.DeleteFunc(a.offerings, func(_ avoidable, why avoidance) bool { return !now.Before(why.until) })
-	if len(a.offerings)+len(a.devices) == 0 {
+	if len(a.offerings)+len(a.failed) == 0 {
 		return types
 	}
 	types = slices.Clone(types)
 	for i := range types {
 		types[i].Offerings = slices.Clone(types[i].Offerings)
-		failing := a.failing(&types[i], provisioner, now)
+		lacking := a.lacking(&types[i], provisioner, now)
 		for j := range types[i].Offerings {
 			o := &types[i].Offerings[j]
 			key := offering{types[i].Name, o.Zone, o.CapacityType}
-			o.Unavailable = cmp.Or(o.Unavailable, failing, a.offerings[avoidable{provisioner, key}].reason, a.offerings[avoidable{"", key}].reason)
+			o.Unavailable = cmp.Or(o.Unavailable, a.ended(&types[i], o, provisioner, now), lacking, a.offerings[avoidable{provisioner, key}].reason, a.offerings[avoidable{"", key}].reason)
 		}
 	}
 	return types

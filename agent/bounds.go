@@ -11,7 +11,7 @@ const (
 	// leastDevicePause and mostDevicePause bound for how long nothing with a resource is
 	// bought after a replacement whose device plugin did not register it either.
 	leastDevicePause, mostDevicePause = time.Hour, 24 * time.Hour
-	// leastEndedPause and mostEndedPause bound for how long a Provisioner buys nothing after
-	// machines that ended before they were up.
+	// leastEndedPause and mostEndedPause bound for how long a Provisioner buys no machines of a
+	// capacity type and an architecture after some that ended before they were up.
 	leastEndedPause, mostEndedPause = 2 * time.Minute, 30 * time.Minute
 )

@@ -270,6 +270,42 @@ func TestMachinesThatEndAtOnce(t *testing.T) {
 	})
 }
 
+// If only spot machines end before they are up, as where EC2's role for them may not use the key of their
+// volumes, on-demand machines are bought, and pods that need these do not wait for the others.
+func TestSpotMachinesThatEndAtOnce(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.Apply(testProvisioner("default", func(s *api.ProvisionerSpec) {
+			s.Requirements = []api.Requirement{{Key: api.LabelCapacityType, Operator: api.OpIn, Values: []string{api.CapacitySpot, api.CapacityOnDemand}}}
+		}))
+		r.start(Options{}, nil)
+		ending := func(condition func() bool) func() bool {
+			return func() bool {
+				for _, m := range r.Machines() {
+					if m.CapacityType == api.CapacitySpot {
+						r.TerminateInstance(m.ID)
+					}
+				}
+				return condition()
+			}
+		}
+		wanting := func(capacityType string) corev1.PodSpec {
+			spec := sim.Requests("1500m", "1Gi")
+			spec.NodeSelector = map[string]string{api.LabelCapacityType: capacityType}
+			return spec
+		}
+		r.Deploy(sim.Workload{Name: "spot", Replicas: 1, Spec: wanting(api.CapacitySpot)})
+		r.until("spot machines have ended", ending(func() bool { return len(r.Launches()) == 4 && len(r.ours()) == 0 }))
+		r.Deploy(sim.Workload{Name: "on-demand", Replicas: 1, Spec: wanting(api.CapacityOnDemand)})
+		if took := r.until("the workload that needs on-demand machines runs", ending(r.allRun("on-demand", 1))); took > 3*time.Minute {
+			t.Errorf("it took %s", took)
+		}
+		r.Deploy(sim.Workload{Name: "any", Replicas: 1, Spec: sim.Requests("1500m", "1Gi")})
+		if took := r.until("the workload that can be anywhere runs", ending(r.allRun("any", 1))); took > 3*time.Minute {
+			t.Errorf("it took %s", took)
+		}
+	})
+}
+
 // What other programs bought, and the nodes that they manage, are left alone.
 func TestOthersAreLeftAlone(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {
