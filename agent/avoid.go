@@ -22,13 +22,14 @@ type avoided struct {
 	mu        sync.Mutex
 	offerings map[avoidable]avoidance
 	failed    map[kind]failures
+	settings  map[string]string // by Provisioner: what its machines are set up with
 }
 
 // kind is what machines of a Provisioner have in common that fail one after the other: an extended resource
-// that no device plugin registers, or the capacity type and the architecture of machines that end before they
-// are up. A key without a grant decrypts volumes of no spot machine, and an image that shuts down is for one
-// architecture. The other fields are empty.
-type kind struct{ provisioner, resource, capacityType, arch string }
+// that no device plugin registers, the zone of machines that do not come up in time, or the capacity type and
+// the architecture of machines that end before they are up. A key without a grant decrypts volumes of no spot
+// machine, and an image that shuts down is for one architecture. The other fields are empty.
+type kind struct{ provisioner, resource, zone, capacityType, arch string }
 
 // failures are successive machines of a kind. The first machine is replaced. If its replacement fails as well,
 // another machine would not help: none of the kind is bought for a while, which doubles with each failure.
@@ -43,6 +44,8 @@ func (k *kind) pause(count int) time.Duration {
 	least, most := leastEndedPause, mostEndedPause
 	if k.resource != "" {
 		least, most = leastDevicePause, mostDevicePause
+	} else if k.zone != "" {
+		least, most = leastLatePause, mostLatePause
 	}
 	return min(least<<min(count-2, 10), most)
 }
@@ -62,7 +65,7 @@ type avoidance struct {
 }
 
 func newAvoided() *avoided {
-	return &avoided{offerings: map[avoidable]avoidance{}, failed: map[kind]failures{}}
+	return &avoided{offerings: map[avoidable]avoidance{}, failed: map[kind]failures{}, settings: map[string]string{}}
 }
 
 // addOffering avoids the offering of a node's machine for avoidTime, for all Provisioners.
@@ -86,8 +89,8 @@ func (a *avoided) addEnded(n *cluster.Node) {
 	a.addFailure(n, kind{capacityType: n.Labels[api.LabelCapacityType], arch: n.Labels[api.LabelArch]}, time.Now())
 }
 
-// addFailed avoids the offerings of machines that did not become ready in time, and the resources
-// that no device plugin has registered.
+// addFailed avoids the offerings of machines that did not come up in time, and after a second one their zones, or
+// the resources that no device plugin has registered.
 func (a *avoided) addFailed(v *view.View) {
 	pods := v.Snapshot.PodsByNode()
 	for i := range v.Snapshot.Nodes {
@@ -104,10 +107,12 @@ func (a *avoided) addFailed(v *view.View) {
 			continue
 		}
 		a.addFor(n.Provisioner, n, "node "+n.Name+": "+message)
-		if n.Ready {
-			for _, name := range wanted(v.Snapshot, n.Awaited) {
-				a.addFailure(n, kind{resource: name}, v.Now)
-			}
+		if !n.Ready || len(n.Awaited) == 0 {
+			a.addFailure(n, kind{zone: n.Labels[api.LabelZone]}, v.Now)
+			continue
+		}
+		for _, name := range wanted(v.Snapshot, n.Awaited) {
+			a.addFailure(n, kind{resource: name}, v.Now)
 		}
 	}
 }
@@ -150,27 +155,51 @@ func (a *avoided) clearFailures(n *cluster.Node) {
 
 // has reports whether a node is of the kind.
 func (k *kind) has(n *cluster.Node) bool {
-	if k.resource != "" {
+	switch {
+	case k.resource != "":
 		return n.Allocatable[k.resource] > 0
+	case k.zone != "":
+		return k.zone == n.Labels[api.LabelZone]
 	}
 	return k.capacityType == n.Labels[api.LabelCapacityType] && k.arch == n.Labels[api.LabelArch]
 }
 
-// ended says why no machine of an offering is bought because of machines that ended one after the other. It is
-// empty if machines may be bought.
-func (a *avoided) ended(t *offer.InstanceType, o *offer.Offering, provisioner string, now time.Time) string {
-	arch, _ := t.Label(api.LabelArch)
-	f := a.failed[kind{provisioner: provisioner, capacityType: o.CapacityType, arch: arch}]
-	if !now.Before(f.until) {
-		return ""
+// forgive forgets what has failed with other settings of the Provisioner: with those of now, machines may come up.
+func (a *avoided) forgive(p *view.Provisioner) {
+	if p.Market.ProfileHash == "" {
+		return // they are not known now
 	}
-	return fmt.Sprintf("%s machines with %s bought one after the other ended before they were up, avoided until %s", o.CapacityType, arch, amount.Clock(f.until))
+	settings := fmt.Sprint(p.Raw.Hash(), p.Market.ProfileHash, p.Market.Status.SecurityGroups)
+	for i := range p.Market.Status.AMIs {
+		settings += " " + p.Market.Status.AMIs[i].ID
+	}
+	if a.settings[p.Raw.Name] != settings {
+		a.settings[p.Raw.Name] = settings
+		maps.DeleteFunc(a.failed, func(of kind, _ failures) bool { return of.provisioner == p.Raw.Name })
+	}
+}
+
+// failing says why no machine of an offering is bought because of machines that ended, or did not come up, one
+// after the other. It is empty if machines may be bought.
+func (a *avoided) failing(t *offer.InstanceType, o *offer.Offering, of kind, now time.Time) string {
+	late := of
+	late.zone = o.Zone
+	if f := a.failed[late]; now.Before(f.until) {
+		return fmt.Sprintf("machines bought one after the other in %s did not come up in time, avoided until %s", o.Zone, amount.Clock(f.until))
+	}
+	of.capacityType = o.CapacityType
+	of.arch, _ = t.Label(api.LabelArch)
+	if f := a.failed[of]; now.Before(f.until) {
+		return fmt.Sprintf("%s machines with %s bought one after the other ended before they were up, avoided until %s", of.capacityType, of.arch, amount.Clock(f.until))
+	}
+	return ""
 }
 
 // lacking says the same of a type because of machines that lacked devices.
-func (a *avoided) lacking(t *offer.InstanceType, provisioner string, now time.Time) string {
+func (a *avoided) lacking(t *offer.InstanceType, of kind, now time.Time) string {
 	for _, name := range t.Capacity.Names() {
-		if f := a.failed[kind{provisioner: provisioner, resource: name}]; t.Capacity[name] > 0 && now.Before(f.until) {
+		of.resource = name
+		if f := a.failed[of]; t.Capacity[name] > 0 && now.Before(f.until) {
 			return fmt.Sprintf("no device plugin has registered %s on machines bought one after the other, avoided until %s", name, amount.Clock(f.until))
 		}
 	}
@@ -178,22 +207,23 @@ func (a *avoided) lacking(t *offer.InstanceType, provisioner string, now time.Ti
 }
 
 // apply marks avoided offerings of a Provisioner as unavailable, in a copy.
-func (a *avoided) apply(types []offer.InstanceType, provisioner string) []offer.InstanceType {
+func (a *avoided) apply(p *view.Provisioner) []offer.InstanceType {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := time.Now()
 	maps.DeleteFunc(a.offerings, func(_ avoidable, why avoidance) bool { return !now.Before(why.until) })
+	a.forgive(p)
 	if len(a.offerings)+len(a.failed) == 0 {
-		return types
+		return p.Market.Types
 	}
-	types = slices.Clone(types)
+	types, of := slices.Clone(p.Market.Types), kind{provisioner: p.Raw.Name}
 	for i := range types {
 		types[i].Offerings = slices.Clone(types[i].Offerings)
-		lacking := a.lacking(&types[i], provisioner, now)
+		lacking := a.lacking(&types[i], of, now)
 		for j := range types[i].Offerings {
 			o := &types[i].Offerings[j]
 			key := offering{types[i].Name, o.Zone, o.CapacityType}
-			o.Unavailable = cmp.Or(o.Unavailable, a.ended(&types[i], o, provisioner, now), lacking, a.offerings[avoidable{provisioner, key}].reason, a.offerings[avoidable{"", key}].reason)
+			o.Unavailable = cmp.Or(o.Unavailable, a.failing(&types[i], o, of, now), lacking, a.offerings[avoidable{p.Raw.Name, key}].reason, a.offerings[avoidable{"", key}].reason)
 		}
 	}
 	return types

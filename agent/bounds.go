@@ -11,6 +11,9 @@ const (
 	// leastDevicePause and mostDevicePause bound for how long nothing with a resource is
 	// bought after a replacement whose device plugin did not register it either.
 	leastDevicePause, mostDevicePause = time.Hour, 24 * time.Hour
+	// leastLatePause and mostLatePause bound for how long a Provisioner buys nothing in a zone after
+	// machines that did not come up in time.
+	leastLatePause, mostLatePause = 15 * time.Minute, 4 * time.Hour
 	// leastEndedPause and mostEndedPause bound for how long a Provisioner buys no machines of a
 	// capacity type and an architecture after some that ended before they were up.
 	leastEndedPause, mostEndedPause = 2 * time.Minute, 30 * time.Minute

@@ -13,7 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim/stock"
@@ -302,6 +304,102 @@ func TestSpotMachinesThatEndAtOnce(t *testing.T) {
 		r.Deploy(sim.Workload{Name: "any", Replicas: 1, Spec: sim.Requests("1500m", "1Gi")})
 		if took := r.until("the workload that can be anywhere runs", ending(r.allRun("any", 1))); took > 3*time.Minute {
 			t.Errorf("it took %s", took)
+		}
+	})
+}
+
+// Machines that never come up, as with user data that is wrong, are paid for until they are given up. They are bought
+// less and less often, until the Provisioner or its node profile is mended.
+func TestMachinesThatNeverComeUp(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.Apply(testProvisioner("default"))
+		r.NeverBoots(func(offer.Instance) bool { return true })
+		r.start(Options{}, nil)
+		r.Deploy(sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("700m", "1Gi")})
+		time.Sleep(12 * time.Hour)
+		zones := map[string]bool{}
+		for _, l := range r.Launches() {
+			zones[l.Candidates[0].Zone] = true
+		}
+		if got := len(r.Launches()); got > 7*len(zones) || len(zones) < 2 {
+			t.Errorf("%d machines were bought in half a day, in %d zones", got, len(zones))
+		}
+		r.NeverBoots(nil)
+		r.Apply(testProvisioner("default", func(s *api.ProvisionerSpec) { s.Labels = map[string]string{"mended": "yes"} }))
+		if took := r.until("the workload runs", r.allRun("web", 1)); took > 17*time.Minute {
+			t.Errorf("it took %s", took)
+		}
+	})
+}
+
+// Nor are replacements of drifted nodes bought again and again, while the nodes and their pods run on.
+func TestReplacementsThatNeverComeUp(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.served(testProvisioner("default"), sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("700m", "1Gi")})
+		old := r.ours()[0].Name
+		r.NeverBoots(func(offer.Instance) bool { return true })
+		r.Apply(testProvisioner("default", func(s *api.ProvisionerSpec) { s.Labels = map[string]string{"broken": "yes"} }))
+		time.Sleep(12 * time.Hour)
+		zones := map[string]bool{}
+		for _, l := range r.Launches()[1:] {
+			zones[l.Candidates[0].Zone] = true
+		}
+		if got := len(r.Launches()) - 1; got > 7*len(zones) || got < 2 {
+			t.Errorf("%d machines were bought in half a day, in %d zones", got, len(zones))
+		}
+		if r.node(old) == nil || !r.allRun("web", 1)() {
+			t.Error("the workload does not run on its node")
+		}
+	})
+}
+
+// What has failed says nothing of machines that are set up in another way, such as with another image.
+func TestFailuresOfOtherSettingsAreForgotten(t *testing.T) {
+	for name, change := range map[string]func(*view.Provisioner){
+		"nothing":            func(*view.Provisioner) {},
+		"not known":          func(p *view.Provisioner) { p.Market.ProfileHash, p.Market.Status = "", api.AWSNodeTemplateStatus{} },
+		"free addresses":     func(p *view.Provisioner) { p.Market.Status.Subnets = []api.SubnetStatus{{ID: "subnet-1"}} },
+		"user data":          func(p *view.Provisioner) { p.Market.ProfileHash = "mended" },
+		"the image":          func(p *view.Provisioner) { p.Market.Status.AMIs = []api.AMIStatus{{ID: "ami-2"}} },
+		"the security group": func(p *view.Provisioner) { p.Market.Status.SecurityGroups = []api.SecurityGroupStatus{{ID: "sg-2"}} },
+		"the Provisioner":    func(p *view.Provisioner) { p.Raw.Spec.Labels = map[string]string{"mended": "yes"} },
+	} {
+		p := &view.Provisioner{Raw: testProvisioner("default"), Market: offer.Market{ProfileHash: "profile", Types: stock.Catalogue()}}
+		p.Market.Status.AMIs = []api.AMIStatus{{ID: "ami-1"}}
+		a := newAvoided()
+		a.apply(p)
+		for i := range 2 {
+			now := time.Now().Add(time.Duration(i) * time.Minute)
+			a.addFailure(&cluster.Node{Provisioner: "default", Created: now}, kind{zone: "sim-1a"}, now)
+		}
+		held := func() bool { return a.apply(p)[0].OfferingIn("sim-1a", api.CapacityOnDemand).Unavailable != "" }
+		if !held() {
+			t.Fatal("machines are bought in the zone")
+		}
+		change(p)
+		if got, want := held(), name == "nothing" || name == "not known" || name == "free addresses"; got != want {
+			t.Errorf("%s changes: held back %v, want %v", name, got, want)
+		}
+	}
+}
+
+// Where machines do not come up in the cheapest zone, pods that may be elsewhere get machines there.
+func TestMachinesThatNeverComeUpInAZone(t *testing.T) {
+	catalogue := stock.Catalogue()
+	for i := range catalogue {
+		for k := range catalogue[i].Offerings {
+			if o := &catalogue[i].Offerings[k]; o.Zone == "sim-1b" {
+				o.Price /= 3
+			}
+		}
+	}
+	inBubble(t, sim.Options{Types: catalogue}, func(r *rig) {
+		r.Apply(testProvisioner("default"))
+		r.NeverBoots(func(i offer.Instance) bool { return i.Zone == "sim-1b" })
+		r.start(Options{}, nil)
+		r.Deploy(sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("700m", "1Gi")})
+		if took := r.until("the workload runs", r.allRun("web", 1)); took > 33*time.Minute {
+			t.Errorf("it took %s, want that of two machines that do not come up", took)
 		}
 	})
 }

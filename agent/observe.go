@@ -31,7 +31,7 @@ func (a *Agent) observe(ctx context.Context) *view.View {
 	v.Expected = a.history.batch.Expect(v.Snapshot, v.Now)
 	a.avoided.addFailed(v)
 	for _, p := range v.Provisioners {
-		p.Market.Types = a.avoided.apply(p.Market.Types, p.Raw.Name)
+		p.Market.Types = a.avoided.apply(p)
 	}
 	a.thought += time.Since(v.Now)
 	return v
