@@ -155,15 +155,13 @@ func (c *consolidator) sort() {
 	slices.SortFunc(c.out.Stays, func(a, b StayingNode) int { return strings.Compare(a.Node, b.Node) })
 }
 
-// priceOf is what a node costs now, as its Provisioner would pay for it; 0 where nobody
-// knows.
+// priceOf is what a node costs now, as its Provisioner would pay for it, or what it cost when it was
+// bought if no market sells it any more; 0 where nobody knows.
 func (d *decision) priceOf(n *retire.Node) offer.Price {
-	its := typeOf(n.Node, d.in.Provisioners)
-	if its == nil {
-		return 0
+	if its := typeOf(n.Node, d.in.Provisioners); its != nil {
+		if o := its.OfferingIn(n.Labels[api.LabelZone], n.Labels[api.LabelCapacityType]); o != nil && o.Price > 0 {
+			return o.Price
+		}
 	}
-	if o := its.OfferingIn(n.Labels[api.LabelZone], n.Labels[api.LabelCapacityType]); o != nil {
-		return o.Price
-	}
-	return 0
+	return offer.PriceOf(n.Annotations)
 }

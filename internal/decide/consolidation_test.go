@@ -204,6 +204,15 @@ func TestConsolidation(t *testing.T) {
 			p.Template, p.Since = protected(p.Template, false, 30*time.Minute), noon.Add(-31*time.Minute)
 		})), types: shop()[1:2], want: "n1 ->"},
 		"CONS-065, CONS-066: a node without its labels": {types: shop()[1:2], given: all(two, edit("n2", func(n *cluster.Node) { delete(n.Labels, api.LabelCapacityType) })), want: "n1 ->", holds: "it has no label karpenter.sh/capacity-type, so its price is not known"},
+		"a node in a zone where nothing is sold any more": {types: shop()[1:2], given: all(two, edit("n2", func(n *cluster.Node) {
+			n.Labels[api.LabelZone], n.Annotations[api.AnnotationHourlyPrice] = "z", "200000"
+		})), want: "n2 ->"},
+		"a node of a type that is not sold any more": {types: shop()[1:2], given: all(two, edit("n2", func(n *cluster.Node) {
+			n.Labels[api.LabelInstanceType], n.Annotations[api.AnnotationHourlyPrice] = "old", "200000"
+		})), want: "n2 ->"},
+		"nobody knows what it costs": {types: shop()[1:2], given: all(two, edit("n2", func(n *cluster.Node) {
+			n.Labels[api.LabelZone], n.Annotations[api.AnnotationHourlyPrice] = "z", "-1"
+		})), want: "n1 ->", holds: "its price is not known"},
 		"CONS-069: pods are on their way to it": {types: shop()[1:2], given: all(two, func(w *world) {
 			w.pods(1, "new", half)
 			w.in.Snapshot.Pods[len(w.in.Snapshot.Pods)-1].NominatedNode = "n2"

@@ -107,11 +107,12 @@ type Price int64
 // Dollars returns the price in dollars per hour.
 func (p Price) Dollars() float64 { return float64(p) / 1e6 }
 
-// PriceOf returns the price that the agent has recorded in a node's annotations, or 0 if there is none.
+// PriceOf returns the price that the agent has recorded in a node's annotations, or 0 if there is none. What is
+// less than nothing, or more than half a million dollars per hour, is no price, whoever has written it.
 func PriceOf(annotations map[string]string) Price {
-	price, err := strconv.ParseInt(annotations[api.AnnotationHourlyPrice], 10, 64)
+	price, err := strconv.ParseUint(annotations[api.AnnotationHourlyPrice], 10, 39)
 	if err != nil {
-		return 0 // ParseInt returns the nearest number if it is out of range
+		return 0 // ParseUint returns the nearest number if it is out of range
 	}
 	return Price(price)
 }
