@@ -13,6 +13,9 @@ import (
 // one of them may be.
 const mostGroups = 40
 
+// sumsOperations bounds the operations for the prices of so many groups, which rarely take a quarter as many.
+const sumsOperations = 1_000_000_000
+
 // sums prices what all pods of a choice need together, as if pods and machines could be
 // divided: what only expensive offerings can serve is worth what it costs there, and the
 // room that it leaves serves others (see lp.SharedResources). It returns the value of a pod of each
@@ -43,7 +46,7 @@ func (p *Problem) sums(offerings []int) (values []float64, total float64) {
 		slices.Sort(m.Groups)
 		program.Machines = append(program.Machines, m)
 	}
-	prices, total := program.Prices()
+	prices, total := program.Prices(sumsOperations)
 	values = make([]float64, len(p.Classes))
 	for i, c := range p.Classes {
 		for r, v := range c.Need {

@@ -2,7 +2,6 @@ package lp
 
 import (
 	"cmp"
-	"math"
 	"slices"
 )
 
@@ -39,9 +38,10 @@ const (
 // Prices returns a price for each group and resource so that no machine's room, each
 // resource sold to the group that pays most, is worth more than the machine costs, and
 // what the demand is worth at them: no set of machines that serves it costs less. The
-// prices are as high as that allows, or nearly. A demand that no machine serves is worth
-// nothing.
-func (s *SharedResources) Prices() (prices [][]float64, proven float64) {
+// prices are as high as that allows, or nearly, unless so many operations are used up before:
+// where several bases are one solution, the simplex method may go round in a circle of them.
+// A demand that no machine serves is worth nothing.
+func (s *SharedResources) Prices(operations int) (prices [][]float64, proven float64) {
 	width := 0
 	if len(s.Demand) > 0 {
 		width = len(s.Demand[0])
@@ -49,7 +49,7 @@ func (s *SharedResources) Prices() (prices [][]float64, proven float64) {
 	rows, number := s.rows(width)
 	best := make([]float64, len(rows))
 	if len(rows) > 0 {
-		best, proven = s.generate(rows, number, width)
+		best, proven = s.generate(rows, number, width, operations)
 	}
 	prices = make([][]float64, len(s.Demand))
 	for g := range prices {
@@ -93,8 +93,8 @@ func (s *SharedResources) rows(width int) (rows []row, number [][]int) {
 }
 
 // generate solves the program with all demands scaled to 1, and returns the duals that
-// prove most.
-func (s *SharedResources) generate(rows []row, number [][]int, width int) (best []float64, proven float64) {
+// prove most: all prove something.
+func (s *SharedResources) generate(rows []row, number [][]int, width, operations int) (best []float64, proven float64) {
 	demand := make([]float64, len(rows))
 	for i := range demand {
 		demand[i] = 1
@@ -104,7 +104,7 @@ func (s *SharedResources) generate(rows []row, number [][]int, width int) (best 
 	best = make([]float64, len(rows))
 	value, order := make([]float64, len(s.Machines)), make([]int, len(s.Machines))
 	for range mostRounds {
-		c.Optimise(math.MaxInt, 0)
+		operations = c.Optimise(operations, 0)
 		most := 0.0
 		for m := range s.Machines {
 			value[m], order[m] = s.value(m, c.Dual, number, width)/s.Machines[m].Cost, m
@@ -120,7 +120,7 @@ func (s *SharedResources) generate(rows []row, number [][]int, width int) (best 
 				best[i] = max(0, w) / most
 			}
 		}
-		if most <= 1+closeTo {
+		if most <= 1+closeTo || operations <= 0 {
 			break
 		}
 		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(value[b], value[a]) })

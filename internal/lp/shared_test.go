@@ -20,10 +20,22 @@ func TestPrices(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &SharedResources{Demand: c.demand, Machines: []Machine{cheap, dear}}
-			if _, got := s.Prices(); math.Abs(got-c.want) > 1e-5*c.want {
+			if _, got := s.Prices(math.MaxInt); math.Abs(got-c.want) > 1e-5*c.want {
 				t.Errorf("worth %v, want %v", got, c.want)
 			}
 		})
+	}
+}
+
+// TestPricesEnd: once the operations are used up, the prices prove less.
+func TestPricesEnd(t *testing.T) {
+	s := &SharedResources{
+		Demand:   [][]float64{{4, 1}, {1, 4}},
+		Machines: []Machine{{Room: []float64{4, 2}, Cost: 2, Groups: []int{0, 1}}, {Room: []float64{2, 4}, Cost: 2, Groups: []int{0, 1}}, {Room: []float64{8, 8}, Cost: 5, Groups: []int{0}}},
+	}
+	_, some := s.Prices(1)
+	if _, most := s.Prices(math.MaxInt); some <= 0 || some > most*(1-1e-3) {
+		t.Errorf("%v is proven at once, and %v in the end", some, most)
 	}
 }
 
@@ -45,7 +57,7 @@ func TestPricesProve(t *testing.T) {
 			}
 			s.Machines = append(s.Machines, m)
 		}
-		prices, proven := s.Prices()
+		prices, proven := s.Prices(rapid.SampledFrom([]int{1, 30, math.MaxInt}).Draw(t, "operations"))
 		total := 0.0
 		for g := range prices {
 			for r, p := range prices[g] {
