@@ -263,12 +263,10 @@ func (b *builder) expectDaemons(n *Node, there map[string]bool) {
 		if there[d.Namespace+"/"+d.Name] || !d.RunsOn(n.Node) {
 			continue
 		}
-		bare := b.Space.Vector(n.Allocatable)
-		need := d.NeedOf(bare)
-		if !model.Fits(need, bare) || !b.State.TakesResident(n.NodeView, b.State.Daemons[i]) {
+		if !d.Fits(n.Allocatable) || !b.State.TakesResident(n.NodeView, b.State.Daemons[i]) {
 			continue
 		}
-		model.AddTimes(n.Free, need, -1)
+		model.AddTimes(n.Free, d.NeedOf(b.Space.Vector(n.Allocatable)), -1)
 		b.State.Occupy(n.NodeView, b.State.Daemons[i])
 	}
 }

@@ -29,6 +29,17 @@ func (d *DaemonSet) NeedOf(all []int64) []int64 {
 	return need
 }
 
+// Fits reports whether its pod fits on a machine alone. All requests count, so that what other pods ask
+// for does not matter, but those of devices that the machine does not have, see NeedOf.
+func (d *DaemonSet) Fits(all amount.List) bool {
+	for name, v := range d.Template.Requests {
+		if has := all[name]; has > 0 && v > has {
+			return false
+		}
+	}
+	return true
+}
+
 // addDaemons lists the DaemonSets that run anywhere.
 func (s *Supply) addDaemons(all []cluster.DaemonSet) {
 	for i := range all {
@@ -96,8 +107,7 @@ func (s *Supply) holds(p *Pool, d *DaemonSet) bool {
 			if !types[at.Type] || !places[at.Place] {
 				continue
 			}
-			all := s.Space.Vector(p.Types[at.Type].Allocatable())
-			if Fits(d.NeedOf(all), all) {
+			if d.Fits(p.Types[at.Type].Allocatable()) {
 				return true
 			}
 			types[at.Type] = false // in no other place either

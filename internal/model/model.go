@@ -77,7 +77,7 @@ func New(in *Input, e *Effort) *Model {
 	f := classifier{in: in, volumes: m.Volumes, effort: e, byTemplate: map[classKey]*templateClass{}, known: map[string]*Class{}}
 	f.classify()
 	m.Classes, m.Refusals = f.classes, f.refusals
-	m.measure()
+	m.measure(in.Snapshot.DaemonSets)
 	m.addDaemons(in.Snapshot.DaemonSets)
 	m.list(m.Classes, in.NodeCost)
 	m.addNodes(in)
@@ -87,9 +87,19 @@ func New(in *Input, e *Effort) *Model {
 	return m
 }
 
-// measure fixes the resources that count.
-func (m *Model) measure() {
+// measure fixes the resources that count. Devices count that only DaemonSets ask for, so that a machine that has too
+// few of them is too small whatever other pods ask for.
+func (m *Model) measure(daemons []cluster.DaemonSet) {
 	var lists []amount.List
+	for i := range daemons {
+		devices := amount.List{}
+		for name, v := range daemons[i].Template.Requests {
+			if offer.Device(name) {
+				devices[name] = v
+			}
+		}
+		lists = append(lists, devices)
+	}
 	for _, c := range m.Classes {
 		lists = append(lists, c.Template.Requests)
 	}

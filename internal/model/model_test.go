@@ -186,6 +186,46 @@ func TestDaemonSetThatDoesNotFit(t *testing.T) {
 	}
 }
 
+// TestDaemonSetsOfDevices: how many devices and how much disk a DaemonSet asks for counts, whether or not other pods
+// ask for any.
+func TestDaemonSetsOfDevices(t *testing.T) {
+	const device = "example.com/device"
+	for name, of := range map[string]struct {
+		resource string
+		asks     int64
+		large    int64 // CPU
+		small    int64
+	}{
+		"more devices than the small one has": {device, 2, 7900, 0},
+		"more devices than any has":           {device, 4, 8000, 2000},
+		"more disk than any has":              {amount.EphemeralStorage, 4, 8000, 2000},
+	} {
+		for _, others := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, others), func(t *testing.T) {
+				in := input(pool("default"))
+				for i, has := range []int64{2, 1} {
+					in.Provisioners[0].Types[i].Capacity[of.resource] = has
+				}
+				in.Snapshot.DaemonSets = []cluster.DaemonSet{{Template: &cluster.Template{Requests: amount.List{amount.CPU: 100, amount.Pods: 1, of.resource: of.asks}}}}
+				in.Pods = []Pod{pod("web", &cluster.Template{Requests: amount.List{amount.CPU: 1, amount.Pods: 1}})}
+				if others {
+					in.Pods = append(in.Pods, pod("worker", &cluster.Template{Requests: amount.List{of.resource: 1, amount.Pods: 1}}))
+				}
+				m := read(in)
+				for _, o := range m.Offerings {
+					want, got := map[string]int64{"large": of.large, "small": of.small}[o.Type.Name], o.Room[slices.Index(m.Space.Names, amount.CPU)]
+					if o.Room[slices.Index(m.Space.Names, amount.Pods)] == 0 {
+						got = 0
+					}
+					if got != want {
+						t.Errorf("%s has room for %d CPU, want %d", o.Type.Name, got, want)
+					}
+				}
+			})
+		}
+	}
+}
+
 // TestCells lists the domains in which machines can be bought.
 func TestCells(t *testing.T) {
 	m := read(input(pool("default"), pool("other")))
