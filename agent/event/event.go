@@ -15,7 +15,7 @@ import (
 
 // The reasons of events. Users filter by them: they are part of the interface.
 const (
-	Unplaceable     = "Unplaceable"     // pod and its owner: no node can be bought for it
+	Unplaceable     = "Unplaceable"     // pod and its owner, DaemonSet: no node can be bought for it
 	Nominated       = "Nominated"       // pod: the node it will run on
 	NotScheduled    = "NotScheduled"    // pod: the node that it fits, where kube-scheduler does not place it
 	Launched        = "Launched"        // node: what was bought, and at what price

@@ -28,6 +28,7 @@ type Reporter struct {
 	kept     map[string]string   // by node: why it stays although it has a reason to go
 	inUse    map[string]string   // by node: why it stays while it is in use
 	warnings map[cluster.ObjectRef]string
+	leftOut  map[leftOut]time.Time // when it was reported that a DaemonSet gets no room
 }
 
 type reported struct {

@@ -69,6 +69,36 @@ func TestEventsAreRepeatedBeforeTheyAreForgotten(t *testing.T) {
 	})
 }
 
+// A DaemonSet that fits on no machine of a Provisioner is told so again only before that is forgotten, also if a plan in
+// between says nothing of it.
+func TestDaemonSetsThatFitNowhereAreTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var events sink
+		r := &Reporter{Events: event.NewRecorder(&events), Log: hclog.NewNullLogger()}
+		left := func(reason string) *decide.Plan {
+			return &decide.Plan{LeftOut: []decide.LeftOut{{
+				DaemonSet: cluster.ObjectRef{Kind: "DaemonSet", Name: "heavy"}, Provisioners: []string{"a", "b"}, Reason: reason,
+			}}}
+		}
+		for i, c := range []struct {
+			after time.Duration
+			plan  *decide.Plan
+			want  int
+		}{
+			{0, left("too large"), 1}, {time.Minute, left("too large"), 1}, {0, &decide.Plan{}, 1}, {0, left("too large"), 1},
+			{0, left("larger still"), 2}, {event.RepeatAfter, left("larger still"), 3},
+		} {
+			time.Sleep(c.after)
+			if r.Unplaced(&cluster.Snapshot{}, c.plan); len(events) != c.want {
+				t.Errorf("step %d: %q, want %d events", i, events, c.want)
+			}
+		}
+		if want := "DaemonSet heavy: Unplaceable: fits on no machine of the provisioners a, b, where no room is kept for it: too large"; len(events) == 0 || events[0] != want {
+			t.Errorf("%q, want first %q", events, want)
+		}
+	})
+}
+
 // A node in use says why it stays once for each change of the reason, and is silent on what
 // passes by itself.
 func TestNodesInUseSayWhyTheyStay(t *testing.T) {

@@ -2,11 +2,13 @@ package report
 
 import (
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
 )
 
 const (
@@ -117,6 +119,30 @@ func (r *Reporter) Unplaced(s *cluster.Snapshot, plan *decide.Plan) {
 	}
 	r.unplaced = reported
 	r.log(news)
+	r.daemonSets(plan)
+}
+
+// leftOut is what is reported to a DaemonSet.
+type leftOut struct {
+	of   cluster.ObjectRef
+	text string
+}
+
+// daemonSets says to DaemonSets that fit on no machine of a Provisioner that they get no room there. What a plan says
+// of that depends on which pods wait, so a plan that says nothing of it does not end it.
+func (r *Reporter) daemonSets(plan *decide.Plan) {
+	maps.DeleteFunc(r.leftOut, func(_ leftOut, at time.Time) bool { return time.Since(at) >= event.RepeatAfter })
+	for i := range plan.LeftOut {
+		said := leftOut{plan.LeftOut[i].DaemonSet, explain.LeftOut(&plan.LeftOut[i])}
+		if _, known := r.leftOut[said]; known {
+			continue
+		}
+		if r.leftOut == nil {
+			r.leftOut = map[leftOut]time.Time{}
+		}
+		r.leftOut[said] = time.Now()
+		r.Events.Warning(said.of, event.Unplaceable, said.text)
+	}
 }
 
 // log writes a line for each, up to a bound, and one for the others.

@@ -207,6 +207,7 @@ type Node struct {
 type DaemonSet struct {
 	Namespace string
 	Name      string
+	UID       string
 	Template  *Template
 }
 

@@ -45,7 +45,7 @@ func fromDaemonSet(ds *appsv1.DaemonSet, bound *Pod) DaemonSet {
 	if bound != nil {
 		template.Requests = template.Requests.Max(bound.Template.Requests)
 	}
-	return DaemonSet{Namespace: ds.Namespace, Name: ds.Name, Template: template}
+	return DaemonSet{Namespace: ds.Namespace, Name: ds.Name, UID: string(ds.UID), Template: template}
 }
 
 // daemonTolerations are those that the DaemonSet controller gives to each pod

@@ -81,6 +81,7 @@ func (d *decision) plan() Plan {
 	removals, kept, final := d.retireVoluntarily(nodes, d.cancelDisruptions(nodes, d.packed()))
 	consolidated, consolidation, final := d.consolidateNodes(nodes, final)
 	plan := d.render(final.problem, final.layout)
+	plan.LeftOut = leftOut(final.layout)
 	plan.Marks = d.marks(nodes)
 	plan.Kept = kept
 	d.estimate(consolidation, nodes)

@@ -19,6 +19,8 @@ type Plan struct {
 	Machines []Machine
 	// Unplaced pods have no place, with the reason.
 	Unplaced []Unplaced
+	// LeftOut are DaemonSets that get no pods on machines which may be bought for pods.
+	LeftOut []LeftOut
 	// Removals are nodes that should go.
 	Removals []Removal
 	// Kept are nodes that have a reason to go and stay for now, with what holds them.
@@ -103,6 +105,15 @@ type Unplaced struct {
 	Exhausted bool
 	// Postponed: that was the work of other pods. The next decision is to come at once.
 	Postponed bool
+}
+
+// LeftOut is a DaemonSet that may run on machines of some Provisioners, and fits on none of them, so that no room is
+// kept for it there.
+type LeftOut struct {
+	DaemonSet    cluster.ObjectRef
+	Provisioners []string
+	// Reason names what its pod needs and the nearest miss.
+	Reason string
 }
 
 // RemovalReason is why a node should go.

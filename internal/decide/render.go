@@ -2,6 +2,7 @@ package decide
 
 import (
 	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -36,6 +37,22 @@ func (d *decision) render(p *pack.Problem, l *pack.Layout) Plan {
 		}
 	}
 	return plan
+}
+
+// leftOut names the DaemonSets that fit on no machine of Provisioners, with those for which the reason is the same.
+func leftOut(l *pack.Layout) []LeftOut {
+	var out []LeftOut
+	for _, of := range l.LeftOut() {
+		ref := cluster.ObjectRef{APIVersion: "apps/v1", Kind: "DaemonSet", Namespace: of.DaemonSet.Namespace, Name: of.DaemonSet.Name, UID: of.DaemonSet.UID}
+		reason := of.Reason()
+		i := slices.IndexFunc(out, func(l LeftOut) bool { return l.DaemonSet == ref && l.Reason == reason })
+		if i < 0 {
+			i = len(out)
+			out = append(out, LeftOut{DaemonSet: ref, Reason: reason})
+		}
+		out[i].Provisioners = append(out[i].Provisioners, of.Pool.Spec.Name)
+	}
+	return out
 }
 
 func (d *decision) machine(p *pack.Problem, l *pack.Layout, m *pack.Machine) Machine {

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 )
 
 // Reasons folds unplaced pods by reason, in order of first appearance.
@@ -35,6 +38,25 @@ func (r *Report) GivenUp() []Reason {
 		}
 	}
 	return out.list
+}
+
+// LeftOut completes a sentence that begins with a DaemonSet.
+func LeftOut(l *decide.LeftOut) string {
+	who := "provisioner " + l.Provisioners[0]
+	if len(l.Provisioners) > 1 {
+		who = "the provisioners " + strings.Join(l.Provisioners, ", ")
+	}
+	return fmt.Sprintf("fits on no machine of %s, where no room is kept for it: %s", who, l.Reason)
+}
+
+// leftOut notes the DaemonSets that get no pods on new machines.
+func leftOut(plan *decide.Plan) []string {
+	var out []string
+	for i := range plan.LeftOut {
+		l := &plan.LeftOut[i]
+		out = append(out, fmt.Sprintf("DaemonSet %s/%s %s", l.DaemonSet.Namespace, l.DaemonSet.Name, LeftOut(l)))
+	}
+	return out
 }
 
 // reasons folds pods, or nodes, by what holds for them.

@@ -108,6 +108,7 @@ func Of(plan decide.Plan, snapshot *cluster.Snapshot, took time.Duration) Report
 		Machines:    make([]Machine, 0, len(plan.Machines)),
 		Bindings:    make([]Binding, 0, len(plan.Bindings)),
 		Unplaced:    make([]Unplaced, 0, len(plan.Unplaced)),
+		Warnings:    leftOut(&plan),
 		Fleet:       fleet(&plan, snapshot),
 	}
 	r.place(&plan, pods{snapshot})

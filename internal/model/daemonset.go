@@ -1,11 +1,14 @@
 package model
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
 // DaemonSet is a DaemonSet as overhead of the nodes that it runs on.
@@ -29,15 +32,36 @@ func (d *DaemonSet) NeedOf(all []int64) []int64 {
 	return need
 }
 
-// Fits reports whether its pod fits on a machine alone. All requests count, so that what other pods ask
-// for does not matter, but those of devices that the machine does not have, see NeedOf.
-func (d *DaemonSet) Fits(all amount.List) bool {
+// Lacks returns which share of a request of its pods a machine lacks, of the request that it lacks most of; 0 where
+// a pod fits on it alone. All requests count, so that what other pods ask for does not matter.
+func (d *DaemonSet) Lacks(all amount.List) float64 {
+	most := 0.0
 	for name, v := range d.Template.Requests {
-		if has := all[name]; has > 0 && v > has {
-			return false
+		if has := all[name]; has > 0 && v > has { // see NeedOf
+			most = max(most, float64(v-has)/float64(v))
 		}
 	}
-	return true
+	return most
+}
+
+// Uncharged is a DaemonSet that takes nothing of the machines of a pool on which it may run, because its pod fits on
+// none of them.
+type Uncharged struct {
+	DaemonSet *cluster.DaemonSet
+	Pool      *Pool
+	nearest   *offer.InstanceType
+}
+
+// Reason says what the pod needs, and what the machine has that lacks the least.
+func (u *Uncharged) Reason() string {
+	var needs, has []string
+	all := u.nearest.Allocatable()
+	for _, name := range u.DaemonSet.Template.Requests.Names() {
+		if name != amount.Pods && all[name] > 0 {
+			needs, has = append(needs, amount.Phrase(name, u.DaemonSet.Template.Requests[name])), append(has, amount.Phrase(name, all[name]))
+		}
+	}
+	return fmt.Sprintf("its pod needs %s, and the nearest instance type, %s, has %s", strings.Join(needs, " and "), u.nearest.Name, strings.Join(has, " and "))
 }
 
 // addDaemons lists the DaemonSets that run anywhere.
@@ -60,7 +84,11 @@ func (s *Supply) chargeDaemons() {
 			d.On.Join(s.OptionsFor(place, d.Template.Tolerations, TolerationKey(d.Template.Tolerations), false).Offerings)
 		}
 		for _, p := range s.Selling {
-			if d.On.AnyIn(p.Offerings) && !s.holds(p, d) {
+			if !d.On.AnyIn(p.Offerings) {
+				continue
+			}
+			if nearest, held := s.holds(p, d); !held {
+				s.Uncharged = append(s.Uncharged, Uncharged{d.DaemonSet, p, nearest})
 				for k := p.Offerings[0]; k < p.Offerings[1]; k++ {
 					d.On.Drop(k)
 				}
@@ -93,9 +121,10 @@ func (s *Supply) chargeDaemons() {
 }
 
 // holds reports whether a machine of the pool could hold the DaemonSet's pod, if nothing else ran
-// there. All that the pool may sell counts, also what is unavailable now or no pod asks for, so that
-// neither changes what other pods find.
-func (s *Supply) holds(p *Pool, d *DaemonSet) bool {
+// there, and otherwise which type lacks the least. All that the pool may sell counts, also what is
+// unavailable now or no pod asks for, so that neither changes what other pods find.
+func (s *Supply) holds(p *Pool, d *DaemonSet) (nearest *offer.InstanceType, held bool) {
+	least := 0.0
 	for _, place := range d.places {
 		combined, miss := s.combined(demand{place, d.Template.Tolerations}, false, p)
 		if miss.Missed() {
@@ -107,13 +136,17 @@ func (s *Supply) holds(p *Pool, d *DaemonSet) bool {
 			if !types[at.Type] || !places[at.Place] {
 				continue
 			}
-			if d.Fits(p.Types[at.Type].Allocatable()) {
-				return true
+			lacks := d.Lacks(p.Types[at.Type].Allocatable())
+			if lacks == 0 {
+				return nil, true
+			}
+			if nearest == nil || lacks < least {
+				nearest, least = &p.Types[at.Type], lacks
 			}
 			types[at.Type] = false // in no other place either
 		}
 	}
-	return false
+	return nearest, false
 }
 
 // addShape adds a shape with DaemonSets.

@@ -187,7 +187,7 @@ func TestDaemonSetThatDoesNotFit(t *testing.T) {
 }
 
 // TestDaemonSetsOfDevices: how many devices and how much disk a DaemonSet asks for counts, whether or not other pods
-// ask for any.
+// ask for any. What fits nowhere is named.
 func TestDaemonSetsOfDevices(t *testing.T) {
 	const device = "example.com/device"
 	for name, of := range map[string]struct {
@@ -195,10 +195,11 @@ func TestDaemonSetsOfDevices(t *testing.T) {
 		asks     int64
 		large    int64 // CPU
 		small    int64
+		left     string
 	}{
-		"more devices than the small one has": {device, 2, 7900, 0},
-		"more devices than any has":           {device, 4, 8000, 2000},
-		"more disk than any has":              {amount.EphemeralStorage, 4, 8000, 2000},
+		"more devices than the small one has": {device, 2, 7900, 0, ""},
+		"more devices than any has":           {device, 4, 8000, 2000, "default: its pod needs 0.1 CPU and 4 example.com/device, and the nearest instance type, large, has 8 CPU and 2 example.com/device"},
+		"more disk than any has":              {amount.EphemeralStorage, 4, 8000, 2000, "default: its pod needs 0.1 CPU and 4 bytes of ephemeral storage, and the nearest instance type, large, has 8 CPU and 2 bytes of ephemeral storage"},
 	} {
 		for _, others := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, others), func(t *testing.T) {
@@ -220,6 +221,13 @@ func TestDaemonSetsOfDevices(t *testing.T) {
 					if got != want {
 						t.Errorf("%s has room for %d CPU, want %d", o.Type.Name, got, want)
 					}
+				}
+				left := ""
+				for _, l := range m.Uncharged {
+					left += l.Pool.Spec.Name + ": " + l.Reason()
+				}
+				if left != of.left {
+					t.Errorf("left out: %q, want %q", left, of.left)
 				}
 			})
 		}

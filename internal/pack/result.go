@@ -3,6 +3,7 @@ package pack
 import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/proof"
 )
@@ -25,6 +26,14 @@ func (l *Layout) LowerBound() offer.Price {
 		return 0
 	}
 	return proof.Prover{Assignment: l.assignment}.LowerBound()
+}
+
+// LeftOut lists the DaemonSets for which machines of a Provisioner have no room, so that none is kept.
+func (l *Layout) LeftOut() []model.Uncharged {
+	if l.assignment == nil {
+		return nil
+	}
+	return l.assignment.Uncharged
 }
 
 // Machine is to be bought. Machines with the same content share all but the pods.

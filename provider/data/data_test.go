@@ -19,6 +19,7 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -394,6 +395,11 @@ spec:
 	a := read(t, data.NewSimulation(), live, config)
 	want(t, a, path.Root("machines").AtListIndex(0).AtName("pods"), []string{"web/db-0"})
 	want(t, a, path.Root("warnings"), []string{})
+	live.survey.Snapshot.DaemonSets = []cluster.DaemonSet{{Namespace: "web", Name: "heavy", Template: &cluster.Template{Requests: amount.List{amount.CPU: 1e9}}}}
+	if warnings := get[[]string](t, read(t, data.NewSimulation(), live, config), path.Root("warnings")); len(warnings) != 1 || !strings.Contains(warnings[0], "DaemonSet web/heavy fits on no machine of ") {
+		t.Errorf("warnings %q", warnings)
+	}
+	live.survey.Snapshot.DaemonSets = nil
 	live.survey.HiddenClasses, live.survey.PriorityClasses = []string{"hidden"}, nil
 	if warnings := get[[]string](t, read(t, data.NewSimulation(), live, config), path.Root("warnings")); len(warnings) != 2 || warnings[0] != "hidden" {
 		t.Errorf("warnings %q", warnings)

@@ -96,7 +96,7 @@ func runSimulation(ctx context.Context, whole *cluster.Survey, stock *session.St
 	in.Prove = true
 	plan := decide.Decide(in)
 	report := explain.Of(plan, in.Snapshot, 0)
-	report.Warnings = simulate.Estimates(&plan, in.Snapshot, stock.Catalogue.Regions[stock.Region])
+	report.Warnings = append(report.Warnings, simulate.Estimates(&plan, in.Snapshot, stock.Catalogue.Regions[stock.Region])...)
 	asJSON, err := json.Marshal(plan)
 	if err != nil {
 		return "", nil, fmt.Errorf("encode the plan: %w", err)

@@ -115,6 +115,28 @@ func TestSimulateNotesEstimates(t *testing.T) {
 	}
 }
 
+// A DaemonSet that fits on no machine is noted, unless it is not meant for the Provisioner.
+func TestSimulateNotesDaemonSetsThatFitNowhere(t *testing.T) {
+	provisioner, web := file(t, "provisioner.yaml", simpleProvisioner), file(t, "web.yaml", simpleDeployment)
+	const note = "DaemonSet default/heavy fits on no machine of provisioner default, where no room is kept for it: its pod needs 1000 CPU, and the nearest instance type, m5."
+	for selector, want := range map[string]bool{"{}": true, "{kubernetes.io/arch: arm64}": false, "{team: other}": false} {
+		heavy := file(t, "heavy.yaml", `apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: heavy}
+spec:
+  selector: {matchLabels: {app: heavy}}
+  template: {metadata: {labels: {app: heavy}}, spec: {nodeSelector: `+selector+`, containers: [{name: a, image: a, resources: {requests: {cpu: 1000}}}]}}
+`)
+		out, err := execute(t, simulateCommand(), "--region", "us-east-1", "-f", provisioner, "-f", web, "-f", heavy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(out, note); got != want {
+			t.Errorf("selector %s: a note: %v, want %v\n%s", selector, got, want, out)
+		}
+	}
+}
+
 // Every form shows the same decision.
 func TestSimulateForms(t *testing.T) {
 	provisioner, web := file(t, "provisioner.yaml", simpleProvisioner), file(t, "web.yaml", simpleDeployment)

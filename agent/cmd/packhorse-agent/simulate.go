@@ -105,7 +105,7 @@ func (s *simulation) run(out io.Writer) error {
 	started := time.Now()
 	plan := decide.Decide(in)
 	report := explain.Of(plan, in.Snapshot, time.Since(started))
-	report.Warnings = slices.Concat(warnings, simulate.Estimates(&plan, in.Snapshot, catalogue.Regions[s.region]))
+	report.Warnings = slices.Concat(warnings, report.Warnings, simulate.Estimates(&plan, in.Snapshot, catalogue.Regions[s.region]))
 	return render(out, &report)
 }
 
