@@ -592,13 +592,13 @@ spec: {priorityClassName: low}
 // TestLimitRange: containers that ask for nothing get the default requests of their namespace.
 func TestLimitRange(t *testing.T) {
 	const pod = "---\napiVersion: v1\nkind: Pod\nmetadata: {name: NAME, namespace: IN}\nspec: {containers: [{name: a, resources: {HAS}}]}\n"
-	text := "apiVersion: v1\nkind: LimitRange\nmetadata: {name: usual, namespace: shop}\nspec: {limits: [{type: Pod, max: {cpu: 9}}, LIMITS]}\n"
+	text := "apiVersion: v1\nkind: LimitRange\nmetadata: {name: usual, namespace: shop}\nspec: {limits: [{type: Pod, min: {cpu: 1m}}, LIMITS]}\n"
 	for _, p := range [][3]string{{"none", "shop", ""}, {"requests", "shop", "requests: {cpu: 2}"}, {"limits", "shop", "limits: {cpu: 3}"}, {"elsewhere", "other", ""}} {
 		text += strings.NewReplacer("NAME", p[0], "IN", p[1], "HAS", p[2]).Replace(pod)
 	}
 	text += "---\napiVersion: apps/v1\nkind: ReplicaSet\nmetadata: {name: set, namespace: shop}\nspec: {template: {spec: {containers: [{name: a}]}}}\n"
 	for limits, cpu := range map[string]int64{
-		"{type: Container, defaultRequest: {cpu: 500m}, default: {cpu: 1}}": 500, "{type: Container, default: {cpu: 1}, min: {cpu: 100m}}": 1000,
+		"{type: Container, defaultRequest: {cpu: 500m}, default: {cpu: 2}}": 500, "{type: Container, default: {cpu: 2}, min: {cpu: 100m}}": 2000,
 		"{type: Container, max: {cpu: 4}}": 4000, "{type: Container, min: {cpu: 100m}}": 100,
 	} {
 		set := parse(t, strings.Replace(text, "LIMITS", limits, 1))
@@ -608,6 +608,39 @@ func TestLimitRange(t *testing.T) {
 		}
 		if diff := cmp.Diff(map[string]int64{"none": cpu, "requests": 2000, "limits": 3000, "elsewhere": 0, "set-0": cpu}, got); diff != "" || len(set.Warnings()) > 0 {
 			t.Errorf("%s: %q, -want +got\n%s", limits, set.Warnings(), diff)
+		}
+	}
+}
+
+// TestLimitRangesRefuse: pods that the API server would refuse because of a LimitRange are planned, and named.
+func TestLimitRangesRefuse(t *testing.T) {
+	const refuses = "the API server refuses these pods: the LimitRange usual demands "
+	for limits, want := range map[string]string{
+		"{type: Pod, max: {cpu: 3}}":                         "",
+		"{type: Pod, max: {cpu: 2}}":                         refuses + "a limit, and at most 2 of cpu for each Pod (request: 1500m, limit: 3)",
+		"{type: Pod, max: {memory: 1Gi}}":                    refuses + "a limit, and at most 1Gi of memory for each Pod (request: none, limit: none)",
+		"{type: Pod, min: {cpu: 2}}":                         refuses + "at least 2 of cpu for each Pod (request: 1500m, limit: 3)",
+		"{type: Pod, maxLimitRequestRatio: {cpu: 2}}":        "",
+		"{type: Pod, maxLimitRequestRatio: {cpu: 1500m}}":    refuses + "a request and a limit, and for the limit at most the request times 1500m of cpu for each Pod (request: 1500m, limit: 3)",
+		"{type: Container, max: {cpu: 1}}":                   refuses + "a limit, and at most 1 of cpu for each Container (request: 1, limit: 2)",
+		"{type: Container, default: {memory: 1}}":            "",
+		"{type: PersistentVolumeClaim, max: {storage: 1Gi}}": "",
+	} {
+		set := parse(t, "apiVersion: v1\nkind: LimitRange\nmetadata: {name: usual, namespace: shop}\nspec: {limits: ["+limits+"]}\n"+`---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: shop}
+spec:
+  replicas: 3
+  template:
+    spec:
+      containers:
+      - {name: a, resources: {requests: {cpu: 1}, limits: {cpu: 2}}}
+      - {name: b, resources: {requests: {cpu: 500m}, limits: {cpu: 1}}}
+`)
+		got := strings.Join(set.Warnings(), "\n")
+		if len(set.Snapshot.Pods) != 3 || (want == "") != (got == "") || !strings.Contains(got, want) || want != "" && !strings.Contains(got, "Deployment shop/web: spec.template.spec: ") {
+			t.Errorf("%s: %d pods, %q; want %q", limits, len(set.Snapshot.Pods), got, want)
 		}
 	}
 }

@@ -15,7 +15,9 @@ import (
 // server refuses pods of a class that does not exist; here it may merely be in no file.
 func (b *Builder) admit(spec *corev1.PodSpec, namespace, object, path string, r *remarks) {
 	r.addDoubts(spec, object, path)
-	b.objects.limit(spec, namespace)
+	for _, refusal := range limit(spec, b.limitRanges(namespace)) {
+		r.add(object, path, refusal, "change their resources or the LimitRange; they are planned as they are")
+	}
 	name := ptr.Deref(spec.RuntimeClassName, "")
 	if name == "" {
 		return
