@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 
@@ -15,10 +16,11 @@ type Survey struct {
 	// NodePools and EC2NodeClasses. They are empty where the cluster does not know the kinds.
 	Provisioners  []*api.Provisioner
 	NodeTemplates []*api.AWSNodeTemplate
-	// PriorityClasses and RuntimeClasses are what the API server looks up when pods are made.
-	// HiddenClasses says which of them the reader may not list.
+	// PriorityClasses, RuntimeClasses and LimitRanges are what the API server looks up when pods are
+	// made. HiddenClasses says which of them the reader may not list.
 	PriorityClasses []*schedulingv1.PriorityClass
 	RuntimeClasses  []*nodev1.RuntimeClass
+	LimitRanges     []*corev1.LimitRange
 	HiddenClasses   []string
 	// Rejected are those that exist and cannot be read.
 	Rejected []Reading

@@ -10,9 +10,15 @@ import (
 	podresources "k8s.io/component-helpers/resource"
 )
 
-// limitRanges are those of a namespace.
+// limitRanges are those of a namespace. One of the files takes the place of the cluster's of the same name.
 func (b *Builder) limitRanges(namespace string) []*corev1.LimitRange {
-	return slices.DeleteFunc(slices.Clone(b.objects.limitRanges), func(r *corev1.LimitRange) bool { return r.Namespace != namespace })
+	var out []*corev1.LimitRange
+	for _, r := range slices.Concat(b.objects.limitRanges, b.live.LimitRanges) {
+		if r.Namespace == namespace && !slices.ContainsFunc(out, func(o *corev1.LimitRange) bool { return o.Name == r.Name }) {
+			out = append(out, r)
+		}
+	}
+	return out
 }
 
 // limit does what the API server does with the LimitRanges of a pod's namespace: containers get their default

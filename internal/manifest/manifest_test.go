@@ -9,7 +9,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
@@ -641,6 +643,39 @@ spec:
 		got := strings.Join(set.Warnings(), "\n")
 		if len(set.Snapshot.Pods) != 3 || (want == "") != (got == "") || !strings.Contains(got, want) || want != "" && !strings.Contains(got, "Deployment shop/web: spec.template.spec: ") {
 			t.Errorf("%s: %d pods, %q; want %q", limits, len(set.Snapshot.Pods), got, want)
+		}
+	}
+}
+
+// TestLimitRangesBeside: those of the cluster count, and one of the files takes the place of its namesake.
+func TestLimitRangesBeside(t *testing.T) {
+	const pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: shop}\nspec: {containers: [{name: a, resources: {requests: {cpu: 2}}}]}\n"
+	own := "---\napiVersion: v1\nkind: LimitRange\nmetadata: {name: usual, namespace: shop}\nspec: {limits: [{type: Container, defaultRequest: {memory: 7}}]}\n"
+	for file, want := range map[string]struct {
+		memory int64
+		text   string
+	}{
+		pod:       {5, "usual demands at most its default limit, 1, of cpu for each Container (request: 2, limit: none)"},
+		pod + own: {7, ""},
+	} {
+		b := NewBuilder()
+		b.Beside(&cluster.Survey{Snapshot: &cluster.Snapshot{}, LimitRanges: []*corev1.LimitRange{
+			{ObjectMeta: metav1.ObjectMeta{Name: "usual", Namespace: "other"}, Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
+				Type: corev1.LimitTypeContainer, DefaultRequest: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("3")},
+			}}}},
+			{ObjectMeta: metav1.ObjectMeta{Name: "usual", Namespace: "shop"}, Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
+				Type: corev1.LimitTypeContainer, DefaultRequest: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("5")},
+				Default: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")},
+			}}}},
+		}})
+		b.Add("pods.yaml", []byte(file))
+		set, err := b.Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := strings.Join(set.Warnings(), "\n")
+		if memory := set.Snapshot.Pods[0].Template.Requests[amount.Memory]; memory != want.memory || (want.text == "") != (got == "") || !strings.Contains(got, want.text) {
+			t.Errorf("%d of memory, %q; want %+v", memory, got, want)
 		}
 	}
 }

@@ -48,9 +48,10 @@ func Take(ctx context.Context, client kubernetes.Interface, custom dynamic.Inter
 	for _, read := range []func() error{
 		kind(ctx, client.SchedulingV1().PriorityClasses().List, &out.PriorityClasses, (*schedulingv1.PriorityClass).DeepCopy),
 		kind(ctx, client.NodeV1().RuntimeClasses().List, &out.RuntimeClasses, (*nodev1.RuntimeClass).DeepCopy),
+		kind(ctx, core.LimitRanges(everywhere).List, &out.LimitRanges, (*corev1.LimitRange).DeepCopy),
 	} {
 		if err := read(); apierrors.IsForbidden(err) {
-			out.HiddenClasses = append(out.HiddenClasses, fmt.Sprintf("the cluster's classes do not count for the pods of the manifests: %v", err))
+			out.HiddenClasses = append(out.HiddenClasses, fmt.Sprintf("some objects of the cluster do not count for the pods of the manifests: %v", err))
 		} else if err != nil {
 			return nil, fmt.Errorf("survey the cluster: %w", err)
 		}

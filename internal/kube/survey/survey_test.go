@@ -51,10 +51,14 @@ func TestTake(t *testing.T) {
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}},
 		&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: 7},
 		&nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: "gvisor"}},
+		&corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "usual"}},
 	)
-	client.PrependReactor("list", "runtimeclasses", func(a clienttesting.Action) (bool, runtime.Object, error) {
-		return true, nil, apierrors.NewForbidden(a.GetResource().GroupResource(), "", errors.New("may not list them"))
-	})
+	forbid := func(resource string) {
+		client.PrependReactor("list", resource, func(a clienttesting.Action) (bool, runtime.Object, error) {
+			return true, nil, apierrors.NewForbidden(a.GetResource().GroupResource(), "", errors.New("may not list them"))
+		})
+	}
+	forbid("runtimeclasses")
 	objects := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), lists,
 		custom("karpenter.sh/v1alpha5", "Provisioner", "z", map[string]any{"weight": int64(3)}),
 		custom("karpenter.sh/v1alpha5", "Provisioner", "p", map[string]any{}),
@@ -66,6 +70,13 @@ func TestTake(t *testing.T) {
 	}
 	if len(got.PriorityClasses) != 1 || got.PriorityClasses[0].Value != 7 || len(got.HiddenClasses) != 1 || len(got.Hidden) != 0 {
 		t.Errorf("classes: %v, hidden %q and %q", got.PriorityClasses, got.HiddenClasses, got.Hidden)
+	}
+	if len(got.LimitRanges) != 1 || got.LimitRanges[0].Name != "usual" {
+		t.Errorf("LimitRanges: %v", got.LimitRanges)
+	}
+	forbid("limitranges")
+	if without, err := survey.Take(t.Context(), client, objects); err != nil || len(without.HiddenClasses) != 2 || !strings.Contains(without.HiddenClasses[1], "limitranges") {
+		t.Errorf("a reader that may not list LimitRanges: %v, %v", without, err)
 	}
 	type brief struct{ Pods, Nodes, Namespaces, Provisioners, Rejected []string }
 	var seen brief
