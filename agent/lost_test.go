@@ -230,18 +230,41 @@ func TestMachineWithoutItsNodeCounts(t *testing.T) {
 	})
 }
 
-// The Node object of an old machine is removed by force. Its pods run on.
-func TestOldMachineWithPodsGetsItsNodeBack(t *testing.T) {
-	inBubble(t, sim.Options{}, func(r *rig) {
-		r.servedWithin4()
-		time.Sleep(time.Hour)
-		before := r.uids("web")
-		r.removeByForce(r.ours()[0].Name)
-		time.Sleep(5 * time.Minute)
-		if after := r.uids("web"); !slices.Equal(before, after) || len(r.ours()) != 1 {
-			t.Errorf("pods before %v, and after %v, on %d nodes", before, after, len(r.ours()))
-		}
-	})
+// The Node object of a machine is removed by force while pods run there. The next one has no startup taints, which nobody
+// would take off again, and takes no new pods, which could get no volumes. The machine is drained and replaced.
+func TestMachineThatRunsLosesItsNode(t *testing.T) {
+	for name, age := range map[string]time.Duration{"young": 2 * time.Minute, "old": time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, sim.Options{}, func(r *rig) {
+				boot := corev1.Taint{Key: "example.com/boot", Effect: corev1.TaintEffectNoExecute}
+				r.Apply(testProvisioner("default", func(s *api.ProvisionerSpec) { s.StartupTaints = []corev1.Taint{boot} }))
+				r.start(Options{}, nil)
+				r.Deploy(two())
+				old := ""
+				runs := func() bool { // what removes the taint does so once for each kubelet
+					for _, n := range r.ours() {
+						if n.Name != old {
+							r.Untaint(n.Name, boot.Key)
+						}
+					}
+					return r.allRun("web", 2)()
+				}
+				r.until("the workload runs", runs)
+				time.Sleep(age)
+				old = r.ours()[0].Name
+				r.removeByForce(old)
+				r.until("the machine has a node", func() bool { return r.node(old) != nil })
+				n := r.node(old)
+				if slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&boot) }) || !n.Spec.Unschedulable || n.Annotations["volumes.kubernetes.io/controller-managed-attach-detach"] != "true" {
+					t.Errorf("taints %v, cordoned: %t, annotations %v", n.Spec.Taints, n.Spec.Unschedulable, n.Annotations)
+				}
+				r.until("the machine is replaced", func() bool { return r.node(old) == nil && runs() && len(r.Machines()) == 1 })
+				if cut := r.CutOff(); len(cut) > 0 {
+					t.Errorf("pods were ended without asking: %v", cut)
+				}
+			})
+		})
+	}
 }
 
 // A machine that lost its Node object when it was too old to get another counts until it is terminated.

@@ -227,12 +227,19 @@ func (inv *Inventory) countOwnerless(v *view.View, nodes map[string][]*cluster.N
 }
 
 // adoptAll gives an instance its Node object. It also takes over the nodes that its kubelet has
-// registered under other names, so that they are drained with the instance.
+// registered under other names, so that they are drained with the instance. If the instance had lost the
+// object although pods run there, it is drained: that is what the deletion of a node asks for. AWS lists it
+// then, so that it can be terminated.
 func (inv *Inventory) adoptAll(ctx context.Context, v *view.View, i instanceNodes) error {
 	settled := func(n *cluster.Node) bool { return n.Deleting || n.HeldBy(api.Finalizer) }
 	var err error
 	if !slices.ContainsFunc(i.own, settled) {
-		err = inv.adopt(ctx, v, i.Instance)
+		err = inv.adopt(ctx, v, i.Instance, len(i.own) == 0 && hasRun(v, i.NodeName))
+	}
+	for _, n := range i.own {
+		if inv.isRemade(i.ProviderID) && !n.Deleting && inv.Nodes.Drain(ctx, n) {
+			inv.remake(i.ProviderID, false)
+		}
 	}
 	for _, n := range i.others {
 		if settled(n) {
@@ -240,9 +247,14 @@ func (inv *Inventory) adoptAll(ctx context.Context, v *view.View, i instanceNode
 		}
 		misnamed := i.Instance
 		misnamed.NodeName = n.Name
-		err = cmp.Or(inv.adopt(ctx, v, misnamed), err)
+		err = cmp.Or(inv.adopt(ctx, v, misnamed, false), err)
 	}
 	return err
+}
+
+// hasRun reports whether a kubelet has started pods under the name of a node.
+func hasRun(v *view.View, node string) bool {
+	return slices.ContainsFunc(v.Snapshot.Pods, func(p cluster.Pod) bool { return p.NodeName == node && p.Running })
 }
 
 var (
@@ -252,8 +264,8 @@ var (
 	errTaken = errors.New("the Node object of an earlier machine still has its name")
 )
 
-// adopt creates, or takes over, the Node object of an instance.
-func (inv *Inventory) adopt(ctx context.Context, v *view.View, i offer.Instance) error {
+// adopt creates, or takes over, the Node object of an instance, on which pods may have run.
+func (inv *Inventory) adopt(ctx context.Context, v *view.View, i offer.Instance, ran bool) error {
 	p := v.ByName[i.Provisioner]
 	if p == nil {
 		return nil // its node is there, and goes with its Provisioner
@@ -261,7 +273,12 @@ func (inv *Inventory) adopt(ctx context.Context, v *view.View, i offer.Instance)
 	if p.Reason == view.ReasonMarket || i.NodeName == "" {
 		return errUnknown
 	}
-	if _, err := inv.Nodes.Create(ctx, view.AdoptedNode(p, i)); err != nil {
+	node := view.AdoptedNode(p, i)
+	if ran {
+		node = view.RemadeNode(p, i)
+	}
+	ready, err := inv.Nodes.Create(ctx, node)
+	if err != nil {
 		n := v.Snapshot.Node(i.NodeName)
 		if !errors.Is(err, cluster.ErrStale) || n == nil || n.ProviderID == "" || n.ProviderID == i.ProviderID {
 			return err
@@ -274,6 +291,10 @@ func (inv *Inventory) adopt(ctx context.Context, v *view.View, i offer.Instance)
 	inv.Log.Info("adopted an instance", "node", i.NodeName, "instance", i.ID, "provisioner", i.Provisioner, "launch_id", i.LaunchID)
 	inv.Events.Normal(event.Node(i.NodeName), event.Adopted,
 		fmt.Sprintf("the Node object of instance %s was created", i.ID))
+	if ran && !ready { // one that is ready was there already
+		inv.remake(i.ProviderID, true)
+		inv.Unsettled()
+	}
 	return nil
 }
 
