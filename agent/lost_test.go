@@ -118,6 +118,11 @@ func TestMarksArePutBack(t *testing.T) {
 		},
 		"launch id": func(n *corev1.Node) { delete(n.Annotations, api.AnnotationLaunchID) },
 		"finalizer": func(n *corev1.Node) { n.Finalizers = nil },
+		"owner":     func(n *corev1.Node) { n.OwnerReferences = nil },
+		"hashes": func(n *corev1.Node) {
+			delete(n.Annotations, api.AnnotationProvisionerHash)
+			delete(n.Annotations, api.AnnotationProfileHash)
+		},
 		"everything": func(n *corev1.Node) {
 			n.Labels, n.Annotations, n.OwnerReferences, n.Finalizers = map[string]string{}, map[string]string{}, nil, nil
 		},
@@ -130,6 +135,11 @@ func TestMarksArePutBack(t *testing.T) {
 					if restarted {
 						a.end()
 					}
+					hashes := func() [2]string {
+						n := r.Nodes()[0]
+						return [2]string{n.Annotations[api.AnnotationProvisionerHash], n.Annotations[api.AnnotationProfileHash]}
+					}
+					before := hashes()
 					r.EditNode(r.ours()[0].Name, edit)
 					r.Scale("web", 30)
 					if restarted {
@@ -137,7 +147,8 @@ func TestMarksArePutBack(t *testing.T) {
 					}
 					r.until("the marks are put back", func() bool {
 						n := r.Nodes()[0]
-						return n.Labels[api.LabelProvisioner] == "default" && n.Annotations[api.AnnotationLaunchID] != "" && slices.Contains(n.Finalizers, api.Finalizer)
+						owned := len(n.OwnerReferences) == 1 && n.OwnerReferences[0].UID == r.Provisioner("default").UID
+						return n.Labels[api.LabelProvisioner] == "default" && n.Annotations[api.AnnotationLaunchID] != "" && slices.Contains(n.Finalizers, api.Finalizer) && owned && hashes() == before
 					})
 					time.Sleep(5 * time.Minute)
 					if peak := r.Peak("default")[amount.CPU] / 1000; peak > 4 || len(r.Machines()) != 1 {
@@ -152,25 +163,32 @@ func TestMarksArePutBack(t *testing.T) {
 	}
 }
 
-// A Machine object of Karpenter owns the node: the Provisioner takes its place, so that the node stays when
-// somebody deletes the Machine.
-func TestNodeOfAMachine(t *testing.T) {
-	inBubble(t, sim.Options{}, func(r *rig) {
-		a := r.servedWithin4()
-		a.end()
-		r.EditNode(r.ours()[0].Name, func(n *corev1.Node) {
-			delete(n.Annotations, api.AnnotationLaunchID)
-			n.OwnerReferences = []metav1.OwnerReference{{APIVersion: "karpenter.sh/v1alpha5", Kind: "Machine", Name: "default-x7k2p", UID: "machine", BlockOwnerDeletion: new(true)}}
+// A Machine object of Karpenter, or a NodePool of the same name, owns the node: the Provisioner takes its place, so that
+// the node stays when somebody deletes the other owner.
+func TestNodeOfAnotherOwner(t *testing.T) {
+	for _, owner := range []metav1.OwnerReference{
+		{APIVersion: "karpenter.sh/v1alpha5", Kind: "Machine", Name: "default-x7k2p", UID: "machine", BlockOwnerDeletion: new(true)},
+		{APIVersion: "karpenter.sh/v1", Kind: "NodePool", Name: "default", UID: "pool", BlockOwnerDeletion: new(true)},
+	} {
+		t.Run(owner.Kind, func(t *testing.T) {
+			inBubble(t, sim.Options{}, func(r *rig) {
+				a := r.servedWithin4()
+				a.end()
+				r.EditNode(r.ours()[0].Name, func(n *corev1.Node) {
+					delete(n.Annotations, api.AnnotationLaunchID)
+					n.OwnerReferences = []metav1.OwnerReference{owner}
+				})
+				r.start(Options{}, nil)
+				r.until("its owner is the Provisioner alone", func() bool {
+					owners := r.Nodes()[0].OwnerReferences
+					return len(owners) == 1 && owners[0].Kind == api.ProvisionerKind && owners[0].Name == "default" && owners[0].UID == r.Provisioner("default").UID
+				})
+				if got := r.Events(event.TakenOver); len(got) != 1 {
+					t.Errorf("events %v, want one", got)
+				}
+			})
 		})
-		r.start(Options{}, nil)
-		r.until("its owner is the Provisioner alone", func() bool {
-			owners := r.Nodes()[0].OwnerReferences
-			return len(owners) == 1 && owners[0].Kind == api.ProvisionerKind && owners[0].Name == "default" && owners[0].UID == r.Provisioner("default").UID
-		})
-		if got := r.Events(event.TakenOver); len(got) != 1 {
-			t.Errorf("events %v, want one", got)
-		}
-	})
+	}
 }
 
 // A machine that is not listed because its instance has lost its tags gets the marks of its

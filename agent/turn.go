@@ -33,7 +33,7 @@ func (a *Agent) turn(ctx context.Context) time.Time {
 		v = a.observe(ctx)
 	}
 	a.inventory.Mend(ctx, v)
-	a.inventory.LeaveMachines(ctx, v)
+	a.inventory.Own(ctx, v)
 	a.inventory.NoteGracePeriods(ctx, v)
 	a.markInitialized(ctx, v)
 	a.binder.Rebind(ctx, v)

@@ -3,6 +3,7 @@ package inventory
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -196,21 +197,24 @@ func (inv *Inventory) Mend(ctx context.Context, v *view.View) {
 	})
 }
 
-// LeaveMachines makes Provisioners the owners of the nodes that Machine objects of Karpenter own. Nothing else needs these
-// objects any more. When they are deleted, the garbage collector of Kubernetes deletes all nodes that they own.
-func (inv *Inventory) LeaveMachines(ctx context.Context, v *view.View) {
-	var owned []*cluster.Node
+// Own makes Provisioners the owners of their nodes. When any other owner is deleted, such as a Machine object of Karpenter
+// before 0.33 or a NodePool in whose place the Provisioner is served, the garbage collector of Kubernetes deletes all nodes
+// that it owns. And nothing would take the nodes of a NodePool away with it if they had no owner.
+func (inv *Inventory) Own(ctx context.Context, v *view.View) {
+	var others []*cluster.Node
 	for i := range v.Snapshot.Nodes {
-		if n := &v.Snapshot.Nodes[i]; n.Machine && !n.Deleting && v.ByName[n.Provisioner] != nil {
-			owned = append(owned, n)
+		n := &v.Snapshot.Nodes[i]
+		if _, differs := view.Owned(v.ByName[n.Provisioner], n); differs && !n.Deleting && n.HeldBy(api.Finalizer) {
+			others = append(others, n)
 		}
 	}
-	parallel.Each(parallel.NodesAtOnce, owned, func(n *cluster.Node) {
-		if !inv.Nodes.Patch(ctx, n, view.WithoutMachine(v.ByName[n.Provisioner], n)) {
+	parallel.Each(parallel.NodesAtOnce, others, func(n *cluster.Node) {
+		change, _ := view.Owned(v.ByName[n.Provisioner], n)
+		if !inv.Nodes.Patch(ctx, n, change) {
 			return
 		}
 		inv.Log.Info("took over a node", "node", n.Name, "provisioner", n.Provisioner, "provider_id", n.ProviderID)
-		inv.Events.Normal(event.Node(n.Name), event.TakenOver, "Provisioner "+n.Provisioner+" owns the node from now on, and no longer a Machine of Karpenter")
+		inv.Events.Normal(event.Node(n.Name), event.TakenOver, fmt.Sprintf("%s %s owns the node from now on, and nothing else", change.Owner.Kind, n.Provisioner))
 	})
 }
 
@@ -235,8 +239,8 @@ func lostMarks(change cluster.NodeChange) string {
 	if change.SetLabels != nil {
 		lost = append(lost, "the label "+api.LabelProvisioner)
 	}
-	if change.SetAnnotations != nil {
-		lost = append(lost, "the annotation "+api.AnnotationLaunchID)
+	for _, key := range slices.Sorted(maps.Keys(change.SetAnnotations)) {
+		lost = append(lost, "the annotation "+key)
 	}
 	if change.AddFinalizer != "" {
 		lost = append(lost, "the finalizer "+api.Finalizer)

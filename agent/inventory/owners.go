@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/drain"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
@@ -183,8 +184,18 @@ func (o *owners) missing(n *cluster.Node) (change cluster.NodeChange, lost bool)
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if m, known := o.machines[n.ProviderID]; known && n.Annotations[api.AnnotationLaunchID] != m.LaunchID {
-		change.SetAnnotations, lost = map[string]string{api.AnnotationLaunchID: m.LaunchID}, true
+	m, known := o.machines[n.ProviderID]
+	restored := map[string]string{}
+	if known && n.Annotations[api.AnnotationLaunchID] != m.LaunchID {
+		restored[api.AnnotationLaunchID] = m.LaunchID
+	}
+	for _, key := range view.BuiltFrom {
+		if built := m.Tags[key]; built != "" && n.Annotations[key] == "" { // without it, the node would not drift
+			restored[key] = built
+		}
+	}
+	if len(restored) > 0 {
+		change.SetAnnotations, lost = restored, true
 	}
 	return change, lost
 }

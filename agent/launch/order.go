@@ -89,7 +89,7 @@ func adoptionTags(p *view.Provisioner, m *decide.Machine) map[string]string {
 			tags[api.TagLabelPrefix+key] = value
 		}
 	}
-	for _, key := range []string{api.AnnotationProvisionerHash, api.AnnotationProfileHash} {
+	for _, key := range view.BuiltFrom {
 		if value := view.NodeAnnotations(p, m)[key]; value != "" {
 			tags[key] = value
 		}

@@ -24,6 +24,9 @@ func NodeFor(p *Provisioner, m *decide.Machine, i offer.Instance) *corev1.Node {
 	return node
 }
 
+// BuiltFrom are the annotations of nodes, and tags of their instances, that say what they were built from.
+var BuiltFrom = []string{api.AnnotationProvisionerHash, api.AnnotationProfileHash}
+
 // AdoptedNode is the Node object of a machine that was bought before a crash, as
 // its tags and its Provisioner describe it.
 func AdoptedNode(p *Provisioner, i offer.Instance) *corev1.Node {
@@ -37,7 +40,7 @@ func AdoptedNode(p *Provisioner, i offer.Instance) *corev1.Node {
 			node.Labels[label] = value
 		}
 	}
-	for _, key := range []string{api.AnnotationProvisionerHash, api.AnnotationProfileHash} {
+	for _, key := range BuiltFrom {
 		if value := i.Tags[key]; value != "" {
 			node.Annotations[key] = value
 		}

@@ -40,11 +40,14 @@ func TakenOver(p *Provisioner, n *cluster.Node, i *offer.Instance) cluster.NodeC
 	return change
 }
 
-// WithoutMachine is the change after which a Provisioner owns a node in place of a Machine object, in which Karpenter
-// before 0.33 kept account of it. Nothing else would take away the mark of a node that Karpenter was about to remove.
-func WithoutMachine(p *Provisioner, n *cluster.Node) cluster.NodeChange {
+// Owned is the change after which its Provisioner owns a node, and nothing else does. It reports false if the Provisioner
+// owns it already, if there is none, or if that is left to Karpenter. Nothing else would take away the mark of a node that Karpenter was about to remove.
+func Owned(p *Provisioner, n *cluster.Node) (cluster.NodeChange, bool) {
+	if p == nil || slices.Contains(n.Owners, string(p.Raw.UID)) || p.Raw.Source != nil && p.Raw.Source.Waits != "" {
+		return cluster.NodeChange{}, false
+	}
 	owner := p.asOwner()
-	return cluster.NodeChange{Owner: &owner, RemoveAnnotations: karpentersMark(n)}
+	return cluster.NodeChange{Owner: &owner, RemoveAnnotations: karpentersMark(n)}, true
 }
 
 // dropDrift removes the image, subnet and security groups from a node's description if a machine that

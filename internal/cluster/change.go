@@ -108,8 +108,10 @@ func (c *NodeChange) ApplyTo(n *Node) (differs bool) {
 	n.Unschedulable = ptr.Deref(c.Cordon, n.Unschedulable)
 	n.Initialized = n.Labels[api.LabelInitialized] == "true"
 	n.Provisioner = cmp.Or(c.SetLabels[api.LabelProvisioner], n.Provisioner)
-	n.Machine = n.Machine && c.Owner == nil
-	return n.Guide != before.Guide || n.Machine != before.Machine || n.Unschedulable != before.Unschedulable || !maps.Equal(n.Labels, before.Labels) ||
+	if c.Owner != nil {
+		n.Owners = []string{string(c.Owner.UID)}
+	}
+	return n.Guide != before.Guide || !slices.Equal(n.Owners, before.Owners) || n.Unschedulable != before.Unschedulable || !maps.Equal(n.Labels, before.Labels) ||
 		!maps.Equal(n.Annotations, before.Annotations) || !slices.Equal(n.Taints, before.Taints)
 }
 

@@ -36,7 +36,7 @@ func TestNodeChange(t *testing.T) {
 		"initialized, of a Provisioner":  {NodeChange{SetLabels: map[string]string{api.LabelInitialized: "true", api.LabelProvisioner: "p"}}, func(n *corev1.Node) { n.Labels[api.LabelInitialized], n.Labels[api.LabelProvisioner] = "true", "p" }, true},
 		"a finalizer for another":        {NodeChange{AddFinalizer: "b", RemoveFinalizer: "a"}, func(n *corev1.Node) { n.Finalizers = []string{"b"} }, false},
 		"a finalizer that is there":      {NodeChange{AddFinalizer: "a"}, func(*corev1.Node) {}, false},
-		"one owner instead of all":       {NodeChange{Owner: &metav1.OwnerReference{UID: "2"}}, func(n *corev1.Node) { n.OwnerReferences = []metav1.OwnerReference{{UID: "2"}} }, false},
+		"one owner instead of all":       {NodeChange{Owner: &metav1.OwnerReference{UID: "2"}}, func(n *corev1.Node) { n.OwnerReferences = []metav1.OwnerReference{{UID: "2"}} }, true},
 		"not cordoned, which it was not": {NodeChange{Cordon: ptr.To(false)}, func(*corev1.Node) {}, false},
 	}
 	for name, tt := range tests {

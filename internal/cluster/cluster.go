@@ -195,8 +195,8 @@ type Node struct {
 	// be it that it is not ready.
 	SilentSince time.Time
 	Finalizers  []string
-	// Machine: a Machine object of Karpenter before 0.33 owns it.
-	Machine bool
+	// Owners are the UIDs of what owns it.
+	Owners []string
 	// AttachedVolumes is how many volumes are attached to the machine.
 	AttachedVolumes int
 	// VolumeLimits is the number of volumes that can be attached, by CSI driver.

@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	storagev1 "k8s.io/api/storage/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -33,9 +32,9 @@ func FromNode(node *corev1.Node, csi *storagev1.CSINode) Node {
 
 		AttachedVolumes: len(node.Status.VolumesAttached),
 	}
-	out.Machine = slices.ContainsFunc(node.OwnerReferences, func(o metav1.OwnerReference) bool {
-		return o.Kind == "Machine" && o.APIVersion == api.ProvisionerGVK.GroupVersion().String()
-	})
+	for _, o := range node.OwnerReferences {
+		out.Owners = append(out.Owners, string(o.UID))
+	}
 	out.Taints, out.Guide = withoutGuide(node.Spec.Taints)
 	for _, c := range node.Status.Conditions {
 		switch {
