@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/drain"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
@@ -391,6 +392,11 @@ func TestNodeThatAnotherProgramHolds(t *testing.T) {
 		r.until("the Provisioner is gone", func() bool { return r.Provisioner("default") == nil && len(r.Machines()) == 0 })
 		if r.node(name) == nil || len(r.Events(event.DrainHeldUp)) == 0 {
 			t.Errorf("the node has gone, or nothing says that it is held: %v", r.Events(event.DrainHeldUp))
+		}
+		for _, o := range r.node(name).OwnerReferences {
+			if ptr.Deref(o.BlockOwnerDeletion, false) {
+				t.Errorf("a deletion of %s in the foreground would wait for the node", o.Kind)
+			}
 		}
 	})
 }

@@ -143,6 +143,38 @@ func drain(provisioner, node string) error {
 	})
 }
 
+// The agent has let a node go whose machine is gone, and another program holds the Node object.
+func TestDestroyDoesNotWaitForOtherPrograms(t *testing.T) {
+	name := "left"
+	holdLease(t)
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories(),
+		CheckDestroy:             gone(name),
+		Steps: []resource.TestStep{
+			{Config: provisionerConfig(name, "")},
+			{
+				PreConfig: func() {
+					addNode(t, name, "left-1")
+					patch := func(metadata string) {
+						if _, err := kube.CoreV1().Nodes().Patch(t.Context(), "left-1", "application/merge-patch+json", []byte(`{"metadata":{`+metadata+`}}`), metav1.PatchOptions{}); err != nil {
+							t.Fatal(err)
+						}
+					}
+					patch(`"annotations":{"` + api.AnnotationLaunchID + `":"launch-1"},"finalizers":["` + api.Finalizer + `","example.com/other"]`)
+					if err := kube.CoreV1().Nodes().Delete(t.Context(), "left-1", metav1.DeleteOptions{}); err != nil {
+						t.Fatal(err)
+					}
+					patch(`"finalizers":["example.com/other"]`)
+				},
+				Config: provisionerConfig(name, "timeouts {\n delete = \"10s\"\n}"), Destroy: true,
+			},
+		},
+	})
+	if _, err := kube.CoreV1().Nodes().Get(t.Context(), "left-1", metav1.GetOptions{}); err != nil {
+		t.Errorf("the node of the other program: %v", err)
+	}
+}
+
 func TestDestroyNamesWhatHoldsItUp(t *testing.T) {
 	name := "stuck"
 	holdLease(t)

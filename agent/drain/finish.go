@@ -184,9 +184,10 @@ func (d *Drainer) waitForCloud(n *cluster.Node) {
 	d.memory.held.note(n.Name, holdUp{cause: HeldByMachine, text: text})
 }
 
-// letNodeGo removes the finalizer.
+// letNodeGo removes the finalizer. If another program holds the node, it keeps neither its Provisioner nor whoever waits
+// for that.
 func (d *Drainer) letNodeGo(ctx context.Context, n *cluster.Node) bool {
-	if !d.patch(ctx, n, cluster.NodeChange{RemoveFinalizer: api.Finalizer}) {
+	if !d.patch(ctx, n, cluster.NodeChange{RemoveFinalizer: api.Finalizer, FreeOwners: true}) {
 		return false
 	}
 	took := d.memory.since(n.Name)

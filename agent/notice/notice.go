@@ -146,7 +146,7 @@ func (w *Watcher) actOn(ctx context.Context, id string, notice *offer.Notice) bo
 // ours reports whether the agent has made or taken over a node. It may have lost its finalizer since, and
 // nodes of Karpenter have the same finalizer, but no Provisioner.
 func ours(n *cluster.Node) bool {
-	return n.Provisioner != "" && cluster.Marked(n.Finalizers, n.Annotations)
+	return n.Provisioner != "" && (n.HeldBy(api.Finalizer) || n.Annotations[api.AnnotationLaunchID] != "")
 }
 
 // interrupt begins to take a node away whose machine will go or has gone. Its pods

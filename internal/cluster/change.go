@@ -62,6 +62,8 @@ type NodeChange struct {
 	RemoveTaints    []corev1.Taint
 	AddFinalizer    string
 	RemoveFinalizer string
+	// FreeOwners: what owns the node may go before it does.
+	FreeOwners bool
 	// Guide sets how many soft taints of ours the node has; nil leaves them.
 	Guide *int
 	// Cordon sets whether the node is unschedulable; nil leaves it.
@@ -94,6 +96,12 @@ func (c *NodeChange) Apply(n *corev1.Node) {
 	}
 	if c.Owner != nil {
 		n.OwnerReferences = []metav1.OwnerReference{*c.Owner}
+	}
+	if c.FreeOwners {
+		n.OwnerReferences = slices.Clone(n.OwnerReferences)
+		for i := range n.OwnerReferences {
+			n.OwnerReferences[i].BlockOwnerDeletion = nil
+		}
 	}
 }
 

@@ -37,12 +37,13 @@ func TestNodeChange(t *testing.T) {
 		"a finalizer for another":        {NodeChange{AddFinalizer: "b", RemoveFinalizer: "a"}, func(n *corev1.Node) { n.Finalizers = []string{"b"} }, false},
 		"a finalizer that is there":      {NodeChange{AddFinalizer: "a"}, func(*corev1.Node) {}, false},
 		"one owner instead of all":       {NodeChange{Owner: &metav1.OwnerReference{UID: "2"}}, func(n *corev1.Node) { n.OwnerReferences = []metav1.OwnerReference{{UID: "2"}} }, true},
+		"owners need not wait for it":    {NodeChange{FreeOwners: true}, func(n *corev1.Node) { n.OwnerReferences[0].BlockOwnerDeletion = nil }, false},
 		"not cordoned, which it was not": {NodeChange{Cordon: ptr.To(false)}, func(*corev1.Node) {}, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			have := &corev1.Node{
-				ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"team": "a"}, Finalizers: []string{"a"}, OwnerReferences: []metav1.OwnerReference{{UID: "1"}}},
+				ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"team": "a"}, Finalizers: []string{"a"}, OwnerReferences: []metav1.OwnerReference{{UID: "1", BlockOwnerDeletion: ptr.To(true)}}},
 				Spec:       corev1.NodeSpec{Taints: []corev1.Taint{gpu}},
 			}
 			want, got := have.DeepCopy(), have.DeepCopy()

@@ -121,10 +121,10 @@ func provisionerOf(node *corev1.Node) string {
 	return ""
 }
 
-// Marked reports whether a Node object with these finalizers and annotations has a mark of the agent. Nodes of
-// others may have the label of a Provisioner, and none of the marks.
-func Marked(finalizers []string, annotations map[string]string) bool {
-	return slices.Contains(finalizers, api.Finalizer) || annotations[api.AnnotationLaunchID] != ""
+// Marked reports whether a Node object has a mark of the agent. Nodes of others may have the label of a Provisioner, and
+// none of the marks. What is being deleted without the agent's finalizer is left to the programs that hold it.
+func Marked(n metav1.Object) bool {
+	return slices.Contains(n.GetFinalizers(), api.Finalizer) || n.GetDeletionTimestamp() == nil && n.GetAnnotations()[api.AnnotationLaunchID] != ""
 }
 
 func volumeLimits(csi *storagev1.CSINode) map[string]int64 {

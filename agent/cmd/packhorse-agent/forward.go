@@ -86,7 +86,7 @@ func leader(ctx context.Context, client kubernetes.Interface, namespace string) 
 		return "", fmt.Errorf("no agent leads in namespace %s: list the nodes that are left: %w", namespace, err)
 	}
 	// Nodes of others may have the label too.
-	left := slices.DeleteFunc(nodes.Items, func(n corev1.Node) bool { return !cluster.Marked(n.Finalizers, n.Annotations) })
+	left := slices.DeleteFunc(nodes.Items, func(n corev1.Node) bool { return !cluster.Marked(&n) })
 	return "", nobody(namespace, left)
 }
 

@@ -20,8 +20,8 @@ import (
 const rosterAge = time.Second
 
 // Roster caches a list of the nodes of all Provisioners for a second, so that removing hundreds of
-// Provisioners takes one list per second. It leaves out nodes of others that have the label of a
-// Provisioner: no agent drains them. It is safe for concurrent use.
+// Provisioners takes one list per second. It leaves out nodes that no agent drains: those of others that have
+// the label of a Provisioner, and those that an agent has let go and another program holds. It is safe for concurrent use.
 type Roster struct {
 	client metadata.Interface
 
@@ -56,7 +56,7 @@ func (r *Roster) take(ctx context.Context) error {
 	r.taken, r.names = begin, map[string][]string{}
 	for i := range nodes.Items {
 		n := &nodes.Items[i]
-		if owner := n.Labels[api.LabelProvisioner]; cluster.Marked(n.Finalizers, n.Annotations) {
+		if owner := n.Labels[api.LabelProvisioner]; cluster.Marked(n) {
 			r.names[owner] = append(r.names[owner], n.Name)
 		}
 	}

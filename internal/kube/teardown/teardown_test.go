@@ -125,6 +125,8 @@ func TestWait(t *testing.T) {
 	labels := map[string]string{api.LabelProvisioner: "p"}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: labels, Annotations: map[string]string{api.AnnotationLaunchID: "launch-1"}}}
 	others := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "of a node group", Labels: labels}}
+	held := node.DeepCopy()
+	held.DeletionTimestamp, held.Finalizers = ptr.To(metav1.Now()), []string{"example.com/other"}
 	none, one, two := rosterOf(t), rosterOf(t, node), rosterOf(t, node, others)
 	tests := map[string]struct {
 		client *fake.Clientset
@@ -138,7 +140,8 @@ func TestWait(t *testing.T) {
 			fake.NewClientset(node), one, gone{after: 3},
 			"it was not deleted in time\n  node n; not marked for deletion", [][]string{{"n"}},
 		},
-		"only a node of others stays": {fake.NewClientset(others), rosterOf(t, others), gone{after: 3}, "", [][]string{nil}},
+		"only a node of others stays":                  {fake.NewClientset(others), rosterOf(t, others), gone{after: 3}, "", [][]string{nil}},
+		"only a node stays that another program holds": {fake.NewClientset(held), rosterOf(t, held), gone{after: 3}, "", [][]string{nil}},
 		"beside a node of others, its own stay": {
 			fake.NewClientset(node, others), two, gone{after: 3},
 			"it was not deleted in time\n  node n; not marked for deletion", [][]string{{"n"}},
