@@ -201,21 +201,31 @@ func TestUnreadableSurge(t *testing.T) {
 	}
 }
 
-// A node that has lost all annotations while it was to go takes pods again.
+// A node that has lost all annotations while it was to go, or only the note of what replaces it, takes pods again.
 func TestLostMarkOfARemoval(t *testing.T) {
-	inBubble(t, sim.Options{}, func(r *rig) {
-		r.served(testProvisioner("default"), two())
-		time.Sleep(2 * time.Minute)
-		name := r.ours()[0].Name
-		r.Taint(name, drain.Taint)
-		r.EditNode(name, func(n *corev1.Node) { n.Annotations = nil })
-		r.until("the taint is removed", func() bool { return len(r.node(name).Spec.Taints) == 0 })
-		r.Deploy(sim.Workload{Name: "small", Replicas: 1, Spec: sim.Requests("100m", "100Mi")})
-		r.until("the pod runs", r.allRun("small", 1))
-		if got := len(r.Machines()); got != 1 {
-			t.Errorf("%d machines, want the one that has room", got)
-		}
-	})
+	for name, edit := range map[string]func(*corev1.Node){
+		"all annotations":  func(n *corev1.Node) { n.Annotations = nil },
+		"what replaces it": func(n *corev1.Node) { n.Annotations[api.AnnotationDisruption] = api.ReasonExpiry }, // which was set with it
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, sim.Options{}, func(r *rig) {
+				r.served(testProvisioner("default"), two())
+				time.Sleep(2 * time.Minute)
+				name := r.ours()[0].Name
+				r.Taint(name, drain.Taint)
+				r.EditNode(name, edit)
+				r.until("the mark is removed", func() bool {
+					n := r.node(name)
+					return len(n.Spec.Taints) == 0 && n.Annotations[api.AnnotationDisruption] == ""
+				})
+				r.Deploy(sim.Workload{Name: "small", Replicas: 1, Spec: sim.Requests("100m", "100Mi")})
+				r.until("the pod runs", r.allRun("small", 1))
+				if got := len(r.Machines()); got != 1 {
+					t.Errorf("%d machines, want the one that has room", got)
+				}
+			})
+		})
+	}
 }
 
 // tolerant is a workload whose pods tolerate the startup taint of these tests.

@@ -258,11 +258,7 @@ func (d *Disrupter) Release(ctx context.Context, fresh *view.Verifier, chosen []
 
 // keep takes back a removal that has not begun.
 func (d *Disrupter) keep(ctx context.Context, n *cluster.Node, why string) {
-	change := cluster.NodeChange{
-		RemoveAnnotations: []string{api.AnnotationDisruption, api.AnnotationReplacedBy, api.AnnotationDisruptedAt, api.AnnotationEmptiness},
-		RemoveTaints:      []corev1.Taint{drain.Taint},
-	}
-	if !d.Nodes.Patch(ctx, n, change) {
+	if !d.Nodes.Patch(ctx, n, drain.Unchosen) {
 		return
 	}
 	if n.Mark().Reason == api.ReasonConsolidation {

@@ -37,6 +37,12 @@ const (
 // Taint keeps new pods off a node that is being drained.
 var Taint = corev1.Taint{Key: api.TaintDisruption, Effect: corev1.TaintEffectNoSchedule}
 
+// Unchosen is the change after which a node that was chosen to go, and is not drained yet, takes pods again.
+var Unchosen = cluster.NodeChange{
+	RemoveAnnotations: []string{api.AnnotationDisruption, api.AnnotationReplacedBy, api.AnnotationDisruptedAt, api.AnnotationEmptiness},
+	RemoveTaints:      []corev1.Taint{Taint},
+}
+
 // Cluster is what a drain reads.
 type Cluster interface {
 	// Snapshot returns the cluster as the caches hold it, sorted.

@@ -9,8 +9,6 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/drain"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/parallel"
@@ -183,9 +181,9 @@ func (inv *Inventory) Mend(ctx context.Context, v *view.View) {
 		}
 	}
 	parallel.Each(parallel.NodesAtOnce, lost, func(n *cluster.Node) {
-		if inv.owners.closed(n) && inv.Nodes.Patch(ctx, n, cluster.NodeChange{RemoveTaints: []corev1.Taint{drain.Taint}}) {
+		if inv.owners.closed(n) && inv.Nodes.Patch(ctx, n, drain.Unchosen) {
 			inv.Log.Info("opened a node that had lost the mark of its removal", "node", n.Name, "provisioner", n.Provisioner)
-			inv.Events.Warning(event.Node(n.Name), event.MarksLost, "removed the taint "+drain.Taint.Key+", because the annotation that goes with it was lost")
+			inv.Events.Warning(event.Node(n.Name), event.MarksLost, "removed the taint "+drain.Taint.Key+", because an annotation that goes with it was lost")
 		}
 		change, lacks := inv.owners.missing(n)
 		if !lacks || !inv.Nodes.Patch(ctx, n, change) {

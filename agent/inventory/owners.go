@@ -200,10 +200,12 @@ func (o *owners) missing(n *cluster.Node) (change cluster.NodeChange, lost bool)
 	return change, lost
 }
 
-// closed reports whether a node has the taint of a removal without the annotation that comes and goes
-// with it. Without that, nobody would take the taint off.
+// closed reports whether a node has the taint of a removal without the annotations that come and go with it.
+// Without them, nobody would take the taint off. The reason alone may be the mark of a Karpenter that has launched the
+// node.
 func (o *owners) closed(n *cluster.Node) bool {
-	if n.Deleting || n.Mark().Reason != "" ||
+	launch, mark := n.Annotations[api.AnnotationLaunchID], n.Mark()
+	if n.Deleting || mark.Own || mark.Reason != "" && (launch == "" || launch == api.LaunchKarpenter) ||
 		!slices.ContainsFunc(n.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&drain.Taint) }) {
 		return false
 	}
