@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"path"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
 )
 
@@ -70,6 +72,56 @@ func TestTagsArePutBack(t *testing.T) {
 		r.DeleteNode(r.ours()[0].Name)
 		r.until("the machine is given back", r.nothingLeft)
 	})
+}
+
+// launchless lists instances without their launch ids until these are put back.
+type launchless struct {
+	Cloud
+	lost atomic.Bool
+}
+
+func (c *launchless) Instances(ctx context.Context) ([]offer.Instance, error) {
+	out, err := c.Cloud.Instances(ctx)
+	for k := range out {
+		if c.lost.Load() {
+			out[k].LaunchID = ""
+		}
+	}
+	return out, err
+}
+
+func (c *launchless) Retag(ctx context.Context, i offer.Instance) error {
+	err := c.Cloud.Retag(ctx, i)
+	c.lost.Store(c.lost.Load() && err != nil)
+	return err
+}
+
+// An instance that has lost only its launch id is listed. It gets the tag back, whether its node or an earlier list tells
+// which, and is terminated once its node has gone.
+func TestLaunchIDIsPutBack(t *testing.T) {
+	for _, forced := range []bool{false, true} {
+		t.Run(map[bool]string{false: "with its node", true: "without a node"}[forced], func(t *testing.T) {
+			inBubble(t, sim.Options{}, func(r *rig) {
+				process := r.Connect(nil)
+				cloud := &launchless{Cloud: process.Cloud}
+				r.Apply(testProvisioner("default", limitCPU("4")))
+				r.startOn(process.Cluster, cloud, Options{})
+				r.Deploy(sim.Workload{Name: "web", Replicas: 3, Spec: sim.Requests("900m", "500Mi")})
+				r.until("the workload runs", r.allRun("web", 3))
+				time.Sleep(time.Hour)
+				r.Scale("web", 0)
+				r.until("its pods are gone", func() bool { return r.count("web", anyPod) == 0 })
+				if cloud.lost.Store(true); forced {
+					r.removeByForce(r.ours()[0].Name)
+				}
+				r.until("the tag is put back", func() bool { return !cloud.lost.Load() })
+				if !forced {
+					r.DeleteNode(r.ours()[0].Name)
+				}
+				r.until("the machine is given back", r.nothingLeft)
+			})
+		})
+	}
 }
 
 // One that nothing marks as the cluster's any more is reported, not given up: a drain

@@ -35,8 +35,9 @@ func (inv *Inventory) Compare(ctx context.Context, v *view.View) {
 		}
 		return
 	}
-	inv.learn(instances)
 	nodes := nodesByProviderID(v)
+	inv.relaunch(ctx, nodes, instances)
+	inv.learn(instances)
 	inv.part(nodes)
 	listed := map[string]offer.Instance{}
 	var surplus, old, kept []instanceNodes

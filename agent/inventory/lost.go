@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -91,7 +92,8 @@ func (inv *Inventory) untraceable(ctx context.Context, nodes []*cluster.Node) (e
 			stopping = append(stopping, endingNode{n, i})
 		case !i.Owned:
 			untagged[i.ID] = true
-			inv.retag(ctx, n, i)
+			i.Provisioner, i.LaunchID = n.Provisioner, n.Annotations[api.AnnotationLaunchID]
+			inv.retag(ctx, n.Name, i)
 		}
 	}
 	inv.close(ctx, stopping)
@@ -148,26 +150,45 @@ func (inv *Inventory) readyOnes(ctx context.Context, unknown []*cluster.Node) ma
 	return ready
 }
 
-// retag puts the tags of a node's instance back. If that fails, it reports an event: the machine
-// keeps running, but the agent cannot terminate it.
-func (inv *Inventory) retag(ctx context.Context, n *cluster.Node, i offer.Instance) {
+// retag puts the tags of an instance back, and reports whether it did. If that fails, it reports an event on the
+// node: the machine keeps running, but the agent cannot terminate it.
+func (inv *Inventory) retag(ctx context.Context, node string, i offer.Instance) bool {
 	if !inv.retags.Due(i.ID) {
-		return
+		return false
 	}
-	i.Provisioner, i.LaunchID = n.Provisioner, n.Annotations[api.AnnotationLaunchID]
 	if err := inv.Machines.Retag(ctx, i); err != nil {
 		if ctx.Err() == nil {
 			inv.retags.Failed(i.ID)
 			inv.Metrics.Failed("Retag")
-			inv.Log.Error("could not restore the tags of an instance", "node", n.Name, "instance", i.ID, "error", err)
-			inv.Events.Warning(event.Node(n.Name), event.TagsLost, fmt.Sprintf("instance %s: %s", i.ID, err))
+			inv.Log.Error("could not restore the tags of an instance", "node", node, "instance", i.ID, "error", err)
+			inv.Events.Warning(event.Node(node), event.TagsLost, fmt.Sprintf("instance %s: %s", i.ID, err))
 		}
-		return
+		return false
 	}
 	inv.retags.Succeeded(i.ID)
-	inv.Log.Info("restored the tags of an instance", "node", n.Name, "instance", i.ID)
-	inv.Events.Warning(event.Node(n.Name), event.TagsLost,
+	inv.Log.Info("restored the tags of an instance", "node", node, "instance", i.ID)
+	inv.Events.Warning(event.Node(node), event.TagsLost,
 		fmt.Sprintf("instance %s had lost the tags of the cluster, which were put back", i.ID))
+	return true
+}
+
+// relaunch puts the launch ids of instances back that have lost only these tags. Without a launch id, an instance is taken
+// for another program's. Its nodes tell the launch id, or what the agent has listed before.
+func (inv *Inventory) relaunch(ctx context.Context, nodes map[string][]*cluster.Node, instances []offer.Instance) {
+	for k := range instances {
+		i := &instances[k]
+		if i.LaunchID != "" || i.Provisioner == "" || i.State == offer.StateGone || i.Tags[api.LabelNodePool] != "" {
+			continue
+		}
+		lost := *i
+		lost.LaunchID = inv.launchOf(i.ProviderID)
+		for _, n := range nodes[i.ProviderID] {
+			lost.LaunchID = cmp.Or(lost.LaunchID, n.Annotations[api.AnnotationLaunchID])
+		}
+		if lost.LaunchID != "" && inv.retag(ctx, i.NodeName, lost) {
+			i.LaunchID = lost.LaunchID
+		}
+	}
 }
 
 // Mend puts back the labels, annotations and finalizers that mark nodes as those of Provisioners.

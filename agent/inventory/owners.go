@@ -149,6 +149,13 @@ func (o *owners) knows(provider string) bool {
 	return known
 }
 
+// launchOf returns the launch id that a machine had when it was last listed; empty if that is not known.
+func (o *owners) launchOf(provider string) string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.machines[provider].LaunchID
+}
+
 // Apply sets the Provisioner of each node to that of its machine. It does not change the argument,
 // nor the labels in the result, which show what is to be put back.
 func (o *owners) Apply(s *cluster.Snapshot) *cluster.Snapshot {
