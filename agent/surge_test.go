@@ -381,6 +381,29 @@ func TestNodeIsKeptForItsRecords(t *testing.T) {
 	})
 }
 
+// Somebody removes the record of a surge, or its node. The Deployment gets the replicas back that it had before.
+func TestSurgeThatLosesItsRecord(t *testing.T) {
+	for name, lose := range map[string]func(r *rig, node string){
+		"the annotation": func(r *rig, node string) {
+			r.EditNode(node, func(n *corev1.Node) { delete(n.Annotations, api.AnnotationSurging) })
+		},
+		"the node": func(r *rig, node string) { r.removeByForce(node) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, sim.Options{Lag: 135 * time.Millisecond}, func(r *rig) {
+				load := surging("web", 2)
+				node := r.onOldNode(load, cheaper)
+				r.SetUnready("web", true)
+				r.until("there are more pods", func() bool { return r.count("web", anyPod) == 4 })
+				lose(r, node)
+				r.until("it is scaled back", func() bool { return len(r.Misscaled()) == 0 && r.count("web", anyPod) == 2 })
+				r.SetUnready("web", false)
+				r.until("the pods have moved", r.moved(node, load))
+			})
+		})
+	}
+}
+
 // A node does not stay chosen while not all pods of the Deployment are ready: its replacement is paid for.
 func TestSurgeDoesNotKeepNodesChosen(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {

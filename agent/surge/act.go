@@ -46,7 +46,7 @@ func (s *Surger) grow(ctx context.Context, n *cluster.Node, r *cluster.Surge, d 
 		return err
 	}
 	s.mu.Lock()
-	s.grown[d.UID] = d.Version
+	s.grown[d.UID] = grown{d.Version, *n, *r}
 	s.mu.Unlock()
 	s.Log.Info("scaled a deployment up to move its pods", "deployment", r.String(), "node", n.Name, "replicas", r.More())
 	s.Events.Normal(event.Deployment(d), event.Surging,
@@ -143,6 +143,6 @@ func (s *Surger) conclude(n *cluster.Node, r *cluster.Surge, last step) {
 func (s *Surger) hasGrown(d *cluster.Deployment) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	before, ok := s.grown[d.UID]
-	return ok && before != d.Version
+	g, ok := s.grown[d.UID]
+	return ok && g.version != d.Version
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -42,16 +41,23 @@ type Ports struct {
 }
 
 // Surger moves pods. Only the planning loop changes anything through it; Cover, Obstacle and Clear may be
-// called at the same time. What it remembers only keeps it from trying in vain: all that was begun is found
-// in annotations of nodes.
+// called at the same time. What it remembers keeps it from trying in vain, and for what somebody has removed: all that was
+// begun is found in annotations of nodes.
 type Surger struct {
 	Ports
 	pauses *pace.Retries
 
 	mu     sync.Mutex
 	failed map[string]string // by UID of the Deployment: why its pods could not be moved the last time
-	grown  map[string]string // by UID of the Deployment: its version before it was scaled up
+	grown  map[string]grown  // by UID of the Deployment: those that were scaled up and have a record
 	begun  map[string]bool   // by UID of the Deployment: some node has a record of it, or is about to get one
+}
+
+// grown is what is known of a Deployment that was scaled up.
+type grown struct {
+	version string // before that
+	node    cluster.Node
+	record  cluster.Surge
 }
 
 // After a failure the next try is 10 minutes later, then twice as long each time, up to 6 hours.
@@ -62,7 +68,7 @@ const (
 
 // New returns a Surger.
 func New(p Ports) *Surger {
-	return &Surger{Ports: p, pauses: pace.NewRetries(firstPause, longestPause), failed: map[string]string{}, grown: map[string]string{}, begun: map[string]bool{}}
+	return &Surger{Ports: p, pauses: pace.NewRetries(firstPause, longestPause), failed: map[string]string{}, grown: map[string]grown{}, begun: map[string]bool{}}
 }
 
 // Cover returns the snapshot with what surge does to its pods; see cluster.Pod.Covered. The argument is
@@ -144,18 +150,40 @@ func (s *Surger) begins(in *cluster.Snapshot, d *cluster.Deployment) bool {
 	return true
 }
 
-// prune forgets what has no record.
-func (s *Surger) prune(in *cluster.Snapshot) {
+// prune forgets what has no record. Deployments that were scaled up, and whose record somebody has removed, would keep
+// the replicas for good: it takes back what was begun.
+func (s *Surger) prune(ctx context.Context, in *cluster.Snapshot) {
 	recorded := map[string]bool{}
 	for i := range in.Nodes {
 		for _, r := range records(&in.Nodes[i]) {
 			recorded[r.UID] = true
 		}
 	}
+	var lost []grown
+	s.mu.Lock()
+	s.begun = recorded
+	for uid, g := range s.grown {
+		if !recorded[uid] {
+			s.begun[uid] = true // the caches do not show it scaled back yet
+			lost = append(lost, g)
+		}
+	}
+	s.mu.Unlock()
+	for _, g := range lost {
+		if err := s.undo(ctx, &g.record); err != nil {
+			s.again(ctx, &g.node, &g.record, err)
+			continue
+		}
+		s.conclude(&g.node, &g.record, step{do: undo})
+		s.settled(&g.record)
+	}
+}
+
+// settled forgets a Deployment that has been scaled back.
+func (s *Surger) settled(r *cluster.Surge) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.begun = recorded
-	maps.DeleteFunc(s.grown, func(uid string, _ string) bool { return !recorded[uid] })
+	delete(s.grown, r.UID)
 }
 
 // underWay reports whether pods of a Deployment leave some node.
@@ -168,15 +196,15 @@ func underWay(in *cluster.Snapshot, d *cluster.Deployment) bool {
 // Tend takes all that was begun a step further, or back where its node does not go any more. The pods
 // of the snapshot are as they are: it is not that of Cover.
 func (s *Surger) Tend(ctx context.Context, in *cluster.Snapshot) {
-	s.prune(in)
+	s.prune(ctx, in)
 	pods := sync.OnceValue(in.PodsByNode)
 	for _, n := range in.Nodes {
 		if n.Annotations[api.AnnotationSurging] != "" && n.Provisioner != "" && len(records(&n)) == 0 {
 			s.write(ctx, &n, nil) // nobody else would take off what cannot be read, and it keeps the node
 		}
 		for _, r := range records(&n) {
-			if ctx.Err() == nil && s.tend(ctx, in, &n, pods()[n.Name], &r) {
-				s.write(ctx, &n, slices.DeleteFunc(records(&n), func(o cluster.Surge) bool { return o.UID == r.UID }))
+			if ctx.Err() == nil && s.tend(ctx, in, &n, pods()[n.Name], &r) && s.write(ctx, &n, slices.DeleteFunc(records(&n), func(o cluster.Surge) bool { return o.UID == r.UID })) {
+				s.settled(&r)
 			}
 		}
 	}
@@ -205,15 +233,24 @@ func (s *Surger) tend(ctx context.Context, in *cluster.Snapshot, n *cluster.Node
 		next = step{do: undo, failed: "could not be scaled up: " + err.Error()}
 		err = s.undo(ctx, r)
 	}
-	switch {
-	case errors.Is(err, cluster.ErrStale):
-		s.Retry() // the caches will tell
-	case err != nil && ctx.Err() == nil:
-		s.Log.Warn("could not move pods by surge", "deployment", r.String(), "node", n.Name, "error", err)
-		s.Retry()
-	case err == nil && (next.do == undo || next.do == forget):
-		s.conclude(n, r, next)
-		return true
+	if err != nil {
+		s.again(ctx, n, r, err)
+		return false
 	}
-	return false
+	done = next.do == undo || next.do == forget
+	if done {
+		s.conclude(n, r, next)
+	}
+	return done
+}
+
+// again has what has failed tried again. Where what is known is out of date, the caches will tell.
+func (s *Surger) again(ctx context.Context, n *cluster.Node, r *cluster.Surge, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	if !errors.Is(err, cluster.ErrStale) {
+		s.Log.Warn("could not move pods by surge", "deployment", r.String(), "node", n.Name, "error", err)
+	}
+	s.Retry()
 }
