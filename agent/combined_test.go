@@ -410,3 +410,22 @@ func TestNodeThatAnotherProgramHolds(t *testing.T) {
 		}
 	})
 }
+
+// Pods that no drain evicts, because they tolerate everything, end with their machine. They run elsewhere also while a
+// program holds its Node object.
+func TestPodsThatStayOnAHeldNode(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		load := two()
+		load.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+		r.served(testProvisioner("default"), load)
+		time.Sleep(2 * time.Minute)
+		name := r.ours()[0].Name
+		r.AddFinalizer(name, "example.com/other")
+		r.DeleteNode(name)
+		r.until("the workload runs on another", func() bool { return r.onNode("web", name) == 0 && r.allRun("web", 2)() })
+		r.never(10*time.Minute, "a further machine is bought", func() bool { return len(r.Machines()) > 1 })
+		if r.node(name) == nil {
+			t.Error("the node has gone")
+		}
+	})
+}

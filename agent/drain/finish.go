@@ -134,10 +134,23 @@ func (d *Drainer) finish(ctx context.Context, drained []*cluster.Node) {
 			d.waitForCloud(n)
 		case n.Annotations[api.AnnotationSurging] != "":
 			d.memory.held.note(n.Name, holdUp{cause: HeldByNode, text: "Deployments that were scaled up for its pods are scaled back first"})
-		case !d.letNodeGo(ctx, n): // the next pass tries again
+		case !d.bury(ctx, n), !d.letNodeGo(ctx, n): // the next pass tries again
 			d.memory.held.note(n.Name, holdUp{cause: HeldByNode, text: "the finalizer " + api.Finalizer + " could not be removed from the node"})
 		}
 	})
+}
+
+// bury removes the pods that end with the machine of a node which another program holds, and reports whether it did. Kubernetes
+// does so only once the Node object has gone: until then, their owners would count them, and make no others.
+func (d *Drainer) bury(ctx context.Context, n *cluster.Node) bool {
+	if len(n.Finalizers) <= 1 {
+		return true
+	}
+	s := step{node: n}
+	if err := d.refresh(ctx, &s); err != nil {
+		return false
+	}
+	return d.eachPod(ctx, slices.DeleteFunc(s.pods, func(p *cluster.Pod) bool { return p.Template.BelongsToNode() }), d.Pods.RemovePod)
 }
 
 // terminate terminates the machines of nodes, and returns those instances that are being terminated.

@@ -115,7 +115,7 @@ func (d *decision) problem(leaving map[string]bool) *pack.Problem {
 		switch {
 		case pod.State == cluster.PodPending:
 			p.Pods = append(p.Pods, pack.Demand{Pod: pod, Nodes: kept[pod.PodKey], Growing: d.growing[pod.Owner.UID], Refused: refused})
-		case leaving[pod.NodeName] && moves(pod) && !d.in.Snapshot.Node(pod.NodeName).Spares(pod, d.in.Now):
+		case leaving[pod.NodeName] && moves(pod) && !d.remains(pod):
 			nodes := kept[pod.PodKey]
 			if to := d.hints[pod.PodKey]; to != "" && len(nodes) == 0 {
 				nodes = []string{to}
@@ -127,6 +127,13 @@ func (d *decision) problem(leaving map[string]bool) *pack.Problem {
 		}
 	}
 	return p
+}
+
+// remains reports whether a pod on a node that goes does not move. Nobody evicts the pods of a node that is not the agent's,
+// or no longer, and whose kubelet is gone: those that are left tolerate that, and stay for as long as something holds the node.
+func (d *decision) remains(p *cluster.Pod) bool {
+	n := d.in.Snapshot.Node(p.NodeName)
+	return n.Spares(p, d.in.Now) || n.Deleting && n.Provisioner == "" && !n.Ready
 }
 
 // ContactPatience is for how long the room of a node that has been up counts while it is not ready.
