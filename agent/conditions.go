@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/parallel"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -47,20 +47,29 @@ const (
 // not ready.
 func (a *Agent) reportStatus(ctx context.Context, v *view.View) {
 	a.reporter.Warnings(v.Provisioners)
+	type status struct {
+		of    string
+		write func() error
+	}
+	var all []status
 	written := map[string]bool{}
 	for _, p := range v.Provisioners {
 		if p.Raw.Source != nil && p.Raw.Source.Waits != "" {
 			continue
 		}
-		err := a.cluster.UpdateProvisionerStatus(ctx, p.Raw.Name, a.provisionerStatus(v, p))
+		its := a.provisionerStatus(v, p)
+		all = append(all, status{p.Raw.Name, func() error { return a.cluster.UpdateProvisionerStatus(ctx, p.Raw.Name, its) }})
 		if p.Template != "" && !written[p.Template] && p.Reason != view.ReasonMarket {
 			written[p.Template] = true
-			err = errors.Join(err, a.cluster.UpdateNodeTemplateStatus(ctx, p.Template, profileStatus(p)))
-		}
-		if err != nil && ctx.Err() == nil {
-			a.log.Warn("could not write a status", "provisioner", p.Raw.Name, "error", err)
+			profile := profileStatus(p)
+			all = append(all, status{p.Raw.Name, func() error { return a.cluster.UpdateNodeTemplateStatus(ctx, p.Template, profile) }})
 		}
 	}
+	parallel.Each(parallel.NodesAtOnce, all, func(s status) {
+		if err := s.write(); err != nil && ctx.Err() == nil {
+			a.log.Warn("could not write a status", "provisioner", s.of, "error", err)
+		}
+	})
 }
 
 // profileStatus is what became of the node profile's selectors, and whether nodes

@@ -331,3 +331,29 @@ func TestMarketConditions(t *testing.T) {
 		}
 	}
 }
+
+// An admission webhook hangs when statuses of many Provisioners are written. Pods that wait get a machine meanwhile.
+func TestManyStatusesAreSlowToWrite(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		var hangs, hung atomic.Bool
+		for i := range 20 {
+			r.Apply(testProvisioner(fmt.Sprintf("p%02d", i)))
+		}
+		r.start(Options{}, func(made string, when sim.When) error {
+			if made == "UpdateProvisionerStatus" && when == sim.Before && hangs.Load() {
+				hung.Store(true)
+				time.Sleep(15 * time.Second)
+			}
+			return nil
+		})
+		r.Deploy(two())
+		r.until("the workload runs", r.allRun("web", 2))
+		hangs.Store(true)
+		r.until("a call hangs", hung.Load)
+		bought := len(r.Launches())
+		r.Deploy(sim.Workload{Name: "more", Replicas: 1, Spec: sim.Requests("1500m", "1Gi")})
+		if took := r.until("a machine is bought", func() bool { return len(r.Launches()) > bought }); took > time.Minute {
+			t.Errorf("it took %s", took)
+		}
+	})
+}

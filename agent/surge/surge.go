@@ -17,6 +17,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/metrics"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/nodes"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/pace"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/parallel"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
@@ -198,8 +199,14 @@ func underWay(in *cluster.Snapshot, d *cluster.Deployment) bool {
 func (s *Surger) Tend(ctx context.Context, in *cluster.Snapshot) {
 	s.prune(ctx, in)
 	pods := sync.OnceValue(in.PodsByNode)
+	var noted []cluster.Node
 	for _, n := range in.Nodes {
-		if n.Annotations[api.AnnotationSurging] != "" && n.Provisioner != "" && len(records(&n)) == 0 {
+		if n.Annotations[api.AnnotationSurging] != "" {
+			noted = append(noted, n)
+		}
+	}
+	parallel.Each(parallel.NodesAtOnce, noted, func(n cluster.Node) {
+		if n.Provisioner != "" && len(records(&n)) == 0 {
 			s.write(ctx, &n, nil) // nobody else would take off what cannot be read, and it keeps the node
 		}
 		for _, r := range records(&n) {
@@ -207,7 +214,7 @@ func (s *Surger) Tend(ctx context.Context, in *cluster.Snapshot) {
 				s.settled(&r)
 			}
 		}
-	}
+	})
 }
 
 // write makes these the records of a node, also in the copy that was passed. It reports whether it did.
