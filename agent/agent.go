@@ -99,6 +99,7 @@ type Agent struct {
 	redrain pace.Signal // something that draining depends on has changed
 
 	leading atomic.Bool
+	began   time.Time   // to lead
 	retry   atomic.Bool // an action has failed, which the next turn repeats
 	pulse   pulse
 
@@ -180,6 +181,7 @@ func New(c Cluster, cloud Cloud, options Options, log hclog.Logger) *Agent {
 func (a *Agent) Run(ctx context.Context) error {
 	a.pulse.turns()
 	a.inventory.Lead()
+	a.began = time.Now()
 	a.leading.Store(true)
 	defer a.leading.Store(false)
 	a.metrics.Leading.Set(1)

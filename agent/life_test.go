@@ -55,6 +55,20 @@ func TestEmptinessAfterTTL(t *testing.T) {
 	})
 }
 
+// Whether pods ran on a node while no agent led is not known, so that it stays for the whole time again.
+func TestEmptinessAfterAnOutage(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		a := r.served(testProvisioner("default", emptyAfter(3600)), sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("1", "1Gi")})
+		r.Scale("web", 0)
+		r.until("the node is empty", func() bool { return r.ours()[0].Annotations[api.AnnotationEmptiness] != "" })
+		a.end()
+		time.Sleep(24 * time.Hour)
+		r.start(Options{}, nil)
+		r.never(59*time.Minute, "the node goes too soon", r.nothingLeft)
+		r.until("nothing is left", r.nothingLeft)
+	})
+}
+
 func TestEmptinessAtOnce(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {
 		r.served(testProvisioner("default", emptyAfter(0)), sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("1", "1Gi")})

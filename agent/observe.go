@@ -3,11 +3,14 @@ package agent
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/batch"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 )
@@ -27,7 +30,7 @@ func (a *Agent) observe(ctx context.Context) *view.View {
 	for _, p := range v.Provisioners {
 		v.ByName[p.Raw.Name] = p
 	}
-	v.Snapshot = v.Promised(v.Snapshot)
+	v.Snapshot = withoutOldStamps(v.Promised(v.Snapshot), a.began)
 	v.Expected = a.history.batch.Expect(v.Snapshot, v.Now)
 	a.avoided.addFailed(v)
 	for _, p := range v.Provisioners {
@@ -35,6 +38,24 @@ func (a *Agent) observe(ctx context.Context) *view.View {
 	}
 	a.thought += time.Since(v.Now)
 	return v
+}
+
+// withoutOldStamps returns the snapshot without the emptiness timestamps from before a time, which are set again or removed:
+// pods may have come and gone while no agent led. The argument is not changed.
+func withoutOldStamps(s *cluster.Snapshot, began time.Time) *cluster.Snapshot {
+	out, copied := *s, false
+	for i := range s.Nodes {
+		since, err := time.Parse(time.RFC3339, s.Nodes[i].Annotations[api.AnnotationEmptiness])
+		if err != nil || !since.Before(began.Truncate(time.Second)) {
+			continue
+		}
+		if !copied {
+			out.Nodes, copied = slices.Clone(s.Nodes), true
+		}
+		out.Nodes[i].Annotations = maps.Clone(s.Nodes[i].Annotations)
+		out.Nodes[i].Annotations[api.AnnotationEmptiness] = ""
+	}
+	return &out
 }
 
 // provisioners reads them, and blocks those that buy nothing now.
