@@ -244,29 +244,41 @@ func TestNodeOfAnotherOwner(t *testing.T) {
 }
 
 // A machine that is not listed because its instance has lost its tags gets the marks of its
-// node back too: it would go on uncounted if the node was removed.
+// node back too: it would go on uncounted if the node was removed, or once another agent leads.
 func TestMarksOfAnUntaggedMachineArePutBack(t *testing.T) {
-	inBubble(t, sim.Options{}, func(r *rig) {
-		r.servedWithin4()
-		r.Untag(r.Machines()[0].ID, true)
-		r.until("the lost tags are reported", func() bool { return len(r.Events(event.TagsLost)) > 0 })
-		r.EditNode(r.ours()[0].Name, func(n *corev1.Node) {
+	for name, edit := range map[string]func(*corev1.Node){
+		"label and finalizer": func(n *corev1.Node) {
 			delete(n.Labels, api.LabelProvisioner)
 			n.Finalizers = nil
+		},
+		"launch id and finalizer": func(n *corev1.Node) {
+			delete(n.Annotations, api.AnnotationLaunchID)
+			n.Finalizers = nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, sim.Options{}, func(r *rig) {
+				a := r.servedWithin4()
+				r.Untag(r.Machines()[0].ID, true)
+				r.until("the lost tags are reported", func() bool { return len(r.Events(event.TagsLost)) > 0 })
+				r.EditNode(r.ours()[0].Name, edit)
+				r.until("the marks are put back", func() bool {
+					n := r.Nodes()[0]
+					return n.Labels[api.LabelProvisioner] == "default" && n.Annotations[api.AnnotationLaunchID] != "" && slices.Contains(n.Finalizers, api.Finalizer)
+				})
+				a.end()
+				r.start(Options{}, nil)
+				r.Apply(testProvisioner("default", limitCPU("4"), func(s *api.ProvisionerSpec) {
+					s.Labels = map[string]string{"changed": "yes"} // the node has drifted
+				}))
+				r.Scale("web", 30)
+				time.Sleep(time.Hour)
+				if peak := r.Peak("default")[amount.CPU] / 1000; peak > 4 {
+					t.Errorf("%d cores, the limit is 4", peak)
+				}
+			})
 		})
-		r.until("the marks are put back", func() bool {
-			n := r.Nodes()[0]
-			return n.Labels[api.LabelProvisioner] == "default" && slices.Contains(n.Finalizers, api.Finalizer)
-		})
-		r.Apply(testProvisioner("default", limitCPU("4"), func(s *api.ProvisionerSpec) {
-			s.Labels = map[string]string{"changed": "yes"} // the node has drifted
-		}))
-		r.Scale("web", 30)
-		time.Sleep(time.Hour)
-		if peak := r.Peak("default")[amount.CPU] / 1000; peak > 4 {
-			t.Errorf("%d cores, the limit is 4", peak)
-		}
-	})
+	}
 }
 
 // A node that loses its launch id just before its instance is gone is not drained for as long as a

@@ -64,8 +64,8 @@ func (inv *Inventory) Compare(ctx context.Context, v *view.View) {
 	inv.close(ctx, ending)
 	for _, i := range inv.leftOut() {
 		own, others := inv.nodesOf(v, nodes, i)
-		if len(own)+len(others) == 0 && !inv.Launching(i.LaunchID) && !inv.wasGivenBack(i.ID) {
-			kept = append(kept, instanceNodes{Instance: i})
+		if !slices.ContainsFunc(slices.Concat(own, others), settled) && !inv.Launching(i.LaunchID) && !inv.wasGivenBack(i.ID) {
+			kept = append(kept, instanceNodes{i, own, others}) // if it has lost its tags, only its nodes tell the next leader whose it is
 		}
 	}
 	without := &nodeless{}
@@ -227,12 +227,14 @@ func (inv *Inventory) countOwnerless(v *view.View, nodes map[string][]*cluster.N
 	return count
 }
 
+// settled reports whether a node needs not be adopted, or not any more.
+func settled(n *cluster.Node) bool { return n.Deleting || n.HeldBy(api.Finalizer) }
+
 // adoptAll gives an instance its Node object. It also takes over the nodes that its kubelet has
 // registered under other names, so that they are drained with the instance. If the instance had lost the
 // object although pods run there, it is drained: that is what the deletion of a node asks for. AWS lists it
 // then, so that it can be terminated.
 func (inv *Inventory) adoptAll(ctx context.Context, v *view.View, i instanceNodes) error {
-	settled := func(n *cluster.Node) bool { return n.Deleting || n.HeldBy(api.Finalizer) }
 	var err error
 	if !slices.ContainsFunc(i.own, settled) {
 		err = inv.adopt(ctx, v, i.Instance, len(i.own) == 0 && hasRun(v, i.NodeName))
