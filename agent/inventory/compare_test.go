@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -85,6 +86,37 @@ func TestInstancesThatAreNotListedCount(t *testing.T) {
 	if _, err := inventory.Occupied(t.Context()); !errors.Is(err, a.denied) || !counted() {
 		t.Errorf("denied: %v, counts: %t", err, counted())
 	}
+}
+
+// What the cloud lists when a Provisioner is to go, its next answer may lack. Nothing is bought in its place.
+func TestInstancesThatOnlyOneAnswerHas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &account{}
+		inventory := a.inventory()
+		p := &view.Provisioner{Raw: &api.Provisioner{}}
+		v := &view.View{Snapshot: &cluster.Snapshot{}, ByName: map[string]*view.Provisioner{"default": p}}
+		compared := func() bool {
+			inventory.Compare(t.Context(), v)
+			return inventory.Complete()
+		}
+		occupied := func() bool {
+			occupied, err := inventory.Occupied(t.Context())
+			return err == nil && occupied["default"]
+		}
+		if !compared() {
+			t.Error("something is missing before there is an instance")
+		}
+		a.instances = []offer.Instance{{ID: "i-1", ProviderID: "aws:///a/i-1", LaunchID: "launch", Provisioner: "default", State: offer.StateRunning, Owned: true}}
+		if !occupied() {
+			t.Error("the instance is not seen")
+		}
+		if a.instances = nil; compared() || !occupied() {
+			t.Error("the instance is taken for gone by one answer")
+		}
+		if time.Sleep(offer.ListingLag); !compared() || occupied() {
+			t.Error("the instance is not taken for gone, however long answers lack it")
+		}
+	})
 }
 
 // Instances whose kubelets have registered are not remembered for longer than their nodes are there.

@@ -148,10 +148,15 @@ func (inv *Inventory) Occupied(ctx context.Context) (map[string]bool, error) {
 		inv.Metrics.Failed("Instances")
 		inv.Log.Warn("could not list the instances of Provisioners without nodes", "error", err)
 	}
-	left := slices.DeleteFunc(inv.leftOut(), func(i offer.Instance) bool { return inv.wasGivenBack(i.ID) })
 	occupied := map[string]bool{}
-	for _, i := range slices.Concat(instances, left) {
+	for _, i := range instances {
 		if i.Runs() {
+			occupied[i.Provisioner] = true
+			inv.runs(i) // the next answer may lack it
+		}
+	}
+	for _, i := range inv.leftOut() {
+		if !inv.wasGivenBack(i.ID) {
 			occupied[i.Provisioner] = true
 		}
 	}

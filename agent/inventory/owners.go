@@ -46,9 +46,7 @@ func (o *owners) learn(instances []offer.Instance) {
 	}
 	maps.DeleteFunc(o.machines, func(provider string, _ offer.Instance) bool { return !o.noded[provider] && o.left(provider) })
 	for _, i := range instances {
-		// As long as Karpenter knows an instance, its node may not be taken over yet. It
-		// would look as if it had drifted from the NodePool, which it was not built from here.
-		if i.LaunchID != "" && i.Provisioner != "" && i.Tags[api.LabelNodePool] == "" {
+		if ours(i) {
 			o.machines[i.ProviderID] = i
 		}
 	}
@@ -78,19 +76,28 @@ func (o *owners) left(provider string) bool {
 // there notes that the machine of a node exists although the cloud does not list it. A process that has
 // not seen it listed yet knows it by its node.
 func (o *owners) there(n *cluster.Node) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	delete(o.absent, n.ProviderID)
-	launch := n.Annotations[api.AnnotationLaunchID]
-	if _, known := o.machines[n.ProviderID]; known || launch == "" {
-		return
-	}
-	o.machines[n.ProviderID] = offer.Instance{
+	o.runs(offer.Instance{
 		ID: n.InstanceID(), ProviderID: n.ProviderID, NodeName: n.Name, State: offer.StateRunning, LaunchedAt: n.Created,
-		LaunchID: launch, Provisioner: n.Provisioner,
+		LaunchID: n.Annotations[api.AnnotationLaunchID], Provisioner: n.Provisioner,
 		InstanceType: n.Labels[corev1.LabelInstanceTypeStable], Zone: n.Labels[corev1.LabelTopologyZone],
 		CapacityType: n.Labels[api.LabelCapacityType], Reservation: n.Labels[api.LabelReservationID],
+	})
+}
+
+// runs notes a machine that runs, although the last comparison may lack it. What is known of it may be newer.
+func (o *owners) runs(i offer.Instance) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.absent, i.ProviderID)
+	if _, known := o.machines[i.ProviderID]; !known && ours(i) {
+		o.machines[i.ProviderID] = i
 	}
+}
+
+// ours reports whether an instance was bought for a Provisioner. As long as Karpenter knows it, its node may not be
+// taken over yet. It would look as if it had drifted from the NodePool, which it was not built from here.
+func ours(i offer.Instance) bool {
+	return i.LaunchID != "" && i.Provisioner != "" && i.Tags[api.LabelNodePool] == ""
 }
 
 func (o *owners) isRunning(id string) bool {
