@@ -1,10 +1,12 @@
 package agent
 
 import (
+	"errors"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
 )
 
@@ -44,6 +46,39 @@ func TestDrainWhileATerminationHangs(t *testing.T) {
 		}
 		hangs.Store(false)
 		r.until("both nodes are gone", func() bool { return r.node(other) == nil && len(r.ours()) == 1 && len(r.Machines()) == 1 })
+	})
+}
+
+// AWS denies the termination of many machines, one after the other, and takes long to list instances. A pod
+// gets a machine all the same.
+func TestPurchaseWhileTerminationsAreDenied(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		var denied atomic.Bool
+		r.Apply(testProvisioner("default", func(s *api.ProvisionerSpec) { s.InstanceTypes = []string{"c5.large"} }))
+		r.start(Options{}, func(call string, when sim.When) error {
+			switch {
+			case when != sim.Before || !denied.Load():
+			case call == "Terminate":
+				return errors.New("access denied")
+			case call == "Instances":
+				time.Sleep(5 * time.Second)
+			}
+			return nil
+		})
+		r.Deploy(sim.Workload{Name: "web", Replicas: 30, Spec: sim.Requests("1500m", "1Gi")})
+		r.until("the workload runs", r.allRun("web", 30))
+		r.until("all nodes are up", r.allUp)
+		denied.Store(true)
+		r.Scale("web", 0)
+		for _, n := range r.ours() {
+			r.DeleteNode(n.Name)
+			time.Sleep(2 * time.Second)
+		}
+		time.Sleep(5 * time.Minute) // each termination is tried once a minute by now
+		r.Deploy(sim.Workload{Name: "late", Replicas: 1, Spec: sim.Requests("1500m", "1Gi")})
+		if took := r.until("the pod has a machine", func() bool { return r.count("late", bound) == 1 }); took > time.Minute {
+			t.Errorf("it took %s", took)
+		}
 	})
 }
 

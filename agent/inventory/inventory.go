@@ -105,13 +105,14 @@ func (inv *Inventory) Counted(s *cluster.Snapshot) *cluster.Snapshot {
 	return out
 }
 
-// Terminated notes that the agent has terminated an instance, and whether the cloud has confirmed it.
+// Terminated notes that the agent has terminated an instance, and whether the cloud has confirmed it. If not, its
+// node still counts, and terminations that are denied again and again keep nobody from buying.
 func (inv *Inventory) Terminated(id string, confirmed bool) {
 	switch {
 	case confirmed:
 		inv.gaveBack(id)
 	case !inv.Untagged(id): // it may be by now
-		inv.Unsettled()
+		inv.want()
 		inv.Replan()
 	}
 }

@@ -21,6 +21,7 @@ type ledger struct {
 	at         time.Time            // of the last comparison; zero: none yet
 	asked      int                  // how often a comparison was asked for, because something may have no Node object
 	answered   int                  // asked when the last comparison began
+	wanted     bool                 // a comparison was asked for that purchases do not wait for
 	failure    string               // why the last comparison failed; empty where it did not
 	failures   *pace.Retries        // under an empty key: when to compare again after a failure
 	nodeless   []string             // instances whose name or size is not known, or whose Node object is being deleted
@@ -53,10 +54,18 @@ func (l *ledger) Unsettled() {
 	l.asked++
 }
 
+// want asks for a comparison that nothing waits for.
+func (l *ledger) want() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.wanted = true
+}
+
 // asks returns what a comparison that begins now answers: not what is asked while it lists instances.
 func (l *ledger) asks() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.wanted = false
 	return l.asked
 }
 
@@ -64,7 +73,7 @@ func (l *ledger) asks() int {
 func (l *ledger) Due(interval time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.failures.Due("") && (!l.complete() || len(l.refused) > 0 || time.Since(l.at) >= interval)
+	return l.failures.Due("") && (!l.complete() || l.wanted || len(l.refused) > 0 || time.Since(l.at) >= interval)
 }
 
 // settled records a comparison, what had been asked for when it began, which nodes it found without an
