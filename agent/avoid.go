@@ -169,10 +169,11 @@ func (a *avoided) forgive(p *view.Provisioner) {
 	if p.Market.ProfileHash == "" {
 		return // they are not known now
 	}
-	settings := fmt.Sprint(p.Raw.Hash(), p.Market.ProfileHash, p.Market.Status.SecurityGroups)
-	for i := range p.Market.Status.AMIs {
-		settings += " " + p.Market.Status.AMIs[i].ID
+	images := make([]string, len(p.Market.Status.AMIs))
+	for i := range images {
+		images[i] = p.Market.Status.AMIs[i].ID
 	}
+	settings := fmt.Sprint(p.Raw.Hash(), p.Market.ProfileHash, p.Market.Status.SecurityGroups, images)
 	if a.settings[p.Raw.Name] != settings {
 		a.settings[p.Raw.Name] = settings
 		maps.DeleteFunc(a.failed, func(of kind, _ failures) bool { return of.provisioner == p.Raw.Name })

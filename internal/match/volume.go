@@ -69,7 +69,7 @@ func (v *Volumes) Needs(t *cluster.Template, moving bool) (Needs, Miss) {
 	out := Needs{Places: []Requirements{nil}}
 	for _, ref := range t.Claims {
 		places, driver, miss := v.claim(t.Namespace, ref, moving)
-		if !miss.Missed() && !(moving && ref.Ephemeral) {
+		if !miss.Missed() && (!moving || !ref.Ephemeral) {
 			miss = v.unusable(t.Namespace, ref)
 		}
 		if miss.Missed() {

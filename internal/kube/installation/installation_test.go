@@ -304,7 +304,7 @@ func TestReleaseScalesDeploymentsBack(t *testing.T) {
 	deployment := func(name string, uid types.UID, replicas int32, manager string) *appsv1.Deployment {
 		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name, UID: uid}}
 		d.Spec.Replicas = ptr.To(replicas)
-		d.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: manager, Subresource: "scale", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:replicas":{}}}`)}}}
+		d.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: manager, Subresource: "scale", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{}}}`)}}
 		return d
 	}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", Labels: map[string]string{api.LabelProvisioner: "default"}, Finalizers: []string{api.Finalizer}, Annotations: map[string]string{api.AnnotationSurging: `[

@@ -96,7 +96,7 @@ func RoleARNs(ctx context.Context, lookUp func(ctx context.Context, name string)
 		}
 		arn, err := lookUp(ctx, role)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, missingRole(role)
+			return nil, missingRoleError(role)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("node_roles: %w (an ARN needs no lookup)", err)
@@ -106,14 +106,14 @@ func RoleARNs(ctx context.Context, lookUp func(ctx context.Context, name string)
 	return out, nil
 }
 
-// missingRole is the name of a node role that does not exist. As an error, it is fs.ErrNotExist.
-type missingRole string
+// missingRoleError is the name of a node role that does not exist. As an error, it is fs.ErrNotExist.
+type missingRoleError string
 
-func (m missingRole) Error() string {
+func (m missingRoleError) Error() string {
 	return fmt.Sprintf("node_roles: IAM role %q does not exist: create it first, and refer to it as packhorse_node_role.<name>.arn", string(m))
 }
 
-func (missingRole) Is(target error) bool { return target == fs.ErrNotExist }
+func (missingRoleError) Is(target error) bool { return target == fs.ErrNotExist }
 
 // PlanLookup is the time limit of lookups during a plan. A lookup of a role waits if the role does not
 // exist.
