@@ -177,6 +177,7 @@ func (a *avoided) forgive(p *view.Provisioner) {
 	if a.settings[p.Raw.Name] != settings {
 		a.settings[p.Raw.Name] = settings
 		maps.DeleteFunc(a.failed, func(of kind, _ failures) bool { return of.provisioner == p.Raw.Name })
+		maps.DeleteFunc(a.offerings, func(of avoidable, _ avoidance) bool { return of.provisioner == p.Raw.Name })
 	}
 }
 
