@@ -225,7 +225,8 @@ func (pu *Purchaser) BuyAll(groups []*assign.PodGroup) {
 
 // buyByWeight buys from the Provisioners of the highest weight that sell something for a pod
 // group. Where no limit binds, those of lower weight come first: what they sell is only for pods
-// that can have nothing of a higher weight, and others use the room that these leave.
+// that can have nothing of a higher weight, and others use the room that these leave. They leave
+// a part of the search to the others, by the number of pods.
 func (pu *Purchaser) buyByWeight(groups []*assign.PodGroup) {
 	tiers := pu.Tiers()
 	if slices.ContainsFunc(pu.Remaining(), func(left []int64) bool { return left != nil }) {
@@ -240,12 +241,26 @@ func (pu *Purchaser) buyByWeight(groups []*assign.PodGroup) {
 			own[i] = append(own[i], g)
 		}
 	}
+	left := count(groups)
 	for i, tier := range slices.Backward(tiers) {
 		for _, g := range own[i] {
 			pu.topUp(g)
 		}
+		n := count(own[i])
+		kept := pu.buying.searches * (left - n) / max(1, left)
+		pu.buying.searches -= kept
 		pu.buy(own[i], tier)
+		pu.buying.searches += kept
+		left -= n
 	}
+}
+
+// count returns how many items the pod groups have.
+func count(groups []*assign.PodGroup) (n int) {
+	for _, g := range groups {
+		n += int(g.N)
+	}
+	return n
 }
 
 // limitedBy reports whether the pod group could be bought if limits were higher.
