@@ -256,6 +256,7 @@ func rivals(p *Problem) []int {
 	for _, l := range p.Limits {
 		limited[l.Pool] = true
 	}
+	bounded := slices.ContainsFunc(p.Spending, func(most int64) bool { return most >= 0 })
 	choices := p.choicesOf()
 	var out []int
 	byDomains := map[string][]int{}
@@ -269,7 +270,7 @@ func rivals(p *Problem) []int {
 		for _, d := range o.Domains {
 			key = strconv.AppendInt(append(key, ' '), int64(d), 10)
 		}
-		if len(p.Spending) > 0 {
+		if bounded {
 			key = strconv.AppendInt(append(key, '+'), int64(o.Tier), 10)
 		}
 		if limited[o.Pool] {

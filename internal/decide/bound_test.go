@@ -116,3 +116,29 @@ func TestBoundKnowsAllTerms(t *testing.T) {
 		})
 	}
 }
+
+// TestBoundLeavesWeightsOpen: pods that may choose their domain or node selector term may choose one in
+// which only a Provisioner of lower weight sells, so that the bound is not above the plan in which they do.
+func TestBoundLeavesWeightsOpen(t *testing.T) {
+	spread := "labels: {app: p}, topologySpreadConstraints: [{maxSkew: 3, topologyKey: $zone, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {app: p}}}]"
+	for name, c := range map[string]struct {
+		pods    int
+		spec    string
+		another offer.Price
+	}{
+		"node selector terms": {1, requires("$zone In a", "OR", "$zone In b"), 100_000},
+		"zones of a spread":   {4, spread, 300_000 + 3*100_000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, []offer.InstanceType{zonal(size("std", 4, 4, 5), map[string]int64{"a": 30, "b": 10})})
+			w.provisioner("high", "weight: 10, requirements: [{key: $zone, operator: In, values: [a]}]")
+			w.provisioner("low", "requirements: [{key: $zone, operator: In, values: [b]}]")
+			w.pods(c.pods, "p", "{requests: {cpu: 3}, "+c.spec+"}")
+			plan := w.decide()
+			verify(t, &w.in, &plan)
+			if plan.LowerBound > c.another || plan.LowerBound == 0 || len(plan.Unplaced) > 0 {
+				t.Errorf("the bound is %d, the plan costs %d, and another one %d", plan.LowerBound, plan.HourlyPrice, c.another)
+			}
+		})
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/bound"
@@ -204,31 +205,36 @@ func (b *bounding) mostOn(node, group, id int) int64 {
 	return max(0, b.Groups[group].Most-count)
 }
 
-// addSpending states what Provisioners of lower weights may be paid: no more than the plan pays
-// them. What they sell is for pods that no Provisioner of higher weight can take, and others
-// only use the room that these leave. Nothing is known where a limit binds, because others are
-// bought for there as well, and where nodes have such pods, which could have left that room to
-// others. It returns the tier of each pool.
+// addSpending states what Provisioners of lower weights may be paid. What they sell is for pods that
+// no Provisioner of higher weight can take, and others only use the room that these leave. So they
+// are paid no more than the plan pays them, and what machines of their own would cost for pods that
+// another plan could bring there. Nothing is known where a limit binds, because others are bought
+// for there as well. It returns the tier of each pool.
 func (b *bounding) addSpending() []int {
 	tiers, list := make([]int, len(b.s.Pools)), b.s.Tiers()
+	b.Spending = make([]int64, len(list))
 	for i, tier := range list {
 		for _, p := range tier {
 			tiers[p.Number] = i
 		}
 	}
-	b.Spending = make([]int64, len(list))
 	for _, m := range b.s.Machines() {
 		for i := range tiers[m.Pool.Number] + 1 {
 			b.Spending[i] += max(1, b.s.Offerings[m.Offering].Price)
 		}
 	}
-	onNodes := model.NewBitset(len(b.s.Offerings))
-	for _, on := range b.s.OnNodes() {
-		onNodes.Join(b.highest(&b.placed[b.at[classAt{on.Class, on.Level}]]))
+	if len(list) > 1 {
+		onNodes := map[int]int64{}
+		for _, on := range b.s.OnNodes() {
+			onNodes[b.at[classAt{on.Class, on.Level}]] += on.N
+		}
+		for i := range b.placed {
+			b.addElsewhere(i, onNodes[i], tiers)
+		}
 	}
 	limited := false
 	for i, tier := range list {
-		if i == 0 || limited || sellAny(list[i:], onNodes) {
+		if i == 0 || limited {
 			b.Spending[i] = -1
 		}
 		limited = limited || slices.ContainsFunc(tier, func(p *model.Pool) bool { return p.Limits != nil })
@@ -236,9 +242,59 @@ func (b *bounding) addSpending() []int {
 	return tiers
 }
 
-// sellAny reports whether pools of some tiers sell an offering of a set.
-func sellAny(tiers [][]*model.Pool, set model.Bitset) bool {
-	return slices.ContainsFunc(slices.Concat(tiers...), func(p *model.Pool) bool { return set.AnyIn(p.Offerings) })
+// addElsewhere adds what machines of lower weights may cost for the pods of a class that the plan
+// does not have there, or on a node: those that may choose their domain, their node selector term
+// or a pod to be with, and those on nodes, which could have left that room to others.
+func (b *bounding) addElsewhere(class int, onNodes int64, tiers []int) {
+	p := &b.placed[class]
+	could := b.highest(p)
+	for j := range p.others {
+		could.Join(b.highest(&p.others[j]))
+	}
+	if b.tied(p) {
+		could.Join(p.mask)
+	}
+	first := len(b.Spending)
+	for k := range could.All {
+		first = min(first, tiers[b.s.Offerings[k].Pool])
+	}
+	for i := 1; i < len(b.Spending); i++ {
+		n := p.n
+		if first >= i {
+			n = onNodes // the plan pays for the others
+		}
+		b.Spending[i] += b.priceAlone(p, n, could, func(o *model.Offering) bool { return tiers[o.Pool] >= i })
+	}
+}
+
+// priceAlone returns what machines of their own cost for so many pods of a class, in whichever of
+// the zones and capacity types of the Provisioners these are the dearest; 0 if none is sold.
+func (b *bounding) priceAlone(p *placedClass, n int64, set model.Bitset, sold func(o *model.Offering) bool) int64 {
+	type market struct {
+		pool               int
+		zone, capacityType string
+	}
+	lumps := (n + p.lump - 1) / p.lump
+	if lumps == 0 {
+		return 0
+	}
+	most := max(1, topology.NodeCounts{}.Room(p.class.PerNodeLate, p.n)/p.lump)
+	need, cheapest, dearest := p.need(), map[market]int64{}, int64(0)
+	for k := range set.All {
+		o := &b.s.Offerings[k]
+		each := amount.Copies(need, o.All().Room, most)
+		if !sold(o) || each == 0 {
+			continue
+		}
+		at, price := market{o.Pool, o.Offer.Zone, string(o.Offer.CapacityType)}, max(1, o.Price)*((lumps+each-1)/each)
+		if known, ok := cheapest[at]; !ok || price < known {
+			cheapest[at] = price
+		}
+	}
+	for _, price := range cheapest {
+		dearest = max(dearest, price)
+	}
+	return dearest
 }
 
 // addLimits states the limits that bind: others change nothing.
