@@ -224,17 +224,22 @@ func (pu *Purchaser) BuyAll(groups []*assign.PodGroup) {
 }
 
 // buyByWeight buys from the Provisioners of the highest weight that sell something for a pod
-// group. Where no limit binds, those of lower weight come first: what they sell is only for pods
-// that can have nothing of a higher weight, and others use the room that these leave. They leave
-// a part of the search to the others, by the number of pods.
+// group, and what these leave over from those of lower weight.
 func (pu *Purchaser) buyByWeight(groups []*assign.PodGroup) {
 	tiers := pu.Tiers()
-	if slices.ContainsFunc(pu.Remaining(), func(left []int64) bool { return left != nil }) {
-		for _, tier := range tiers {
-			pu.buy(groups, tier)
-		}
-		return
+	if !slices.ContainsFunc(pu.Remaining(), func(left []int64) bool { return left != nil }) {
+		pu.buyLowestFirst(groups, tiers)
+		tiers = tiers[min(1, len(tiers)):]
 	}
+	for _, tier := range tiers {
+		pu.buy(groups, tier)
+	}
+}
+
+// buyLowestFirst begins with the Provisioners of the lowest weight: where no limit binds, what they
+// sell is only for pods that can have nothing of a higher weight, and others use the room that
+// these leave. They leave a part of the search to the others, by the number of pods.
+func (pu *Purchaser) buyLowestFirst(groups []*assign.PodGroup, tiers [][]*model.Pool) {
 	own := make([][]*assign.PodGroup, len(tiers))
 	for _, g := range groups {
 		if i := slices.IndexFunc(tiers, func(tier []*model.Pool) bool { return sell(tier, g) }); i >= 0 {
@@ -243,8 +248,10 @@ func (pu *Purchaser) buyByWeight(groups []*assign.PodGroup) {
 	}
 	left := count(groups)
 	for i, tier := range slices.Backward(tiers) {
-		for _, g := range own[i] {
-			pu.topUp(g)
+		if i < len(tiers)-1 {
+			for _, g := range own[i] {
+				pu.topUp(g)
+			}
 		}
 		n := count(own[i])
 		kept := pu.buying.searches * (left - n) / max(1, left)

@@ -33,9 +33,7 @@ func (pu *Purchaser) buySpecial(groups []*assign.PodGroup) {
 	if first := pu.Tiers()[0]; pu.sellsAll(first, special) {
 		pu.buy(invited(groups, guests, first), first)
 	} else {
-		for _, tier := range pu.Tiers() {
-			pu.buy(special, tier)
-		}
+		pu.buyByWeight(special)
 	}
 	for _, g := range guests {
 		pu.topUp(g)
