@@ -133,10 +133,11 @@ What the bars do not show:
 - Small plans are farther from the bound than large ones, because their last machines are
   not full and the bound may buy parts of machines. They also take longer per pod, because
   the search spends effort on these machines.
-- Rows that miss a bar on speed use the time for cheaper plans: up to a quarter of a second,
-  or a second for 1,000 pods and more, as long as there is something to be gained. In the
-  first edition of the core, ` + "`selectors-10000`" + ` took 78 ms and cost $2.19 more per hour.
-  ` + "`--budget`" + ` shortens the search.
+- Rows that miss a bar on speed use the time for cheaper plans: the search ends after about a
+  quarter of a second, or a second for 1,000 pods and more, or as soon as nothing more is to
+  be gained. The rest of a decision is not part of that time. In the first edition of the
+  core, ` + "`selectors-10000`" + ` took 78 ms and cost $2.19 more per hour. ` + "`--budget`" + ` shortens the
+  search.
 `
 
 const method = `
