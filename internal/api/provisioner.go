@@ -162,7 +162,8 @@ type ProvisionerSpec struct {
 	// missing.
 	// +kubebuilder:validation:Minimum=0
 	TTLSecondsUntilExpired *int64 `json:"ttlSecondsUntilExpired,omitempty"`
-	// Weight orders Provisioners: the higher is tried first. Missing counts as 0.
+	// Weight orders Provisioners: pods get machines from the one with the highest weight
+	// that can take them. Missing counts as 0.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	Weight *int32 `json:"weight,omitempty"`

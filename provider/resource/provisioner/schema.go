@@ -46,7 +46,8 @@ func (Kind) Schema(ctx context.Context) schema.Schema {
 			"ttl_seconds_after_empty": attribute.Number("Seconds after which a node without workload pods is removed. `0` means " +
 				"immediately. Pods of DaemonSets do not count. Off by default."),
 			"ttl_seconds_until_expired": attribute.Number("Age in seconds at which a node is replaced. Off by default."),
-			"weight":                    attribute.Number("Weight, 1 to 100. Provisioners with a higher weight are tried first. 0 by default."),
+			"weight": attribute.Number("Weight, 1 to 100. Pods get machines from the Provisioner with the highest weight that can take them. " +
+				"Where no limit binds, they first use the room that is left on machines of other Provisioners. 0 by default."),
 			"node_profile": attribute.Object("An inline node profile, with the arguments of `packhorse_node_profile`. You cannot combine "+
 				"it with `provider_ref`, which is preferred.",
 				nodeprofile.Attributes()),
