@@ -20,7 +20,8 @@ func (p *Preview) Text() string {
 	}
 	if p.Machines {
 		b.WriteString("The cluster has the kind Machine of Karpenter 0.28 to 0.32. Where such a Karpenter starts again after the takeover, it terminates the machines\n" +
-			"without draining them. Delete its Deployment instead of scaling it down, and run `packhorse-agent handback` before you install it again.\n\n")
+			"without draining them. Delete its Deployment instead of scaling it down, and run `packhorse-agent handback` before you install it again.\n" +
+			"If the cluster has a later Karpenter or none, delete the CRD machines.karpenter.sh once it has no objects.\n\n")
 	}
 	p.listPools(&b)
 	p.listClasses(&b)

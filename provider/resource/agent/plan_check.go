@@ -44,10 +44,14 @@ func (r *agentResource) checkInstallation(ctx context.Context, m *model, diags *
 			"The agent could write neither the status of Provisioners and NodePools nor their finalizers, and would buy nothing for them. "+
 				"Delete the webhooks when you have scaled Karpenter down:\n\nkubectl delete "+strings.Join(webhooks, " "))
 	}
-	if machines, err := keeper.Machines(); err == nil && machines {
+	if machines, err := keeper.Machines(); err != nil {
+		diags.AddWarning("It is not known whether the cluster has Karpenter 0.28 to 0.32",
+			fmt.Sprintf("Such a Karpenter would terminate the agent's machines without draining them. If there is one, delete its Deployment before the agent starts.\n\n%s", err))
+	} else if machines {
 		diags.AddWarning("Karpenter 0.28 to 0.32 would terminate the machines of the agent",
 			"The cluster has the kind Machine of these releases. They find the agent's machines by their tags, and terminate them without draining them. "+
-				"Delete the Deployment of such a Karpenter before the agent starts, so that nothing scales it up again.")
+				"Delete the Deployment of such a Karpenter before the agent starts, so that nothing scales it up again. "+
+				"If the cluster has a later Karpenter or none, delete the CRD machines.karpenter.sh once it has no objects.")
 	}
 	objects := r.objects(ctx, m, diags)
 	live, err := keeper.Read(ctx, objects)
