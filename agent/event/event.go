@@ -20,7 +20,7 @@ const (
 	NotScheduled    = "NotScheduled"    // pod: the node that it fits, where kube-scheduler does not place it
 	Launched        = "Launched"        // node: what was bought, and at what price
 	Adopted         = "Adopted"         // node: its object was made from the instance
-	TakenOver       = "TakenOver"       // node: Karpenter has launched it, and the agent manages it now
+	TakenOver       = "TakenOver"       // node: the agent manages a node that Karpenter has launched, or has made the Provisioner its owner
 	Initialized     = "Initialized"     // node: it is ready
 	NeverRegistered = "NeverRegistered" // node: its machine did not become ready in time
 	Disrupting      = "Disrupting"      // node: it will be removed, and why
