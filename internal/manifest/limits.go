@@ -111,7 +111,7 @@ func brokenBounds(item *corev1.LimitRangeItem, requests, limits corev1.ResourceL
 	check(item.Max, "a limit, and at most ", func(most, request, limit resource.Quantity, _, limited bool) bool {
 		return !limited || limit.Cmp(most) > 0 || request.Cmp(most) > 0
 	})
-	check(item.MaxLimitRequestRatio, "a request and a limit, and for the limit at most the request times ", func(ratio, request, limit resource.Quantity, _, _ bool) bool {
+	check(item.MaxLimitRequestRatio, "a request and a limit, with a limit/request ratio of at most ", func(ratio, request, limit resource.Quantity, _, _ bool) bool {
 		return request.IsZero() || limit.IsZero() || limit.AsApproximateFloat64()/request.AsApproximateFloat64() > ratio.AsApproximateFloat64()
 	})
 	return out

@@ -623,7 +623,7 @@ func TestLimitRangesRefuse(t *testing.T) {
 		"{type: Pod, max: {memory: 1Gi}}":                    refuses + "a limit, and at most 1Gi of memory for each Pod (request: none, limit: none)",
 		"{type: Pod, min: {cpu: 2}}":                         refuses + "at least 2 of cpu for each Pod (request: 1500m, limit: 3)",
 		"{type: Pod, maxLimitRequestRatio: {cpu: 2}}":        "",
-		"{type: Pod, maxLimitRequestRatio: {cpu: 1500m}}":    refuses + "a request and a limit, and for the limit at most the request times 1500m of cpu for each Pod (request: 1500m, limit: 3)",
+		"{type: Pod, maxLimitRequestRatio: {cpu: 1500m}}":    refuses + "a request and a limit, with a limit/request ratio of at most 1500m of cpu for each Pod (request: 1500m, limit: 3)",
 		"{type: Container, max: {cpu: 1}}":                   refuses + "a limit, and at most 1 of cpu for each Container (request: 1, limit: 2)",
 		"{type: Container, default: {memory: 1}}":            "",
 		"{type: PersistentVolumeClaim, max: {storage: 1Gi}}": "",
