@@ -99,7 +99,7 @@ type Agent struct {
 	redrain pace.Signal // something that draining depends on has changed
 
 	leading atomic.Bool
-	began   time.Time   // to lead
+	began   time.Time   // when this agent began to lead
 	retry   atomic.Bool // an action has failed, which the next turn repeats
 	pulse   pulse
 

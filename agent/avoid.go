@@ -27,8 +27,8 @@ type avoided struct {
 
 // kind is what machines of a Provisioner have in common that fail one after the other: an extended resource
 // that no device plugin registers, the zone of machines that do not come up in time, or the capacity type and
-// the architecture of machines that end before they are up. A key without a grant decrypts volumes of no spot
-// machine, and an image that shuts down is for one architecture. The other fields are empty.
+// the architecture of machines that end before they are up. For example, spot machines cannot start if their key
+// has no grant for EC2's role, and an image may only work on one architecture. The other fields are empty.
 type kind struct{ provisioner, resource, zone, capacityType, arch string }
 
 // failures are successive machines of a kind. The first machine is replaced. If its replacement fails as well,

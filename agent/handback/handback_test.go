@@ -128,8 +128,8 @@ func TestGiveWithoutNode(t *testing.T) {
 	}
 }
 
-// Only running machines of NodePools are given back, and not those of a Provisioner that has the name of one. A node of a NodePool whose machine EC2 does not list is
-// named, as that machine stays with the agent.
+// Only running machines of NodePools are given back, and not those of a Provisioner that has the name of one. A node of a
+// NodePool whose machine EC2 does not list is named, as that machine stays with the agent.
 func TestFind(t *testing.T) {
 	instance := func(id, provisioner string, state offer.InstanceState) offer.Instance {
 		return offer.Instance{ID: id, ProviderID: "aws:///z1/" + id, Provisioner: provisioner, State: state}

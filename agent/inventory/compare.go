@@ -227,7 +227,7 @@ func (inv *Inventory) countOwnerless(v *view.View, nodes map[string][]*cluster.N
 	return count
 }
 
-// settled reports whether a node needs not be adopted, or not any more.
+// settled reports whether a node need not be adopted, because it is being deleted or has the agent's finalizer.
 func settled(n *cluster.Node) bool { return n.Deleting || n.HeldBy(api.Finalizer) }
 
 // adoptAll gives an instance its Node object. It also takes over the nodes that its kubelet has

@@ -111,7 +111,7 @@ func (inv *Inventory) Terminated(id string, confirmed bool) {
 	switch {
 	case confirmed:
 		inv.gaveBack(id)
-	case !inv.Untagged(id): // it may be by now
+	case !inv.Untagged(id): // the denial may be due to tags that were lost since the last comparison
 		inv.want()
 		inv.Replan()
 	}

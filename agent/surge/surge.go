@@ -42,8 +42,8 @@ type Ports struct {
 }
 
 // Surger moves pods. Only the planning loop changes anything through it; Cover, Obstacle and Clear may be
-// called at the same time. What it remembers keeps it from trying in vain, and for what somebody has removed: all that was
-// begun is found in annotations of nodes.
+// called at the same time. It remembers what has failed, so that it does not try in vain, and what it has scaled
+// up, in case somebody removes the record. All that was begun is also in annotations of nodes.
 type Surger struct {
 	Ports
 	pauses *pace.Retries

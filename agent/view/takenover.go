@@ -41,7 +41,8 @@ func TakenOver(p *Provisioner, n *cluster.Node, i *offer.Instance) cluster.NodeC
 }
 
 // Owned is the change after which its Provisioner owns a node, and nothing else does. It reports false if the Provisioner
-// owns it already, if there is none, or if that is left to Karpenter. Nothing else would take away the mark of a node that Karpenter was about to remove.
+// owns it already, if there is none, or if that is left to Karpenter. The change also removes the mark of a node that
+// Karpenter was about to remove, which nothing else would take away.
 func Owned(p *Provisioner, n *cluster.Node) (cluster.NodeChange, bool) {
 	if p == nil || slices.Contains(n.Owners, string(p.Raw.UID)) || p.Raw.Source != nil && p.Raw.Source.Waits != "" {
 		return cluster.NodeChange{}, false

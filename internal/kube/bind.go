@@ -75,9 +75,9 @@ func explainRefusal(ctx context.Context, client kubernetes.Interface, key cluste
 // selectNode selects the node for the pod's unbound claims whose storage class waits for the
 // first consumer. It returns cluster.ErrLeftToScheduler, and selects no node, if such a class
 // provides no volumes, if its driver has room on some nodes only, if a volume is there that such a claim
-// may have, so that it is not to get a new and empty one, or if a claim is not known yet. It does the same if another node that stays is
-// selected for a claim of a pod that is not bound: the scheduler may be binding the pod there, and the
-// volume may already be being made.
+// may have, so that it is not to get a new and empty one, or if a claim is not known yet. It does the same
+// if another node that stays is selected for a claim of a pod that is not bound: the scheduler may be
+// binding the pod there, and the volume may already be being made.
 func (c *Cluster) selectNode(ctx context.Context, of *cluster.Pod, node string) error {
 	var unbound []*corev1.PersistentVolumeClaim
 	for _, ref := range of.Template.Claims {

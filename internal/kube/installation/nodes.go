@@ -123,7 +123,8 @@ func removalOf(provisioners []*unstructured.Unstructured, nodes []corev1.Node, n
 
 // Release removes from all Provisioners and nodes what needs an agent: finalizers, the nodes'
 // owner references, the agent's taints, and the deletion costs that it has set on pods. It scales
-// Deployments back that were scaled up to move pods off the nodes. It drains nothing, and the machines go on running. The agent must have ended. Release returns the nodes.
+// Deployments back that were scaled up to move pods off the nodes. It drains nothing, and the machines go on
+// running. The agent must have ended. Release returns the nodes.
 func (k *Keeper) Release(ctx context.Context) ([]install.Node, error) {
 	live, err := k.nodes(ctx)
 	if err != nil {
