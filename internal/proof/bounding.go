@@ -286,7 +286,7 @@ func (b *bounding) priceAlone(p *placedClass, n int64, set model.Bitset, sold fu
 		if !sold(o) || each == 0 {
 			continue
 		}
-		at, price := market{o.Pool, o.Offer.Zone, string(o.Offer.CapacityType)}, max(1, o.Price)*((lumps+each-1)/each)
+		at, price := market{o.Pool, o.Offer.Zone, o.Offer.CapacityType}, max(1, o.Price)*((lumps+each-1)/each)
 		if known, ok := cheapest[at]; !ok || price < known {
 			cheapest[at] = price
 		}
