@@ -67,6 +67,13 @@ func TestGuides(t *testing.T) {
 				}
 			}
 		}}, want: "n2=1 n3=2"},
+		"so is one with data on its own disks": {given: []func(*world){func(w *world) {
+			for i, n := range []int{3, 2, 1} {
+				name := fmt.Sprintf("n%d", i+1)
+				w.node(name, "medium", "a", nil).replicas(n, "web", name, core)
+			}
+			w.node("n4", "medium", "a", nil).local("n4", "data").replicas(1, "db", "n4", core+", "+claim("data"))
+		}}, want: "n2=1 n3=2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, shop()[1:2])

@@ -83,9 +83,12 @@ func finishing(c *Case) string {
 	return ""
 }
 
-// local holds for nodes with the data of a pod on their own disks: it would be gone, and the pod's successor would
-// wait for the volume for ever.
+// local keeps nodes with the data of a pod on their own disks from consolidation: it would be gone, and the pod's
+// successor would wait for the volume for ever.
 func local(c *Case) string {
+	if c.Reason != Consolidated && c.Node.Mark().Reason != api.ReasonConsolidation {
+		return ""
+	}
 	for _, p := range c.Node.Pods {
 		if !p.NeedsNode() {
 			continue

@@ -32,7 +32,7 @@ type protection func(c *Case) string
 
 var (
 	protections = []protection{blocked, notUp, closed, closing, nominated, annotated, inTime(doNotDisrupt), ownerless, young, inTime(twoPDBs), inTime(blockedByPDB), heldBySurge}
-	lasting     = []protection{annotated, inTime(doNotDisrupt), ownerless, consolidated(finishing), consolidated(local)}
+	lasting     = []protection{annotated, inTime(doNotDisrupt), ownerless, consolidated(finishing), local}
 	passing     = []protection{blocked, inTime(twoPDBs), inTime(blockedByPDB), heldBySurge}
 )
 
