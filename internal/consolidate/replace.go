@@ -185,6 +185,10 @@ func (r *replacer) wasteful() []*Source {
 		if r.gone[name] || r.taken[name] {
 			continue
 		}
+		if src.Node.Labels[api.LabelCapacityType] == api.CapacityReserved {
+			r.refuse(name, "it is in a capacity reservation, which is paid for whether or not it is used")
+			continue
+		}
 		var value offer.Price
 		for _, p := range r.pods[name] {
 			value += r.rates.Value(p.Template.Requests)
