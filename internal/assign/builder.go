@@ -263,7 +263,7 @@ func (b *builder) expectDaemons(n *Node, there map[string]bool) {
 		if there[d.Namespace+"/"+d.Name] || !d.RunsOn(n.Node) {
 			continue
 		}
-		if d.Lacks(n.Allocatable) > 0 || !b.State.TakesResident(n.NodeView, b.State.Daemons[i]) {
+		if d.Lacks(n.Allocatable, n.Allocatable) > 0 || !b.State.TakesResident(n.NodeView, b.State.Daemons[i]) {
 			continue
 		}
 		model.AddTimes(n.Free, d.NeedOf(b.Space.Vector(n.Allocatable)), -1)

@@ -33,11 +33,11 @@ func (d *DaemonSet) NeedOf(all []int64) []int64 {
 }
 
 // Lacks returns which share of a request of its pods a machine lacks, of the request that it lacks most of; 0 where
-// a pod fits on it alone. All requests count, so that what other pods ask for does not matter.
-func (d *DaemonSet) Lacks(all amount.List) float64 {
+// a pod fits on it alone. All requests count of what some machine has, so that what other pods ask for does not matter.
+func (d *DaemonSet) Lacks(all, some amount.List) float64 {
 	most := 0.0
 	for name, v := range d.Template.Requests {
-		if has := all[name]; has > 0 && v > has { // see NeedOf
+		if has := all[name]; some[name] > 0 && v > has { // see NeedOf
 			most = max(most, float64(v-has)/float64(v))
 		}
 	}
@@ -50,6 +50,7 @@ type Uncharged struct {
 	DaemonSet *cluster.DaemonSet
 	Pool      *Pool
 	nearest   *offer.InstanceType
+	some      amount.List // the most that one of these machines has
 }
 
 // Reason says what the pod needs, and what the machine has that lacks the least.
@@ -57,7 +58,7 @@ func (u *Uncharged) Reason() string {
 	var needs, has []string
 	all := u.nearest.Allocatable()
 	for _, name := range u.DaemonSet.Template.Requests.Names() {
-		if name != amount.Pods && all[name] > 0 {
+		if name != amount.Pods && u.some[name] > 0 {
 			needs, has = append(needs, amount.Phrase(name, u.DaemonSet.Template.Requests[name])), append(has, amount.Phrase(name, all[name]))
 		}
 	}
@@ -87,8 +88,8 @@ func (s *Supply) chargeDaemons() {
 			if !d.On.AnyIn(p.Offerings) {
 				continue
 			}
-			if nearest, held := s.holds(p, d); !held {
-				s.Uncharged = append(s.Uncharged, Uncharged{d.DaemonSet, p, nearest})
+			if u := s.uncharged(p, d); u != nil {
+				s.Uncharged = append(s.Uncharged, *u)
 				for k := p.Offerings[0]; k < p.Offerings[1]; k++ {
 					d.On.Drop(k)
 				}
@@ -120,11 +121,13 @@ func (s *Supply) chargeDaemons() {
 	}
 }
 
-// holds reports whether a machine of the pool could hold the DaemonSet's pod, if nothing else ran
-// there, and otherwise which type lacks the least. All that the pool may sell counts, also what is
-// unavailable now or no pod asks for, so that neither changes what other pods find.
-func (s *Supply) holds(p *Pool, d *DaemonSet) (nearest *offer.InstanceType, held bool) {
-	least := 0.0
+// uncharged returns nil where a machine of the pool could hold the DaemonSet's pod, if nothing else ran
+// there. A device counts on all machines if one of those on which the pod may run has it. All that the
+// pool may sell counts, also what is unavailable now or no pod asks for, so that neither changes what
+// other pods find.
+func (s *Supply) uncharged(p *Pool, d *DaemonSet) *Uncharged {
+	var may []*offer.InstanceType
+	some := amount.List{}
 	for _, place := range d.places {
 		combined, miss := s.combined(demand{place, d.Template.Tolerations}, false, p)
 		if miss.Missed() {
@@ -136,17 +139,28 @@ func (s *Supply) holds(p *Pool, d *DaemonSet) (nearest *offer.InstanceType, held
 			if !types[at.Type] || !places[at.Place] {
 				continue
 			}
-			lacks := d.Lacks(p.Types[at.Type].Allocatable())
-			if lacks == 0 {
-				return nil, true
+			all := p.Types[at.Type].Allocatable()
+			if d.Lacks(all, d.Template.Requests) == 0 {
+				return nil
 			}
-			if nearest == nil || lacks < least {
-				nearest, least = &p.Types[at.Type], lacks
+			for name := range d.Template.Requests {
+				some[name] = max(some[name], all[name])
 			}
+			may = append(may, &p.Types[at.Type])
 			types[at.Type] = false // in no other place either
 		}
 	}
-	return nearest, false
+	out, least := &Uncharged{DaemonSet: d.DaemonSet, Pool: p, some: some}, 0.0
+	for _, t := range may {
+		lacks := d.Lacks(t.Allocatable(), some)
+		if lacks == 0 {
+			return nil
+		}
+		if out.nearest == nil || lacks < least {
+			out.nearest, least = t, lacks
+		}
+	}
+	return out
 }
 
 // addShape adds a shape with DaemonSets.

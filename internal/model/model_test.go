@@ -195,15 +195,18 @@ func TestDaemonSetsOfDevices(t *testing.T) {
 		asks     int64
 		large    int64 // CPU
 		small    int64
+		plain    int64 // of a type that has none
 		left     string
 	}{
-		"more devices than the small one has": {device, 2, 7900, 0, ""},
-		"more devices than any has":           {device, 4, 8000, 2000, "default: its pod needs 0.1 CPU and 4 example.com/device, and the nearest instance type, large, has 8 CPU and 2 example.com/device"},
-		"more disk than any has":              {amount.EphemeralStorage, 4, 8000, 2000, "default: its pod needs 0.1 CPU and 4 bytes of ephemeral storage, and the nearest instance type, large, has 8 CPU and 2 bytes of ephemeral storage"},
+		"more devices than the small one has": {device, 2, 7900, 0, 3900, ""},
+		"more devices than any has":           {device, 4, 8000, 2000, 4000, "default: its pod needs 0.1 CPU and 4 example.com/device, and the nearest instance type, large, has 8 CPU and 2 example.com/device"},
+		"more disk than any has":              {amount.EphemeralStorage, 4, 8000, 2000, 4000, "default: its pod needs 0.1 CPU and 4 bytes of ephemeral storage, and the nearest instance type, large, has 8 CPU and 2 bytes of ephemeral storage"},
 	} {
 		for _, others := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, others), func(t *testing.T) {
-				in := input(pool("default"))
+				sells := pool("default")
+				sells.Types = append(sells.Types, machineType("plain", 4000, 200))
+				in := input(sells)
 				for i, has := range []int64{2, 1} {
 					in.Provisioners[0].Types[i].Capacity[of.resource] = has
 				}
@@ -214,7 +217,7 @@ func TestDaemonSetsOfDevices(t *testing.T) {
 				}
 				m := read(in)
 				for _, o := range m.Offerings {
-					want, got := map[string]int64{"large": of.large, "small": of.small}[o.Type.Name], o.Room[slices.Index(m.Space.Names, amount.CPU)]
+					want, got := map[string]int64{"large": of.large, "small": of.small, "plain": of.plain}[o.Type.Name], o.Room[slices.Index(m.Space.Names, amount.CPU)]
 					if o.Room[slices.Index(m.Space.Names, amount.Pods)] == 0 {
 						got = 0
 					}
