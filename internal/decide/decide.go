@@ -129,8 +129,9 @@ func (d *decision) problem(leaving map[string]bool) *pack.Problem {
 	return p
 }
 
-// remains reports whether a pod on a node that goes does not move. Nobody evicts the pods of a node that is not the agent's,
-// or no longer, and whose kubelet is gone: those that are left tolerate that, and stay for as long as something holds the node.
+// remains reports whether a pod on a node that goes does not move. Pods on a node that the agent does not drain, or no
+// longer, and whose kubelet is gone are planned for once they have been evicted: those that tolerate everything stay for
+// as long as something holds the node.
 func (d *decision) remains(p *cluster.Pod) bool {
 	n := d.in.Snapshot.Node(p.NodeName)
 	return n.Spares(p, d.in.Now) || n.Deleting && n.Provisioner == "" && !n.Ready
