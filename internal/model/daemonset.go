@@ -44,9 +44,9 @@ func (d *DaemonSet) Lacks(all, some amount.List) float64 {
 	return most
 }
 
-// Uncharged is a DaemonSet that takes nothing of the machines of a pool on which it may run, because its pod fits on
+// LeftOut is a DaemonSet that takes nothing of the machines of a pool on which it may run, because its pod fits on
 // none of them.
-type Uncharged struct {
+type LeftOut struct {
 	DaemonSet *cluster.DaemonSet
 	Pool      *Pool
 	nearest   *offer.InstanceType
@@ -54,15 +54,15 @@ type Uncharged struct {
 }
 
 // Reason says what the pod needs, and what the machine has that lacks the least.
-func (u *Uncharged) Reason() string {
+func (l *LeftOut) Reason() string {
 	var needs, has []string
-	all := u.nearest.Allocatable()
-	for _, name := range u.DaemonSet.Template.Requests.Names() {
-		if name != amount.Pods && u.some[name] > 0 {
-			needs, has = append(needs, amount.Phrase(name, u.DaemonSet.Template.Requests[name])), append(has, amount.Phrase(name, all[name]))
+	all := l.nearest.Allocatable()
+	for _, name := range l.DaemonSet.Template.Requests.Names() {
+		if name != amount.Pods && l.some[name] > 0 {
+			needs, has = append(needs, amount.Phrase(name, l.DaemonSet.Template.Requests[name])), append(has, amount.Phrase(name, all[name]))
 		}
 	}
-	return fmt.Sprintf("its pod needs %s, and the nearest instance type, %s, has %s", strings.Join(needs, " and "), u.nearest.Name, strings.Join(has, " and "))
+	return fmt.Sprintf("its pod needs %s, and the nearest instance type, %s, has %s", strings.Join(needs, " and "), l.nearest.Name, strings.Join(has, " and "))
 }
 
 // addDaemons lists the DaemonSets that run anywhere.
@@ -88,8 +88,8 @@ func (s *Supply) chargeDaemons() {
 			if !d.On.AnyIn(p.Offerings) {
 				continue
 			}
-			if u := s.uncharged(p, d); u != nil {
-				s.Uncharged = append(s.Uncharged, *u)
+			if l := s.leftOut(p, d); l != nil {
+				s.LeftOut = append(s.LeftOut, *l)
 				for k := p.Offerings[0]; k < p.Offerings[1]; k++ {
 					d.On.Drop(k)
 				}
@@ -121,11 +121,11 @@ func (s *Supply) chargeDaemons() {
 	}
 }
 
-// uncharged returns nil where a machine of the pool could hold the DaemonSet's pod, if nothing else ran
+// leftOut returns nil where a machine of the pool could hold the DaemonSet's pod, if nothing else ran
 // there. A device counts on all machines if one of those on which the pod may run has it. All that the
 // pool may sell counts, also what is unavailable now or no pod asks for, so that neither changes what
 // other pods find.
-func (s *Supply) uncharged(p *Pool, d *DaemonSet) *Uncharged {
+func (s *Supply) leftOut(p *Pool, d *DaemonSet) *LeftOut {
 	var may []*offer.InstanceType
 	some := amount.List{}
 	for _, place := range d.places {
@@ -150,7 +150,7 @@ func (s *Supply) uncharged(p *Pool, d *DaemonSet) *Uncharged {
 			types[at.Type] = false // in no other place either
 		}
 	}
-	out, least := &Uncharged{DaemonSet: d.DaemonSet, Pool: p, some: some}, 0.0
+	out, least := &LeftOut{DaemonSet: d.DaemonSet, Pool: p, some: some}, 0.0
 	for _, t := range may {
 		lacks := d.Lacks(t.Allocatable(), some)
 		if lacks == 0 {

@@ -226,7 +226,7 @@ func TestDaemonSetsOfDevices(t *testing.T) {
 					}
 				}
 				left := ""
-				for _, l := range m.Uncharged {
+				for _, l := range m.LeftOut {
 					left += l.Pool.Spec.Name + ": " + l.Reason()
 				}
 				if left != of.left {

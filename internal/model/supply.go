@@ -28,7 +28,7 @@ type Supply struct {
 	Shapes     []*Shape
 	Special    Bitset      // offerings that have devices or are bare metal
 	DaemonSets []DaemonSet // DaemonSets that run anywhere
-	Uncharged  []Uncharged // those that some pool has no machine for
+	LeftOut    []LeftOut   // those that some pool has no machine for
 	Nodes      []*Node     // nodes that are room, in the order in which they are filled
 	Closed     []*Node     // other nodes that stay, of which only the pods matter
 	Effort     *Effort

@@ -28,12 +28,12 @@ func (l *Layout) LowerBound() offer.Price {
 	return proof.Prover{Assignment: l.assignment}.LowerBound()
 }
 
-// LeftOut lists the DaemonSets for which machines of a Provisioner have no room, so that none is kept.
-func (l *Layout) LeftOut() []model.Uncharged {
+// LeftOut lists the DaemonSets that fit on no machine of some Provisioner, where no room is kept for them.
+func (l *Layout) LeftOut() []model.LeftOut {
 	if l.assignment == nil {
 		return nil
 	}
-	return l.assignment.Uncharged
+	return l.assignment.LeftOut
 }
 
 // Machine is to be bought. Machines with the same content share all but the pods.
