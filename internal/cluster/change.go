@@ -15,6 +15,9 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
+// Manager is the field manager of the agent's changes, and the source of its events.
+const Manager = "packhorse-agent"
+
 // ErrGone means that the object to be changed does not exist any more.
 var ErrGone = errors.New("the object is gone")
 

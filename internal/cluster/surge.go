@@ -8,9 +8,6 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 )
 
-// Manager is the field manager of the agent's changes, and the source of its events.
-const Manager = "packhorse-agent"
-
 // Surge says what was begun for the pods of one Deployment that are to leave a node. It is kept in
 // an annotation of that node, whose finalizer keeps the node until the record is gone.
 type Surge struct {
