@@ -19,7 +19,7 @@ type Plan struct {
 	Machines []Machine
 	// Unplaced pods have no place, with the reason.
 	Unplaced []Unplaced
-	// LeftOut are DaemonSets that get no pods on machines which may be bought for pods.
+	// LeftOut are DaemonSets that fit on none of the machines that some Provisioner may buy.
 	LeftOut []LeftOut
 	// Removals are nodes that should go.
 	Removals []Removal

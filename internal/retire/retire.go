@@ -53,7 +53,7 @@ type Node struct {
 	ProfileHash string
 	// Profile is what the selectors of that node profile find now.
 	Profile api.AWSNodeTemplateStatus
-	// Image is what a machine of its type gets now; empty where that is not known.
+	// Image is the image that a new machine of its type gets; empty where that is not known.
 	Image string
 	Pods  []*cluster.Pod // in the order of the snapshot
 	// Blocked is why its Provisioner may do nothing now; empty when it may.

@@ -38,8 +38,8 @@ type constraintKind interface {
 	// their domains. A constraint that cannot be read is none: the API server has
 	// refused it when the pod was made.
 	ReadResident(gs *Groups, t *cluster.Template, r *Resident)
-	// Company reports, of what the pod requires of others: byNode, whether it keeps them
-	// off its node; byDomain, whether it matters which of them are in its domains.
+	// Company reports whether the pod's requirements keep other pods off its node, and
+	// whether they depend on which pods are in its domains.
 	Company(t *cluster.Template) (byNode, byDomain bool)
 }
 
