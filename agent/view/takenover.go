@@ -44,7 +44,7 @@ func TakenOver(p *Provisioner, n *cluster.Node, i *offer.Instance) cluster.NodeC
 // owns it already, if there is none, or if that is left to Karpenter. The change also removes the mark of a node that
 // Karpenter was about to remove, which nothing else would take away.
 func Owned(p *Provisioner, n *cluster.Node) (cluster.NodeChange, bool) {
-	if p == nil || slices.Contains(n.Owners, string(p.Raw.UID)) || p.Raw.Source != nil && p.Raw.Source.Waits != "" {
+	if p == nil || slices.Equal(n.Owners, []string{string(p.Raw.UID)}) || p.Raw.Source != nil && p.Raw.Source.Waits != "" {
 		return cluster.NodeChange{}, false
 	}
 	owner := p.asOwner()

@@ -28,3 +28,22 @@ func TestTakenOverNodeHasNoImageFromWhichItWouldDrift(t *testing.T) {
 		}
 	}
 }
+
+// A second owner would keep the garbage collector from deleting a node with its Provisioner.
+func TestProvisionerIsTheOnlyOwner(t *testing.T) {
+	raw := &api.Provisioner{}
+	raw.Name, raw.UID = "general", "ours"
+	for _, c := range []struct {
+		owners []string
+		want   bool
+	}{
+		{[]string{"ours"}, false},
+		{[]string{"machine", "ours"}, true},
+		{[]string{"machine"}, true},
+		{nil, true},
+	} {
+		if _, got := Owned(&Provisioner{Raw: raw}, &cluster.Node{Owners: c.owners}); got != c.want {
+			t.Errorf("owners %v: changed %t, want %t", c.owners, got, c.want)
+		}
+	}
+}

@@ -17,8 +17,8 @@ import (
 )
 
 // CreateNode creates a Node with its status. If the kubelet has already created the Node,
-// CreateNode adds labels, annotations, finalizers and owner references, and leaves taints and
-// status as they are. If the Node of that name is another machine's or is being deleted, the error
+// CreateNode adds labels, annotations and finalizers, replaces the owner references, and leaves
+// taints and status as they are. If the Node of that name is another machine's or is being deleted, the error
 // is cluster.ErrStale.
 func (c *Cluster) CreateNode(ctx context.Context, node *corev1.Node) (ready bool, err error) {
 	err = retry(ctx, func(ctx context.Context) error {
@@ -47,19 +47,13 @@ func (c *Cluster) takeOver(ctx context.Context, node *corev1.Node) (ready bool, 
 	if there.DeletionTimestamp != nil {
 		return false, fmt.Errorf("the node is being deleted: %w", cluster.ErrStale)
 	}
-	owners := there.OwnerReferences
-	for _, o := range node.OwnerReferences {
-		if !slices.ContainsFunc(owners, func(have metav1.OwnerReference) bool { return have.UID == o.UID }) {
-			owners = append(owners, o)
-		}
-	}
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{
 			"resourceVersion": there.ResourceVersion,
 			"labels":          node.Labels,
 			"annotations":     node.Annotations,
 			"finalizers":      union(there.Finalizers, node.Finalizers...),
-			"ownerReferences": owners,
+			"ownerReferences": node.OwnerReferences,
 		},
 		"spec": map[string]any{"providerID": node.Spec.ProviderID},
 	})

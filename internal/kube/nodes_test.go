@@ -98,9 +98,12 @@ func TestCreateNodeTakesTheKubeletsOver(t *testing.T) {
 	c := connect(t)
 	const name = "kubelet-was-faster"
 	removeNode(t, name)
+	other := newProvisioner(t, "another", map[string]any{})
 	kubelets := &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"kubelet": "yes"}},
-		Spec:       corev1.NodeSpec{Taints: []corev1.Taint{{Key: "startup", Effect: corev1.TaintEffectNoExecute}}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"kubelet": "yes"}, OwnerReferences: []metav1.OwnerReference{
+			{APIVersion: other.GetAPIVersion(), Kind: other.GetKind(), Name: other.GetName(), UID: other.GetUID()},
+		}},
+		Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: "startup", Effect: corev1.TaintEffectNoExecute}}},
 	}
 	if _, err := admin.CoreV1().Nodes().Create(t.Context(), kubelets, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -114,7 +117,7 @@ func TestCreateNodeTakesTheKubeletsOver(t *testing.T) {
 	if got.Labels["kubelet"] != "yes" || got.Labels[api.LabelProvisioner] != "default" {
 		t.Errorf("got labels %v", got.Labels)
 	}
-	if got.Annotations["packhorse.io/launch-id"] != "l1" || len(got.Finalizers) != 1 || len(got.OwnerReferences) != 1 || got.Spec.ProviderID != ours.Spec.ProviderID {
+	if got.Annotations["packhorse.io/launch-id"] != "l1" || len(got.Finalizers) != 1 || len(got.OwnerReferences) != 1 || got.OwnerReferences[0].UID != ours.OwnerReferences[0].UID || got.Spec.ProviderID != ours.Spec.ProviderID {
 		t.Errorf("got %+v and provider id %s", got.ObjectMeta, got.Spec.ProviderID)
 	}
 	if !hasTaint(got.Spec.Taints, kubelets.Spec.Taints[0]) || hasTaint(got.Spec.Taints, ours.Spec.Taints[1]) {
