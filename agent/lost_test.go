@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"path"
 	"slices"
 	"strings"
@@ -256,28 +257,45 @@ func TestMarksOfAnUntaggedMachineArePutBack(t *testing.T) {
 			n.Finalizers = nil
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, sim.Options{}, func(r *rig) {
-				a := r.servedWithin4()
-				r.Untag(r.Machines()[0].ID, true)
-				r.until("the lost tags are reported", func() bool { return len(r.Events(event.TagsLost)) > 0 })
-				r.EditNode(r.ours()[0].Name, edit)
-				r.until("the marks are put back", func() bool {
-					n := r.Nodes()[0]
-					return n.Labels[api.LabelProvisioner] == "default" && n.Annotations[api.AnnotationLaunchID] != "" && slices.Contains(n.Finalizers, api.Finalizer)
+		for _, denied := range []bool{false, true} {
+			t.Run(name+map[bool]string{true: " while changes of nodes are denied"}[denied], func(t *testing.T) {
+				inBubble(t, sim.Options{}, func(r *rig) {
+					var refuses atomic.Bool
+					r.Apply(testProvisioner("default", limitCPU("4")))
+					a := r.start(Options{}, func(made string, when sim.When) error {
+						if (made == "PatchNode" || made == "CreateNode") && when == sim.Before && refuses.Load() {
+							return errors.New("a webhook denies it")
+						}
+						return nil
+					})
+					r.Deploy(sim.Workload{Name: "web", Replicas: 3, Spec: sim.Requests("900m", "500Mi")})
+					r.until("the workload runs", r.allRun("web", 3))
+					time.Sleep(2 * time.Minute) // the machine is listed by now
+					r.Untag(r.Machines()[0].ID, true)
+					r.until("the lost tags are reported", func() bool { return len(r.Events(event.TagsLost)) > 0 })
+					refuses.Store(denied)
+					r.EditNode(r.ours()[0].Name, edit)
+					if denied {
+						time.Sleep(2 * offer.ListingLag)
+						refuses.Store(false)
+					}
+					r.until("the marks are put back", func() bool {
+						n := r.Nodes()[0]
+						return n.Labels[api.LabelProvisioner] == "default" && n.Annotations[api.AnnotationLaunchID] != "" && slices.Contains(n.Finalizers, api.Finalizer)
+					})
+					a.end()
+					r.start(Options{}, nil)
+					r.Apply(testProvisioner("default", limitCPU("4"), func(s *api.ProvisionerSpec) {
+						s.Labels = map[string]string{"changed": "yes"} // the node has drifted
+					}))
+					r.Scale("web", 30)
+					time.Sleep(time.Hour)
+					if peak := r.Peak("default")[amount.CPU] / 1000; peak > 4 {
+						t.Errorf("%d cores, the limit is 4", peak)
+					}
 				})
-				a.end()
-				r.start(Options{}, nil)
-				r.Apply(testProvisioner("default", limitCPU("4"), func(s *api.ProvisionerSpec) {
-					s.Labels = map[string]string{"changed": "yes"} // the node has drifted
-				}))
-				r.Scale("web", 30)
-				time.Sleep(time.Hour)
-				if peak := r.Peak("default")[amount.CPU] / 1000; peak > 4 {
-					t.Errorf("%d cores, the limit is 4", peak)
-				}
 			})
-		})
+		}
 	}
 }
 

@@ -54,13 +54,14 @@ func (o *owners) learn(instances []offer.Instance) {
 
 // leftOut returns the machines that ran when they were last listed, or were bought, and that the last
 // answer of the cloud lacks. They count until answers have lacked them for a minute: a machine that has
-// ended is listed for longer.
+// ended is listed for longer. Those with a node count until they have none: a node that has lost its marks is looked up
+// by its id only once it has them again.
 func (o *owners) leftOut() (out []offer.Instance) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for provider := range o.absent {
 		i, known := o.machines[provider]
-		if known && !o.left(provider) && i.Runs() {
+		if known && (!o.left(provider) || o.noded[provider]) && i.Runs() {
 			out = append(out, i)
 		}
 	}
