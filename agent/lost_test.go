@@ -75,53 +75,78 @@ func TestTagsArePutBack(t *testing.T) {
 	})
 }
 
-// launchless lists instances without their launch ids until these are put back.
-type launchless struct {
+// tagless lists instances without some of their tags until these are put back, and terminates none before.
+type tagless struct {
 	Cloud
-	lost atomic.Bool
+	lose func(*offer.Instance)
+	lost *atomic.Bool
 }
 
-func (c *launchless) Instances(ctx context.Context) ([]offer.Instance, error) {
+func (c *tagless) Instances(ctx context.Context) ([]offer.Instance, error) {
 	out, err := c.Cloud.Instances(ctx)
 	for k := range out {
 		if c.lost.Load() {
-			out[k].LaunchID = ""
+			c.lose(&out[k])
 		}
 	}
 	return out, err
 }
 
-func (c *launchless) Retag(ctx context.Context, i offer.Instance) error {
+func (c *tagless) Retag(ctx context.Context, i offer.Instance) error {
 	err := c.Cloud.Retag(ctx, i)
 	c.lost.Store(c.lost.Load() && err != nil)
 	return err
 }
 
-// An instance that has lost only its launch id is listed. It gets the tag back, whether its node or an earlier list tells
-// which, and is terminated once its node has gone.
-func TestLaunchIDIsPutBack(t *testing.T) {
-	for _, forced := range []bool{false, true} {
-		t.Run(map[bool]string{false: "with its node", true: "without a node"}[forced], func(t *testing.T) {
-			inBubble(t, sim.Options{}, func(r *rig) {
-				process := r.Connect(nil)
-				cloud := &launchless{Cloud: process.Cloud}
-				r.Apply(testProvisioner("default", limitCPU("4")))
-				r.startOn(process.Cluster, cloud, Options{})
-				r.Deploy(sim.Workload{Name: "web", Replicas: 3, Spec: sim.Requests("900m", "500Mi")})
-				r.until("the workload runs", r.allRun("web", 3))
-				time.Sleep(time.Hour)
-				r.Scale("web", 0)
-				r.until("its pods are gone", func() bool { return r.count("web", anyPod) == 0 })
-				if cloud.lost.Store(true); forced {
-					r.removeByForce(r.ours()[0].Name)
-				}
-				r.until("the tag is put back", func() bool { return !cloud.lost.Load() })
-				if !forced {
-					r.DeleteNode(r.ours()[0].Name)
-				}
-				r.until("the machine is given back", r.nothingLeft)
+func (c *tagless) Terminate(ctx context.Context, ids []string) ([]string, error) {
+	if c.lost.Load() {
+		return nil, errors.New("access denied")
+	}
+	return c.Cloud.Terminate(ctx, ids)
+}
+
+// An instance that has lost only its launch id, or the name of its Provisioner, is listed. It gets the tags back, whether
+// its node or an earlier list tells which, and is terminated once its node has gone.
+func TestSomeTagsArePutBack(t *testing.T) {
+	const withNode, restarted, forced = "with its node", "with its node, by another leader", "without a node"
+	for name, lose := range map[string]func(*offer.Instance){
+		"launch id":   func(i *offer.Instance) { i.LaunchID = "" },
+		"Provisioner": func(i *offer.Instance) { i.Provisioner = "" },
+		"both":        func(i *offer.Instance) { i.LaunchID, i.Provisioner = "", "" },
+	} {
+		for _, how := range []string{withNode, restarted, forced} {
+			t.Run(name+" "+how, func(t *testing.T) {
+				inBubble(t, sim.Options{}, func(r *rig) {
+					var lost atomic.Bool
+					begin := func() *running {
+						process := r.Connect(nil)
+						return r.startOn(process.Cluster, &tagless{process.Cloud, lose, &lost}, Options{})
+					}
+					r.Apply(testProvisioner("default", limitCPU("4")))
+					a := begin()
+					r.Deploy(sim.Workload{Name: "web", Replicas: 3, Spec: sim.Requests("900m", "500Mi")})
+					r.until("the workload runs", r.allRun("web", 3))
+					time.Sleep(time.Hour)
+					r.Scale("web", 0)
+					r.until("its pods are gone", func() bool { return r.count("web", anyPod) == 0 })
+					if how == restarted {
+						a.end()
+					}
+					lost.Store(true)
+					switch how {
+					case restarted:
+						begin()
+					case forced:
+						r.removeByForce(r.ours()[0].Name)
+					}
+					r.until("the tags are put back", func() bool { return !lost.Load() })
+					if how != forced {
+						r.DeleteNode(r.ours()[0].Name)
+					}
+					r.until("the machine is given back", r.nothingLeft)
+				})
 			})
-		})
+		}
 	}
 }
 

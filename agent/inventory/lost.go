@@ -172,21 +172,24 @@ func (inv *Inventory) retag(ctx context.Context, node string, i offer.Instance) 
 	return true
 }
 
-// relaunch puts the launch ids of instances back that have lost only these tags. Without a launch id, an instance is taken
-// for another program's. Its nodes tell the launch id, or what the agent has listed before.
+// relaunch puts the tags back of instances that have lost their launch ids or the names of their Provisioners, but are
+// listed. Without a launch id, an instance is taken for another program's, and without the name of a Provisioner, AWS
+// denies its termination. What the agent has listed before tells both, or its nodes do.
 func (inv *Inventory) relaunch(ctx context.Context, nodes map[string][]*cluster.Node, instances []offer.Instance) {
 	for k := range instances {
 		i := &instances[k]
-		if i.LaunchID != "" || i.Provisioner == "" || i.State == offer.StateGone || i.Tags[api.LabelNodePool] != "" {
+		if i.LaunchID != "" && i.Provisioner != "" || i.State == offer.StateGone || i.Tags[api.LabelNodePool] != "" {
 			continue
 		}
-		lost := *i
-		lost.LaunchID = inv.launchOf(i.ProviderID)
+		known, lost := inv.machineOf(i.ProviderID), *i
+		lost.LaunchID, lost.Provisioner = cmp.Or(i.LaunchID, known.LaunchID), cmp.Or(i.Provisioner, known.Provisioner)
 		for _, n := range nodes[i.ProviderID] {
-			lost.LaunchID = cmp.Or(lost.LaunchID, n.Annotations[api.AnnotationLaunchID])
+			if launch := n.Annotations[api.AnnotationLaunchID]; launch != "" {
+				lost.LaunchID, lost.Provisioner = cmp.Or(lost.LaunchID, launch), cmp.Or(lost.Provisioner, n.Provisioner)
+			}
 		}
-		if lost.LaunchID != "" && inv.retag(ctx, i.NodeName, lost) {
-			i.LaunchID = lost.LaunchID
+		if lost.LaunchID != "" && lost.Provisioner != "" && inv.retag(ctx, i.NodeName, lost) {
+			*i = lost
 		}
 	}
 }

@@ -157,11 +157,11 @@ func (o *owners) knows(provider string) bool {
 	return known
 }
 
-// launchOf returns the launch id that a machine had when it was last listed; empty if that is not known.
-func (o *owners) launchOf(provider string) string {
+// machineOf returns what is known of a machine, as when it was last listed with its tags; empty if that is nothing.
+func (o *owners) machineOf(provider string) offer.Instance {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.machines[provider].LaunchID
+	return o.machines[provider]
 }
 
 // Apply sets the Provisioner of each node to that of its machine. It does not change the argument,
