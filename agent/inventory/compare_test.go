@@ -3,6 +3,7 @@ package inventory
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -13,8 +14,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/metrics"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/nodes"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/parallel"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -28,6 +31,8 @@ type account struct {
 	pods       []cluster.Pod // on each node
 	listing    func()        // is called while instances are listed
 	denied     error         // in place of the instances
+	found      []offer.Instance
+	tagging    time.Duration // how long it takes to tag an instance
 }
 
 func (a *account) Instances(context.Context) ([]offer.Instance, error) {
@@ -38,10 +43,16 @@ func (a *account) Instances(context.Context) ([]offer.Instance, error) {
 }
 
 func (a *account) Claim(context.Context) error                              { return nil }
-func (a *account) Find(context.Context, []string) ([]offer.Instance, error) { return nil, nil }
-func (a *account) Retag(context.Context, offer.Instance) error              { return nil }
+func (a *account) Find(context.Context, []string) ([]offer.Instance, error) { return a.found, nil }
 func (a *account) PodsOn(context.Context, string) ([]cluster.Pod, error)    { return a.pods, nil }
 func (a *account) NodeReady(context.Context, string) (bool, error)          { return false, nil }
+func (a *account) Event(cluster.ObjectRef, string, string, string)          {}
+
+func (a *account) Retag(context.Context, offer.Instance) error {
+	time.Sleep(a.tagging)
+	return nil
+}
+
 func (a *account) Terminate(_ context.Context, ids []string) ([]string, error) {
 	a.terminated = append(a.terminated, ids...)
 	return ids, nil
@@ -49,7 +60,7 @@ func (a *account) Terminate(_ context.Context, ids []string) ([]string, error) {
 
 func (a *account) inventory() *Inventory {
 	return New(Ports{
-		Listing: a, Reader: a, Machines: a, Nodes: &nodes.Writer{}, Assumed: nodes.NewAssumptions(), Metrics: metrics.New(), Log: hclog.NewNullLogger(),
+		Listing: a, Reader: a, Machines: a, Nodes: &nodes.Writer{}, Assumed: nodes.NewAssumptions(), Events: event.NewRecorder(a), Metrics: metrics.New(), Log: hclog.NewNullLogger(),
 		Launching: func(string) bool { return false }, Ended: func(*cluster.Node) {}, Replan: func() {}, Redrain: func() {}, StartupTimeout: 15 * time.Minute,
 	})
 }
@@ -168,5 +179,36 @@ func TestStoppedInstances(t *testing.T) {
 		if diff := cmp.Diff(c.want, a.terminated); diff != "" {
 			t.Errorf("%s: -want +got\n%s", name, diff)
 		}
+	}
+}
+
+// A script removes tags from all instances. They are put back side by side, because planning waits for that.
+func TestTagsOfManyInstancesArePutBack(t *testing.T) {
+	for name, listed := range map[string]bool{"of the cluster": false, "the name of the Provisioner": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := &account{tagging: time.Second}
+				inventory := a.inventory()
+				p := &view.Provisioner{Raw: &api.Provisioner{}}
+				v := &view.View{Snapshot: &cluster.Snapshot{}, ByName: map[string]*view.Provisioner{"default": p}}
+				for k := range parallel.NodesAtOnce {
+					n := cluster.Node{
+						Name: fmt.Sprintf("n-%d", k), ProviderID: fmt.Sprintf("aws:///a/i-%d", k), Provisioner: "default",
+						Finalizers: []string{api.Finalizer}, Annotations: map[string]string{api.AnnotationLaunchID: "launch"},
+					}
+					v.Snapshot.Nodes = append(v.Snapshot.Nodes, n)
+					i := offer.Instance{ID: n.InstanceID(), ProviderID: n.ProviderID, NodeName: n.Name, LaunchID: "launch", State: offer.StateRunning, Owned: listed}
+					if listed {
+						a.instances = append(a.instances, i)
+					} else {
+						a.found = append(a.found, i)
+					}
+				}
+				before := time.Now()
+				if inventory.Compare(t.Context(), v); time.Since(before) != a.tagging {
+					t.Errorf("it took %s", time.Since(before))
+				}
+			})
+		})
 	}
 }

@@ -83,6 +83,7 @@ func (inv *Inventory) untraceable(ctx context.Context, nodes []*cluster.Node) (e
 	unknown = slices.DeleteFunc(unknown, func(n *cluster.Node) bool { return time.Since(since[n.ProviderID]) < offer.ListingLag })
 	untagged := map[string]bool{}
 	var stopping []endingNode
+	var lost []*cluster.Node
 	for _, n := range nodes {
 		switch i, there := found[n.InstanceID()]; {
 		case !there:
@@ -92,10 +93,14 @@ func (inv *Inventory) untraceable(ctx context.Context, nodes []*cluster.Node) (e
 			stopping = append(stopping, endingNode{n, i})
 		case !i.Owned:
 			untagged[i.ID] = true
-			i.Provisioner, i.LaunchID = n.Provisioner, n.Annotations[api.AnnotationLaunchID]
-			inv.retag(ctx, n.Name, i)
+			lost = append(lost, n)
 		}
 	}
+	parallel.Each(parallel.NodesAtOnce, lost, func(n *cluster.Node) {
+		i := found[n.InstanceID()]
+		i.Provisioner, i.LaunchID = n.Provisioner, n.Annotations[api.AnnotationLaunchID]
+		inv.retag(ctx, n.Name, i)
+	})
 	inv.close(ctx, stopping)
 	inv.noteUntagged(untagged)
 	return ended, unknown
@@ -168,7 +173,7 @@ func (inv *Inventory) retag(ctx context.Context, node string, i offer.Instance) 
 	inv.retags.Succeeded(i.ID)
 	inv.Log.Info("restored the tags of an instance", "node", node, "instance", i.ID)
 	inv.Events.Warning(event.Node(node), event.TagsLost,
-		fmt.Sprintf("instance %s had lost the tags of the cluster, which were put back", i.ID))
+		fmt.Sprintf("instance %s had lost tags of the agent, which were put back", i.ID))
 	return true
 }
 
@@ -176,11 +181,14 @@ func (inv *Inventory) retag(ctx context.Context, node string, i offer.Instance) 
 // listed. Without a launch id, an instance is taken for another program's, and without the name of a Provisioner, AWS
 // denies its termination. What the agent has listed before tells both, or its nodes do.
 func (inv *Inventory) relaunch(ctx context.Context, nodes map[string][]*cluster.Node, instances []offer.Instance) {
+	var incomplete []*offer.Instance
 	for k := range instances {
 		i := &instances[k]
-		if i.LaunchID != "" && i.Provisioner != "" || i.State == offer.StateGone || i.Tags[api.LabelNodePool] != "" {
-			continue
+		if (i.LaunchID == "" || i.Provisioner == "") && i.State != offer.StateGone && i.Tags[api.LabelNodePool] == "" {
+			incomplete = append(incomplete, i)
 		}
+	}
+	parallel.Each(parallel.NodesAtOnce, incomplete, func(i *offer.Instance) {
 		known, lost := inv.machineOf(i.ProviderID), *i
 		lost.LaunchID, lost.Provisioner = cmp.Or(i.LaunchID, known.LaunchID), cmp.Or(i.Provisioner, known.Provisioner)
 		for _, n := range nodes[i.ProviderID] {
@@ -191,7 +199,7 @@ func (inv *Inventory) relaunch(ctx context.Context, nodes map[string][]*cluster.
 		if lost.LaunchID != "" && lost.Provisioner != "" && inv.retag(ctx, i.NodeName, lost) {
 			*i = lost
 		}
-	}
+	})
 }
 
 // Mend puts back the labels, annotations and finalizers that mark nodes as those of Provisioners.
