@@ -240,8 +240,8 @@ func (inv *Inventory) adoptAll(ctx context.Context, v *view.View, i instanceNode
 		err = inv.adopt(ctx, v, i.Instance, len(i.own) == 0 && hasRun(v, i.NodeName))
 	}
 	for _, n := range i.own {
-		if inv.isRemade(i.ProviderID) && !n.Deleting && inv.Nodes.Drain(ctx, n) {
-			inv.remake(i.ProviderID, false)
+		if n.Annotations[api.AnnotationRemade] != "" && !n.Deleting {
+			inv.Nodes.Drain(ctx, n)
 		}
 	}
 	for _, n := range i.others {
@@ -295,7 +295,6 @@ func (inv *Inventory) adopt(ctx context.Context, v *view.View, i offer.Instance,
 	inv.Events.Normal(event.Node(i.NodeName), event.Adopted,
 		fmt.Sprintf("the Node object of instance %s was created", i.ID))
 	if ran && !ready { // one that is ready was there already
-		inv.remake(i.ProviderID, true)
 		inv.Unsettled()
 	}
 	return nil

@@ -24,11 +24,10 @@ type owners struct {
 	absent   map[string]time.Time      // by provider id: since when the cloud's answers lack it, and its node is not ready
 	noded    map[string]bool           // by provider id: they had a Node object
 	untagged map[string]bool           // by instance id: without the tags of the cluster
-	remade   map[string]bool           // by provider id: those that ran when they got another Node object, which is to be drained
 }
 
 func newOwners() *owners {
-	return &owners{machines: map[string]offer.Instance{}, absent: map[string]time.Time{}, untagged: map[string]bool{}, remade: map[string]bool{}}
+	return &owners{machines: map[string]offer.Instance{}, absent: map[string]time.Time{}, untagged: map[string]bool{}}
 }
 
 // learn notes an answer of the cloud. An instance that it lacks stays known as long as it has a node, or
@@ -125,21 +124,6 @@ func (o *owners) noteUntagged(ids map[string]bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.untagged = ids
-}
-
-// remake notes whether the node of a machine is to be drained because it was made again.
-func (o *owners) remake(provider string, drains bool) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.remade[provider] = true; !drains {
-		delete(o.remade, provider)
-	}
-}
-
-func (o *owners) isRemade(provider string) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.remade[provider]
 }
 
 // Untagged reports whether an instance has lost the tags of the cluster.

@@ -58,7 +58,7 @@ const managedAttach = "volumes.kubernetes.io/controller-managed-attach-detach"
 // has gone with the earlier object, so that new pods would wait for their volumes for ever.
 func RemadeNode(p *Provisioner, i offer.Instance) *corev1.Node {
 	node := AdoptedNode(p, i)
-	node.Annotations[managedAttach] = "true"
+	node.Annotations[managedAttach], node.Annotations[api.AnnotationRemade] = "true", "true"
 	node.Spec.Taints = nodeTaints(p.Spec.Spec.Taints, nil)
 	node.Spec.Unschedulable = true
 	return node

@@ -68,6 +68,9 @@ const (
 	// AnnotationInterrupted on a node of a NodePool is "true" once the cloud has said that it takes its machine
 	// back: its drain spares no pod.
 	AnnotationInterrupted = "packhorse.io/interrupted"
+	// AnnotationRemade on a node is "true" if its object was lost while its machine ran, and was made again: it is
+	// to be drained.
+	AnnotationRemade = "packhorse.io/remade"
 	// AnnotationDisruptedAt is the RFC 3339 time at which a node was chosen to go.
 	AnnotationDisruptedAt = "packhorse.io/disrupted-at"
 	// AnnotationReplacedBy on a node that is being taken away names the nodes that

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
@@ -47,11 +49,15 @@ func (c *Cluster) takeOver(ctx context.Context, node *corev1.Node) (ready bool, 
 	if there.DeletionTimestamp != nil {
 		return false, fmt.Errorf("the node is being deleted: %w", cluster.ErrStale)
 	}
+	ready, annotations := cluster.FromNode(there, nil).Ready, maps.Clone(node.Annotations)
+	if ready { // it was there already
+		delete(annotations, api.AnnotationRemade)
+	}
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{
 			"resourceVersion": there.ResourceVersion,
 			"labels":          node.Labels,
-			"annotations":     node.Annotations,
+			"annotations":     annotations,
 			"finalizers":      union(there.Finalizers, node.Finalizers...),
 			"ownerReferences": node.OwnerReferences,
 		},
@@ -60,7 +66,7 @@ func (c *Cluster) takeOver(ctx context.Context, node *corev1.Node) (ready bool, 
 	if err != nil {
 		return false, err
 	}
-	return cluster.FromNode(there, nil).Ready, c.patchNode(ctx, node.Name, patch)
+	return ready, c.patchNode(ctx, node.Name, patch)
 }
 
 // PatchNode applies a change to the current state of a Node. If the Node is gone, or another machine's, the

@@ -127,8 +127,12 @@ func TestCreateNodeTakesTheKubeletsOver(t *testing.T) {
 	if _, err := admin.CoreV1().Nodes().Patch(t.Context(), name, types.StrategicMergePatchType, up, metav1.PatchOptions{}, "status"); err != nil {
 		t.Fatal(err)
 	}
+	ours.Annotations[api.AnnotationRemade] = "true"
 	if ready, err := c.CreateNode(t.Context(), ours); err != nil || !ready {
 		t.Errorf("ready %t, error %v; want a node that is ready", ready, err)
+	}
+	if _, drains := node(t, name).Annotations[api.AnnotationRemade]; drains {
+		t.Error("a node that was ready is called made again, and would be drained")
 	}
 }
 

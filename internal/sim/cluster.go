@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -104,7 +105,7 @@ func (c *Cluster) CreateNode(ctx context.Context, node *corev1.Node) (ready bool
 			return fmt.Errorf("the node exists for %s: %w", known.Spec.ProviderID, cluster.ErrStale)
 		default:
 			ready = cluster.FromNode(known, nil).Ready
-			w.takeOver(known, node)
+			w.takeOver(known, node, ready)
 		}
 		w.changed()
 		return nil
@@ -112,16 +113,15 @@ func (c *Cluster) CreateNode(ctx context.Context, node *corev1.Node) (ready bool
 	return ready, err
 }
 
-func (w *world) takeOver(known, node *corev1.Node) {
-	for key, value := range node.Labels {
-		metav1.SetMetaDataLabel(&known.ObjectMeta, key, value)
+func (w *world) takeOver(known, node *corev1.Node, ready bool) {
+	change := cluster.NodeChange{SetLabels: node.Labels, SetAnnotations: maps.Clone(node.Annotations)}
+	if ready {
+		delete(change.SetAnnotations, api.AnnotationRemade)
 	}
-	for key, value := range node.Annotations {
-		metav1.SetMetaDataAnnotation(&known.ObjectMeta, key, value)
+	if known.DeletionTimestamp == nil {
+		change.AddFinalizer = api.Finalizer
 	}
-	if known.DeletionTimestamp == nil && !slices.Contains(known.Finalizers, api.Finalizer) {
-		known.Finalizers = append(known.Finalizers, api.Finalizer)
-	}
+	change.Apply(known)
 	known.OwnerReferences = node.OwnerReferences
 }
 
