@@ -232,8 +232,8 @@ func settled(n *cluster.Node) bool { return n.Deleting || n.HeldBy(api.Finalizer
 
 // adoptAll gives an instance its Node object. It also takes over the nodes that its kubelet has
 // registered under other names, so that they are drained with the instance. If the instance had lost the
-// object although pods run there, it is drained: that is what the deletion of a node asks for. AWS lists it
-// then, so that it can be terminated.
+// object although pods run there, it is drained: that is what the deletion of a node asks for. The next
+// comparison that finds the instance listed does so, because only then can it be terminated.
 func (inv *Inventory) adoptAll(ctx context.Context, v *view.View, i instanceNodes) error {
 	var err error
 	if !slices.ContainsFunc(i.own, settled) {

@@ -61,6 +61,7 @@ func RemadeNode(p *Provisioner, i offer.Instance) *corev1.Node {
 	node.Annotations[managedAttach], node.Annotations[api.AnnotationRemade] = "true", "true"
 	node.Spec.Taints = nodeTaints(p.Spec.Spec.Taints, nil)
 	node.Spec.Unschedulable = true
+	node.Status.Conditions[0].Message = "the Node object was lost and made again, and its kubelet has not reported yet"
 	return node
 }
 
