@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -412,20 +413,37 @@ func TestNodeThatAnotherProgramHolds(t *testing.T) {
 }
 
 // Pods that no drain evicts, because they tolerate everything, end with their machine. They run elsewhere also while a
-// program holds its Node object.
+// program holds its Node object, but not before the machine has ended. The node is let go also if a webhook denies that
+// they are deleted.
 func TestPodsThatStayOnAHeldNode(t *testing.T) {
-	inBubble(t, sim.Options{}, func(r *rig) {
-		load := two()
-		load.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
-		r.served(testProvisioner("default"), load)
-		time.Sleep(2 * time.Minute)
-		name := r.ours()[0].Name
-		r.AddFinalizer(name, "example.com/other")
-		r.DeleteNode(name)
-		r.until("the workload runs on another", func() bool { return r.onNode("web", name) == 0 && r.allRun("web", 2)() })
-		r.never(10*time.Minute, "a further machine is bought", func() bool { return len(r.Machines()) > 1 })
-		if r.node(name) == nil {
-			t.Error("the node has gone")
-		}
-	})
+	for name, denied := range map[string]bool{"they are removed": false, "a webhook denies it": true} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, sim.Options{ShutdownTime: 2 * time.Minute}, func(r *rig) {
+				var denies atomic.Bool
+				denies.Store(denied)
+				load := two()
+				load.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+				r.Apply(testProvisioner("default"))
+				r.start(Options{}, failing("DeletePod", &denies, "denied by a webhook"))
+				r.Deploy(load)
+				r.until("the workload runs", r.allRun("web", 2))
+				time.Sleep(2 * time.Minute)
+				name, machine := r.ours()[0].Name, r.Machines()[0].ID
+				r.AddFinalizer(name, "example.com/other")
+				r.DeleteNode(name)
+				r.until("the node is let go", func() bool { return !slices.Contains(r.node(name).Finalizers, api.Finalizer) })
+				if slices.ContainsFunc(r.Machines(), func(i offer.Instance) bool { return i.ID == machine }) {
+					t.Error("its pods still run there")
+				}
+				if denied {
+					return
+				}
+				r.until("the workload runs on another", func() bool { return r.onNode("web", name) == 0 && r.allRun("web", 2)() })
+				r.never(10*time.Minute, "a further machine is bought", func() bool { return len(r.Machines()) > 1 })
+				if r.node(name) == nil {
+					t.Error("the node has gone")
+				}
+			})
+		})
+	}
 }

@@ -77,6 +77,8 @@ type Inventory interface {
 	// InstanceEnded reports whether the cloud says that the instance of a node has ended. That it does not
 	// know the instance is not enough.
 	InstanceEnded(providerID string) bool
+	// InstanceGone reports whether the cloud says so, or does not know the instance of a node that is not ready.
+	InstanceGone(providerID string) bool
 	// Untagged reports whether an instance has lost the tags of the cluster. The agent does not
 	// terminate instances without them.
 	Untagged(id string) bool
@@ -264,7 +266,7 @@ func (d *Drainer) drain(ctx context.Context, s *step, shut bool) bool {
 	}
 	if ended || !hadKubelet(n, s.pods) {
 		// No kubelet can stop the pods. They are deleted so that their controllers can replace them.
-		return d.eachPod(ctx, s.pods, d.Pods.RemovePod)
+		return d.eachPod(ctx, s.pods, d.Pods.RemovePod) || ended && heldByOthers(n) // see bury
 	}
 	next := s.next()
 	d.stop(ctx, s, next)

@@ -2,9 +2,11 @@ package drain
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
@@ -54,11 +56,7 @@ func (d *Drainer) isVacant(ctx context.Context, s step) bool {
 	if d.Inventory.InstanceEnded(s.node.ProviderID) {
 		return true
 	}
-	if err := d.refresh(ctx, &s); err != nil {
-		if ctx.Err() == nil {
-			d.Log.Warn("could not read a node and its pods", "node", s.node.Name, "error", err)
-			d.memory.held.note(s.node.Name, holdUp{cause: HeldByNode, text: "it and its pods could not be read from the API server"})
-		}
+	if !d.readAgain(ctx, &s) {
 		return false
 	}
 	if !hadKubelet(s.node, s.pods) {
@@ -70,6 +68,16 @@ func (d *Drainer) isVacant(ctx context.Context, s step) bool {
 		d.memory.held.note(s.node.Name, holdUp{cause: HeldByNode, text: fmt.Sprintf("the API server knows pod %s on it, which the caches do not show yet", next[0])})
 	}
 	return len(next) == 0
+}
+
+// readAgain refreshes a step, and reports whether it could.
+func (d *Drainer) readAgain(ctx context.Context, s *step) bool {
+	err := d.refresh(ctx, s)
+	if err != nil && ctx.Err() == nil {
+		d.Log.Warn("could not read a node and its pods", "node", s.node.Name, "error", err)
+		d.memory.held.note(s.node.Name, holdUp{cause: HeldByNode, text: "it and its pods could not be read from the API server"})
+	}
+	return err == nil
 }
 
 // refresh reads the pods of a node from the API server and, if its kubelet has been silent, whether it
@@ -134,23 +142,42 @@ func (d *Drainer) finish(ctx context.Context, drained []*cluster.Node) {
 			d.waitForCloud(n)
 		case n.Annotations[api.AnnotationSurging] != "":
 			d.memory.held.note(n.Name, holdUp{cause: HeldByNode, text: "Deployments that were scaled up for its pods are scaled back first"})
-		case !d.bury(ctx, n), !d.letNodeGo(ctx, n): // the next pass tries again
+		case !d.bury(ctx, n): // the next pass tries again
+		case !d.letNodeGo(ctx, n):
 			d.memory.held.note(n.Name, holdUp{cause: HeldByNode, text: "the finalizer " + api.Finalizer + " could not be removed from the node"})
 		}
 	})
 }
 
-// bury removes the pods that end with the machine of a node which another program holds, and reports whether it did. Kubernetes
-// does so only once the Node object has gone: until then, their owners would count them, and make no others.
+// heldByOthers reports whether another program holds a node, too.
+func heldByOthers(n *cluster.Node) bool { return len(n.Finalizers) > 1 }
+
+// bury removes the pods that end with the machine of a node which another program holds, and reports whether the node may
+// be let go. Kubernetes does so only once the Node object has gone: until then, their owners would count them, and make no
+// others. While the machine shuts down, the pods still run: a StatefulSet would make a second one of the same name.
+// Those that the API server refuses to delete do not hold the node: it would keep its Provisioner.
 func (d *Drainer) bury(ctx context.Context, n *cluster.Node) bool {
-	if len(n.Finalizers) <= 1 {
+	if !heldByOthers(n) {
 		return true
 	}
 	s := step{node: n}
-	if err := d.refresh(ctx, &s); err != nil {
+	if !d.readAgain(ctx, &s) {
 		return false
 	}
-	return d.eachPod(ctx, slices.DeleteFunc(s.pods, func(p *cluster.Pod) bool { return p.Template.BelongsToNode() }), d.Pods.RemovePod)
+	pods := slices.DeleteFunc(s.pods, func(p *cluster.Pod) bool { return p.Template.BelongsToNode() })
+	if len(pods) > 0 && n.ProviderID != "" && !d.Inventory.InstanceGone(n.ProviderID) {
+		d.memory.held.note(n.Name, holdUp{cause: HeldByMachine, text: "pods that end with instance " + n.InstanceID() + " are removed once it has ended"})
+		return false
+	}
+	var changed atomic.Bool
+	d.eachPod(ctx, pods, func(ctx context.Context, p *cluster.Pod) error {
+		err := d.Pods.RemovePod(ctx, p)
+		if errors.Is(err, cluster.ErrStale) {
+			changed.Store(true)
+		}
+		return err
+	})
+	return !changed.Load()
 }
 
 // terminate terminates the machines of nodes, and returns those instances that are being terminated.
