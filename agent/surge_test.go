@@ -3,7 +3,9 @@ package agent
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -402,6 +404,54 @@ func TestSurgeThatLosesItsRecord(t *testing.T) {
 			})
 		})
 	}
+}
+
+// unnoted is a cluster whose caches of nodes stand still from the moment on in which they would show the record of a surge.
+type unnoted struct {
+	Cluster
+	thawed atomic.Bool
+	mu     sync.Mutex
+	before []cluster.Node
+}
+
+func (u *unnoted) Snapshot() *cluster.Snapshot {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	s := *u.Cluster.Snapshot()
+	switch {
+	case u.thawed.Load():
+	case slices.ContainsFunc(s.Nodes, func(n cluster.Node) bool { return n.Annotations[api.AnnotationSurging] != "" }):
+		s.Nodes = u.before
+	default:
+		u.before = s.Nodes
+	}
+	return &s
+}
+
+// The caches of nodes stand still before they show the record of a surge. It is not taken for removed.
+func TestSurgeWhileCachesStandStill(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		load := surging("web", 2)
+		r.Apply(testProvisioner("default", func(s *api.ProvisionerSpec) { s.InstanceTypes = []string{"m5.4xlarge"} }))
+		process := r.Connect(nil)
+		still := &unnoted{Cluster: process.Cluster}
+		r.startOn(still, process.Cloud, Options{})
+		r.Deploy(load)
+		r.until("the workload runs", r.allRun("web", 2))
+		r.until("all nodes are up", r.allUp)
+		node := r.ours()[0].Name
+		r.Apply(testProvisioner("default", cheaper))
+		r.until("there are more pods", func() bool {
+			if r.node(node).Annotations[api.AnnotationSurging] != "" {
+				r.SetUnready("web", true)
+			}
+			return r.count("web", anyPod) == 4
+		})
+		r.never(3*time.Minute, "it is scaled back", func() bool { return r.count("web", anyPod) < 4 })
+		still.thawed.Store(true)
+		r.SetUnready("web", false)
+		r.until("the pods have moved", r.moved(node, load))
+	})
 }
 
 // A node does not stay chosen while not all pods of the Deployment are ready: its replacement is paid for.

@@ -205,7 +205,8 @@ func (a *Agent) disrupt(ctx context.Context, v *view.View, plan *decide.Plan, bo
 	}
 	// A node whose surge fails stays. If that were not known before the next plan, a machine would be bought
 	// for its pods.
-	a.surger.Tend(ctx, a.assumed.Apply(a.cluster.Snapshot()))
+	cached := a.cluster.Snapshot()
+	a.surger.Tend(ctx, cached, a.assumed.Apply(cached))
 	if len(plan.Chosen) > 0 {
 		a.disrupter.Release(ctx, a.verify(v), plan.Chosen)
 	}

@@ -46,7 +46,7 @@ func (s *Surger) grow(ctx context.Context, n *cluster.Node, r *cluster.Surge, d 
 		return err
 	}
 	s.mu.Lock()
-	s.grown[d.UID] = grown{d.Version, *n, *r}
+	s.grown[d.UID] = grown{version: d.Version, node: *n, record: *r}
 	s.mu.Unlock()
 	s.Log.Info("scaled a deployment up to move its pods", "deployment", r.String(), "node", n.Name, "replicas", r.More())
 	s.Events.Normal(event.Deployment(d), event.Surging,

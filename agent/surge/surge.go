@@ -59,6 +59,7 @@ type grown struct {
 	version string // before that
 	node    cluster.Node
 	record  cluster.Surge
+	noted   bool // the caches have shown the record
 }
 
 // After a failure the next try is 10 minutes later, then twice as long each time, up to 6 hours.
@@ -152,22 +153,20 @@ func (s *Surger) begins(in *cluster.Snapshot, d *cluster.Deployment) bool {
 }
 
 // prune forgets what has no record. Deployments that were scaled up, and whose record somebody has removed, would keep
-// the replicas for good: it takes back what was begun.
-func (s *Surger) prune(ctx context.Context, in *cluster.Snapshot) {
-	recorded := map[string]bool{}
-	for i := range in.Nodes {
-		for _, r := range records(&in.Nodes[i]) {
-			recorded[r.UID] = true
-		}
-	}
+// the replicas for good: it takes back what was begun. The caches may stand still for longer than records are assumed, but
+// do not go backwards: a record that they have never shown is not removed, unless that lasts.
+func (s *Surger) prune(ctx context.Context, cached, in *cluster.Snapshot) {
+	shown, recorded := withRecord(cached), withRecord(in)
 	var lost []grown
 	s.mu.Lock()
 	s.begun = recorded
 	for uid, g := range s.grown {
-		if !recorded[uid] {
-			s.begun[uid] = true // the caches do not show it scaled back yet
+		g.noted = g.noted || shown[uid]
+		s.grown[uid] = g
+		if !recorded[uid] && (g.noted || time.Since(g.record.Since) > firstPause) {
 			lost = append(lost, g)
 		}
+		s.begun[uid] = true // the caches do not show it scaled back yet
 	}
 	s.mu.Unlock()
 	for _, g := range lost {
@@ -178,6 +177,17 @@ func (s *Surger) prune(ctx context.Context, in *cluster.Snapshot) {
 		s.conclude(&g.node, &g.record, step{do: undo})
 		s.settled(&g.record)
 	}
+}
+
+// withRecord returns the UIDs of the Deployments of which some node has a record.
+func withRecord(in *cluster.Snapshot) map[string]bool {
+	out := map[string]bool{}
+	for i := range in.Nodes {
+		for _, r := range records(&in.Nodes[i]) {
+			out[r.UID] = true
+		}
+	}
+	return out
 }
 
 // settled forgets a Deployment that has been scaled back.
@@ -195,9 +205,9 @@ func underWay(in *cluster.Snapshot, d *cluster.Deployment) bool {
 }
 
 // Tend takes all that was begun a step further, or back where its node does not go any more. The pods
-// of the snapshot are as they are: it is not that of Cover.
-func (s *Surger) Tend(ctx context.Context, in *cluster.Snapshot) {
-	s.prune(ctx, in)
+// of the snapshot are as they are: it is not that of Cover. Cached is the snapshot without what is assumed.
+func (s *Surger) Tend(ctx context.Context, cached, in *cluster.Snapshot) {
+	s.prune(ctx, cached, in)
 	pods := sync.OnceValue(in.PodsByNode)
 	var noted []cluster.Node
 	for _, n := range in.Nodes {
