@@ -12,8 +12,8 @@ const (
 	// bought after a replacement whose device plugin did not register it either.
 	leastDevicePause, mostDevicePause = time.Hour, 24 * time.Hour
 	// leastLatePause and mostLatePause bound for how long a Provisioner buys nothing in a zone after
-	// machines that did not come up in time.
-	leastLatePause, mostLatePause = 15 * time.Minute, 4 * time.Hour
+	// machines that did not come up in time. What has kept them from it may pass without the agent noticing.
+	leastLatePause, mostLatePause = 15 * time.Minute, time.Hour
 	// leastEndedPause and mostEndedPause bound for how long a Provisioner buys no machines of a
 	// capacity type and an architecture after some that ended before they were up.
 	leastEndedPause, mostEndedPause = 2 * time.Minute, 30 * time.Minute
