@@ -207,6 +207,21 @@ func TestNodeRoleKeepsNoPolicyAfterAFailedUpdate(t *testing.T) {
 	})
 }
 
+// An update that fails once it has made another instance profile leaves it. The destroy deletes it, also if the first one
+// is declared again.
+func TestNodeRoleKeepsNoProfileAfterAFailedUpdate(t *testing.T) {
+	name, other := "half-moved-nodes", "half-moved-nodes-2"
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories(),
+		CheckDestroy:             func(s *terraform.State) error { return errors.Join(noNodeRole(name)(s), noProfile(other)) },
+		Steps: []resource.TestStep{
+			{Config: nodeRoleConfig(name, "")},
+			{PreConfig: refuseOnce(t, "iam", "AddRoleToInstanceProfile"), Config: nodeRoleConfig(name, fmt.Sprintf("instance_profile = %q", other)), ExpectError: injectedFault},
+			{Config: nodeRoleConfig(name, ""), ConfigPlanChecks: plansEmpty},
+		},
+	})
+}
+
 // An instance profile that somebody has made for the role keeps what it is tagged with.
 func TestNodeRoleKeepsTagsOfAnExistingProfile(t *testing.T) {
 	name := "prepared-nodes"

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -77,8 +78,12 @@ func (r *nodeRole) Update(ctx context.Context, req resource.UpdateRequest, resp 
 		return
 	}
 	reached, err := r.change(ctx, account, before, m, false)
-	if !reached.InstanceProfile.Equal(before.InstanceProfile) {
-		left := leave(leftProfiles(ctx, req.Private, &resp.Diagnostics), before.InstanceProfile, reached.InstanceProfile)
+	recorded := leftProfiles(ctx, req.Private, &resp.Diagnostics)
+	left := leave(recorded, before.InstanceProfile, reached.InstanceProfile)
+	if err != nil && !errors.As(err, new(takenError)) {
+		left = leave(left, m.InstanceProfile, reached.InstanceProfile) // its creation may have taken effect
+	}
+	if !slices.Equal(left, recorded) {
 		resp.Diagnostics.Append(lifecycle.Record(ctx, resp.Private, lifecycle.ProfilesKey, left)...)
 	}
 	lifecycle.SetName(ctx, resp.Identity, m.Name.ValueString(), &resp.Diagnostics)
