@@ -40,9 +40,9 @@ func (r *rig) giveBack(intercept sim.Intercept) error {
 	for _, n := range r.Nodes() {
 		now = append(now, cluster.FromNode(n, nil))
 	}
-	machines, unlisted := handback.Find(instances, now, []map[string]any{generalPool}, nil)
-	if len(unlisted) > 0 {
-		r.Fatalf("the machines of %q are not listed", unlisted)
+	machines, unlisted, unlabelled := handback.Find(instances, now, []map[string]any{generalPool}, nil)
+	if len(unlisted)+len(unlabelled) > 0 {
+		r.Fatalf("the machines of %q are not listed, and the nodes %q lack the label", unlisted, unlabelled)
 	}
 	for _, m := range machines {
 		if err := ports.Give(r.Context(), m, time.Now()); err != nil {
@@ -193,7 +193,7 @@ func TestHandbackIsCutOff(t *testing.T) {
 func TestHandbackLeavesProvisionersAlone(t *testing.T) {
 	ours := offer.Instance{ID: "i-1", Provisioner: "default", State: offer.StateRunning}
 	ended := offer.Instance{ID: "i-2", Provisioner: "general", State: offer.StateStopping}
-	if found, _ := handback.Find([]offer.Instance{ours, ended}, nil, []map[string]any{generalPool}, nil); len(found) > 0 {
+	if found, _, _ := handback.Find([]offer.Instance{ours, ended}, nil, []map[string]any{generalPool}, nil); len(found) > 0 {
 		t.Errorf("found %+v", found)
 	}
 }

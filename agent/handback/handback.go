@@ -85,8 +85,9 @@ type Machine struct {
 //
 // Unlisted are the names of the nodes of NodePools whose machines are not among the instances. EC2 leaves
 // a machine out of its answers for a moment after the launch, or the machine has ended and the node will
-// be deleted soon.
-func Find(instances []offer.Instance, nodes []cluster.Node, nodePools []map[string]any, provisioners []*api.Provisioner) (out []Machine, unlisted []string) {
+// be deleted soon. Unlabelled are the names of the nodes that lack the label, and whose machines have the name of a NodePool
+// and of no Provisioner: nobody manages them once the agent has gone.
+func Find(instances []offer.Instance, nodes []cluster.Node, nodePools []map[string]any, provisioners []*api.Provisioner) (out []Machine, unlisted, unlabelled []string) {
 	pools := map[string]map[string]any{}
 	for _, p := range nodePools {
 		pools[kinds.NameOf(p)] = p
@@ -106,12 +107,15 @@ func Find(instances []offer.Instance, nodes []cluster.Node, nodePools []map[stri
 			m.Node = &nodes[at]
 		}
 		named := func(p *api.Provisioner) bool { return p.Name == i.Provisioner && p.Source == nil }
-		if m.Node != nil && !m.Node.OfNodePool() || m.Node == nil && slices.ContainsFunc(provisioners, named) {
-			continue
+		ofProvisioner := slices.ContainsFunc(provisioners, named)
+		switch labelled := m.Node != nil && m.Node.OfNodePool(); {
+		case labelled || m.Node == nil && !ofProvisioner:
+			out = append(out, m)
+		case !ofProvisioner:
+			unlabelled = append(unlabelled, m.Node.Name)
 		}
-		out = append(out, m)
 	}
-	return out, unlisted
+	return out, unlisted, unlabelled
 }
 
 // Give gives one machine back.

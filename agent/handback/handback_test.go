@@ -141,16 +141,18 @@ func TestFind(t *testing.T) {
 	}
 	pooled := map[string]string{api.LabelNodePool: "general"}
 	both := map[string]any{"metadata": map[string]any{"name": "both"}}
-	found, unlisted := handback.Find([]offer.Instance{
+	found, unlisted, unlabelled := handback.Find([]offer.Instance{
 		instance("i-1", "general", offer.StateRunning), instance("i-2", "general", offer.StatePending),
 		instance("i-3", "general", offer.StateGone), instance("i-4", "a-provisioner", offer.StateRunning),
 		instance("i-5", "general", offer.StateRunning), instance("i-6", "both", offer.StatePending), instance("i-7", "both", offer.StateRunning),
+		instance("i-11", "both", offer.StateRunning),
 	}, []cluster.Node{
 		{Name: "other", ProviderID: "aws:///z1/i-9", Provisioner: "a-provisioner"},
 		{Name: "first", ProviderID: "aws:///z1/i-1", Provisioner: "general", Labels: pooled},
 		{Name: "ended", ProviderID: "aws:///z1/i-3", Provisioner: "general", Labels: pooled},
 		{Name: "unlisted", ProviderID: "aws:///z1/i-8", Provisioner: "general", Labels: pooled},
-		{Name: "of a Provisioner", ProviderID: "aws:///z1/i-5", Provisioner: "general"},
+		{Name: "without the label", ProviderID: "aws:///z1/i-5", Provisioner: "general"},
+		{Name: "of the Provisioner", ProviderID: "aws:///z1/i-11", Provisioner: "both"},
 		{Name: "of a Provisioner, unlisted", ProviderID: "aws:///z1/i-10", Provisioner: "general"},
 		{Name: "of the NodePool", ProviderID: "aws:///z1/i-7", Provisioner: "both", Labels: map[string]string{api.LabelNodePool: "both"}},
 	}, []map[string]any{pool, both}, []*api.Provisioner{named("both", nil), named("general", &api.Origin{})})
@@ -167,5 +169,8 @@ func TestFind(t *testing.T) {
 	}
 	if want := []string{"unlisted"}; !slices.Equal(unlisted, want) {
 		t.Errorf("the machines of %q are not listed, want %q", unlisted, want)
+	}
+	if want := []string{"without the label"}; !slices.Equal(unlabelled, want) {
+		t.Errorf("the nodes %q lack the label, want %q", unlabelled, want)
 	}
 }

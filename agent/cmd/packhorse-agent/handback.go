@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/handback"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube"
@@ -91,7 +92,7 @@ func (o *handbackOptions) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	machines, unlisted, err := o.find(ctx, access, cloud)
+	machines, left, err := o.find(ctx, access, cloud)
 	if err != nil {
 		return err
 	}
@@ -102,28 +103,31 @@ func (o *handbackOptions) run(ctx context.Context, out io.Writer) error {
 	if err := o.give(ctx, handback.Ports{Claims: kube.ClaimsOf(cluster), Nodes: cluster, Pods: cluster, Deployments: cluster, Machines: cloud}, machines, out); err != nil {
 		return err
 	}
-	return o.finish(len(machines), unlisted, out)
+	return o.finish(len(machines), left, out)
 }
 
-func (o *handbackOptions) find(ctx context.Context, access *rest.Config, cloud *aws.Cloud) (machines []handback.Machine, unlisted []string, err error) {
+// leftOut are the names of nodes of which handback leaves the machines out.
+type leftOut struct{ unlisted, unlabelled []string }
+
+func (o *handbackOptions) find(ctx context.Context, access *rest.Config, cloud *aws.Cloud) (machines []handback.Machine, left leftOut, err error) {
 	objects, err := survey.NewCluster(access)
 	if err != nil {
-		return nil, nil, err
+		return nil, left, err
 	}
 	pools, err := objects.Newest(ctx, kinds.NodePools)
 	if err != nil {
-		return nil, nil, err
+		return nil, left, err
 	}
 	whole, err := objects.Survey(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, left, err
 	}
 	instances, err := cloud.Instances(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, left, err
 	}
-	machines, unlisted = handback.Find(instances, whole.Snapshot.Nodes, pools, whole.Provisioners)
-	return machines, unlisted, nil
+	machines, left.unlisted, left.unlabelled = handback.Find(instances, whole.Snapshot.Nodes, pools, whole.Provisioners)
+	return machines, left, nil
 }
 
 // give gives the machines back one by one, and stops at the first error.
@@ -146,11 +150,15 @@ func (o *handbackOptions) give(ctx context.Context, ports handback.Ports, machin
 	return nil
 }
 
-// finish says what was done. Machines that EC2 does not list may be the agent's still, which is an error.
-func (o *handbackOptions) finish(given int, unlisted []string, out io.Writer) error {
-	if len(unlisted) > 0 {
+// finish says what was done. Machines that were left out may be the agent's still, which is an error.
+func (o *handbackOptions) finish(given int, left leftOut, out io.Writer) error {
+	if len(left.unlisted) > 0 {
 		return fmt.Errorf("EC2 does not list the machines of %d nodes of NodePools (%s): run this again in a minute, before you start Karpenter; delete a node if its machine is gone",
-			len(unlisted), strings.Join(unlisted, ", "))
+			len(left.unlisted), strings.Join(left.unlisted, ", "))
+	}
+	if len(left.unlabelled) > 0 {
+		return fmt.Errorf("the machines of %d nodes stay the agent's, because the nodes lack the label %s (%s): add it, with the name of the NodePool, and run this again before you start Karpenter, or drain the nodes while the agent runs",
+			len(left.unlabelled), api.LabelNodePool, strings.Join(left.unlabelled, ", "))
 	}
 	text := "All %d machines of NodePools are Karpenter's again: start it now.\n"
 	if o.dryRun {
