@@ -79,18 +79,31 @@ func (r *irsaRole) predict(ctx context.Context, config, state model, m *model, d
 	if slices.Contains(inputs, false) || account == nil {
 		return
 	}
-	nodeRoles, err := r.lookUpNodeRoles(ctx, m.NodeRoles)
-	if account.Region = r.Session.Region(ctx); account.Region == "" {
-		_, err = r.Session.Account(ctx) // says why
+	report := func(err error) {
+		if err != nil {
+			diags.Append(r.Error(m.Name.ValueString(), err))
+		}
 	}
-	if errors.Is(err, fs.ErrNotExist) || err != nil && !m.PresetPolicies.IsUnknown() {
-		return // the same apply may create the role, or nothing that is declared changes
+	changes := m.PresetPolicies.IsUnknown() // something that is declared
+	if account.Region = r.Session.Region(ctx); account.Region == "" {
+		if changes {
+			_, err := r.Session.Account(ctx) // says why
+			report(err)
+		}
+		return
+	}
+	nodeRoles, err := r.lookUpNodeRoles(ctx, m.NodeRoles)
+	if errors.Is(err, fs.ErrNotExist) {
+		return // the same apply may create the role
+	}
+	if err != nil && !changes {
+		return
 	}
 	if err == nil {
 		err = m.settle(account, nodeRoles)
 	}
 	if err != nil {
-		diags.Append(r.Error(m.Name.ValueString(), err))
+		report(err)
 		return
 	}
 	if policy.SameJSON(m.AssumeRolePolicy.ValueString(), state.AssumeRolePolicy.ValueString()) {
