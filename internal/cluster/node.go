@@ -112,14 +112,17 @@ func provisionerOf(node *corev1.Node) string {
 		return name
 	}
 	for _, o := range node.OwnerReferences {
-		if o.Kind == api.ProvisionerKind && o.APIVersion == api.ProvisionerGVK.GroupVersion().String() {
-			return o.Name
-		}
-		if o.Kind == api.NodePoolKind && strings.HasPrefix(o.APIVersion, api.ProvisionerGroup+"/") { // nodes of Karpenter itself belong to a NodeClaim
+		if OwnedByAgent(o) {
 			return o.Name
 		}
 	}
 	return ""
+}
+
+// OwnedByAgent reports whether the agent has set the owner of a node, in whatever version. Nodes of Karpenter itself belong
+// to a NodeClaim.
+func OwnedByAgent(o metav1.OwnerReference) bool {
+	return strings.HasPrefix(o.APIVersion, api.ProvisionerGroup+"/") && (o.Kind == api.ProvisionerKind || o.Kind == api.NodePoolKind)
 }
 
 // Marked reports whether a Node object has a mark of the agent. Nodes of others may have the label of a Provisioner, and

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
@@ -164,7 +163,8 @@ func (k *Keeper) releaseNode(ctx context.Context, name string) error {
 		if err != nil {
 			return err
 		}
-		owners := slices.DeleteFunc(slices.Clone(n.OwnerReferences), ownedByAgent)
+		// With its owner, the garbage collector would delete the node at once, and its pods.
+		owners := slices.DeleteFunc(slices.Clone(n.OwnerReferences), cluster.OwnedByAgent)
 		patch, err := releasePatch(n.ResourceVersion, n.Finalizers, owners, map[string]any{"taints": withoutMarks(n.Spec.Taints)})
 		if err != nil {
 			return err
@@ -200,13 +200,6 @@ func (k *Keeper) scaleBack(ctx context.Context, r *cluster.Surge) error {
 		return fmt.Errorf("scale Deployment %s back to %d: %w", r, r.Replicas, err)
 	}
 	return nil
-}
-
-// ownedByAgent reports whether the agent has set the owner of a node. With its owner, the garbage collector would
-// delete the node at once, and its pods.
-func ownedByAgent(o metav1.OwnerReference) bool {
-	group, _, _ := strings.Cut(o.APIVersion, "/")
-	return group == api.ProvisionerGroup && (o.Kind == api.ProvisionerKind || o.Kind == api.NodePoolKind)
 }
 
 // unmarkPods removes the deletion costs that the agent has set on the pods of nodes.
