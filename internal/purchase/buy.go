@@ -200,8 +200,8 @@ func fewMachines(r *request) *bought {
 	return out.restated(r)
 }
 
-// BuyAll fills machines that are planned already and buys others for the pod groups,
-// Provisioners of higher weight first.
+// BuyAll fills machines that are planned already and buys others for the pod groups, by the weights
+// of Provisioners.
 func (pu *Purchaser) BuyAll(groups []*assign.PodGroup) {
 	for _, g := range groups {
 		pu.topUp(g)
