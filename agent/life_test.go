@@ -338,6 +338,7 @@ func TestMachinesThatNeverComeUp(t *testing.T) {
 		if got := len(r.Launches()); got > 11*len(zones) || len(zones) < 2 {
 			t.Errorf("%d machines were bought in half a day, in %d zones", got, len(zones))
 		}
+		r.until("the last machine is given up", func() bool { return len(r.Machines()) == 0 })
 		r.NeverBoots(nil)
 		r.Apply(testProvisioner("default", func(s *api.ProvisionerSpec) { s.Labels = map[string]string{"mended": "yes"} }))
 		if took := r.until("the workload runs", r.allRun("web", 1)); took > 3*time.Minute {
@@ -401,13 +402,19 @@ func TestFailuresOfOtherSettingsAreForgotten(t *testing.T) {
 			now := time.Now().Add(time.Duration(i) * time.Minute)
 			a.addFailure(&cluster.Node{Provisioner: "default", Created: now}, kind{zone: "sim-1a"}, now)
 		}
-		held := func() bool { return a.apply(p)[0].OfferingIn("sim-1a", api.CapacityOnDemand).Unavailable != "" }
-		if !held() {
-			t.Fatal("machines are bought in the zone")
+		a.addFor("default", &cluster.Node{Labels: map[string]string{
+			api.LabelInstanceType: p.Market.Types[0].Name, api.LabelZone: "sim-1b", api.LabelCapacityType: api.CapacityOnDemand,
+		}}, "it did not come up")
+		held := func(zone string) bool { return a.apply(p)[0].OfferingIn(zone, api.CapacityOnDemand).Unavailable != "" }
+		if !held("sim-1a") || !held("sim-1b") {
+			t.Fatal("machines are bought in the zones")
 		}
 		change(p)
-		if got, want := held(), name == "nothing" || name == "not known" || name == "free addresses"; got != want {
-			t.Errorf("%s changes: held back %v, want %v", name, got, want)
+		want := name == "nothing" || name == "not known" || name == "free addresses"
+		for _, zone := range []string{"sim-1a", "sim-1b"} {
+			if got := held(zone); got != want {
+				t.Errorf("%s changes: held back in %s %v, want %v", name, zone, got, want)
+			}
 		}
 	}
 }
