@@ -73,6 +73,12 @@ func Invoke[I, O, F any](ctx context.Context, expected func(error) bool, call fu
 	return out, err
 }
 
+// Change is Invoke for a call of which only the error matters.
+func Change[I, O, F any](ctx context.Context, expected func(error) bool, call func(context.Context, *I, ...F) (*O, error), in *I) error {
+	_, err := Invoke(ctx, expected, call, in)
+	return err
+}
+
 func changing(err error) bool { return Code(err) == concurrent || Code(err) == unmodifiable }
 
 // IsMissing reports whether IAM, EKS or EventBridge answered that something does not

@@ -159,11 +159,9 @@ func (q *Queues) Update(ctx context.Context, url string, before, now asset.Queue
 		}
 	}
 	return call.Retag(call.Tagging{What: fmt.Sprintf("queue %q", now.Name), Before: before.Tags, Now: now.Tags}, func() error {
-		_, err := call.Invoke(ctx, nil, q.sqs.TagQueue, &sqs.TagQueueInput{QueueUrl: aws.String(url), Tags: now.Tags})
-		return err
+		return call.Change(ctx, nil, q.sqs.TagQueue, &sqs.TagQueueInput{QueueUrl: aws.String(url), Tags: now.Tags})
 	}, func(keys []string) error {
-		_, err := call.Invoke(ctx, nil, q.sqs.UntagQueue, &sqs.UntagQueueInput{QueueUrl: aws.String(url), TagKeys: keys})
-		return err
+		return call.Change(ctx, nil, q.sqs.UntagQueue, &sqs.UntagQueueInput{QueueUrl: aws.String(url), TagKeys: keys})
 	})
 }
 

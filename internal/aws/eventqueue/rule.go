@@ -43,11 +43,9 @@ func (q *Queues) PutRule(ctx context.Context, before, now asset.Rule) (arn strin
 	}
 	if known != "" {
 		err := call.Retag(call.Tagging{What: fmt.Sprintf("rule %q", now.Name), Before: before.Tags, Now: now.Tags}, func() error {
-			_, err := call.Invoke(ctx, nil, q.events.TagResource, &eventbridge.TagResourceInput{ResourceARN: aws.String(known), Tags: tagList(now.Tags)})
-			return err
+			return call.Change(ctx, nil, q.events.TagResource, &eventbridge.TagResourceInput{ResourceARN: aws.String(known), Tags: tagList(now.Tags)})
 		}, func(keys []string) error {
-			_, err := call.Invoke(ctx, nil, q.events.UntagResource, &eventbridge.UntagResourceInput{ResourceARN: aws.String(known), TagKeys: keys})
-			return err
+			return call.Change(ctx, nil, q.events.UntagResource, &eventbridge.UntagResourceInput{ResourceARN: aws.String(known), TagKeys: keys})
 		})
 		if err != nil {
 			return "", err
@@ -121,7 +119,7 @@ func (q *Queues) DeleteRule(ctx context.Context, rule asset.Rule) error {
 	if err != nil {
 		return fmt.Errorf("remove the target of rule %q: %w", rule.Name, err)
 	}
-	_, err = call.Invoke(ctx, nil, q.events.DeleteRule, &eventbridge.DeleteRuleInput{Name: aws.String(rule.Name)})
+	err = call.Change(ctx, nil, q.events.DeleteRule, &eventbridge.DeleteRuleInput{Name: aws.String(rule.Name)})
 	return call.Explain(fmt.Sprintf("delete rule %q", rule.Name), call.IgnoreMissing(err))
 }
 

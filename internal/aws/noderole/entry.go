@@ -32,7 +32,7 @@ func NewEntries(client *eks.Client) *Entries { return &Entries{client} }
 // Create waits until EKS knows a new role; before that, EKS calls the principal invalid.
 func (e *Entries) Create(ctx context.Context, entry asset.Entry) error {
 	unknownRole := func(err error) bool { return call.Code(err) == call.InvalidParameter && call.Says(err, "principal") }
-	_, err := call.Invoke(ctx, unknownRole, e.client.CreateAccessEntry, &eks.CreateAccessEntryInput{
+	err := call.Change(ctx, unknownRole, e.client.CreateAccessEntry, &eks.CreateAccessEntryInput{
 		ClusterName: aws.String(entry.Cluster), PrincipalArn: aws.String(entry.Principal), Type: aws.String(entry.Type), Tags: entry.Tags,
 	})
 	if call.Code(err) == codeInUse {
@@ -81,17 +81,15 @@ func (e *Entries) Update(ctx context.Context, before, now asset.Entry) error {
 		return err
 	}
 	return call.Retag(call.Tagging{What: "access entry " + arn, Before: before.Tags, Now: now.Tags}, func() error {
-		_, err := call.Invoke(ctx, nil, e.client.TagResource, &eks.TagResourceInput{ResourceArn: aws.String(arn), Tags: now.Tags})
-		return err
+		return call.Change(ctx, nil, e.client.TagResource, &eks.TagResourceInput{ResourceArn: aws.String(arn), Tags: now.Tags})
 	}, func(keys []string) error {
-		_, err := call.Invoke(ctx, nil, e.client.UntagResource, &eks.UntagResourceInput{ResourceArn: aws.String(arn), TagKeys: keys})
-		return err
+		return call.Change(ctx, nil, e.client.UntagResource, &eks.UntagResourceInput{ResourceArn: aws.String(arn), TagKeys: keys})
 	})
 }
 
 // Delete deletes the entry. It succeeds if there is no such entry.
 func (e *Entries) Delete(ctx context.Context, cluster, principal string) error {
-	_, err := call.Invoke(ctx, nil, e.client.DeleteAccessEntry, &eks.DeleteAccessEntryInput{ClusterName: aws.String(cluster), PrincipalArn: aws.String(principal)})
+	err := call.Change(ctx, nil, e.client.DeleteAccessEntry, &eks.DeleteAccessEntryInput{ClusterName: aws.String(cluster), PrincipalArn: aws.String(principal)})
 	if isAbsent(err) {
 		return nil
 	}

@@ -39,7 +39,7 @@ func (p *Profiles) Create(ctx context.Context, profile asset.Profile) (arn strin
 
 // add adds the role to the profile. It waits until IAM knows a role that was just created.
 func (p *Profiles) add(ctx context.Context, profile asset.Profile) error {
-	_, err := call.Invoke(ctx, call.IsMissing, p.client.AddRoleToInstanceProfile, &iam.AddRoleToInstanceProfileInput{
+	err := call.Change(ctx, call.IsMissing, p.client.AddRoleToInstanceProfile, &iam.AddRoleToInstanceProfileInput{
 		InstanceProfileName: aws.String(profile.Name), RoleName: aws.String(profile.Role),
 	})
 	return call.Explain(fmt.Sprintf("add role %q to instance profile %q", profile.Role, profile.Name), err)
@@ -91,11 +91,9 @@ func (p *Profiles) Update(ctx context.Context, before, now asset.Profile) error 
 		}
 	}
 	return call.Retag(call.Tagging{What: fmt.Sprintf("instance profile %q", now.Name), Before: before.Tags, Now: now.Tags}, func() error {
-		_, err := call.Invoke(ctx, nil, p.client.TagInstanceProfile, &iam.TagInstanceProfileInput{InstanceProfileName: aws.String(now.Name), Tags: call.TagList(now.Tags)})
-		return err
+		return call.Change(ctx, nil, p.client.TagInstanceProfile, &iam.TagInstanceProfileInput{InstanceProfileName: aws.String(now.Name), Tags: call.TagList(now.Tags)})
 	}, func(keys []string) error {
-		_, err := call.Invoke(ctx, nil, p.client.UntagInstanceProfile, &iam.UntagInstanceProfileInput{InstanceProfileName: aws.String(now.Name), TagKeys: keys})
-		return err
+		return call.Change(ctx, nil, p.client.UntagInstanceProfile, &iam.UntagInstanceProfileInput{InstanceProfileName: aws.String(now.Name), TagKeys: keys})
 	})
 }
 
@@ -108,12 +106,12 @@ func (p *Profiles) Delete(ctx context.Context, profile asset.Profile) error {
 		}
 	}
 	lagging := func(err error) bool { return call.Code(err) == call.DeleteConflict }
-	_, err := call.Invoke(ctx, lagging, p.client.DeleteInstanceProfile, &iam.DeleteInstanceProfileInput{InstanceProfileName: aws.String(profile.Name)})
+	err := call.Change(ctx, lagging, p.client.DeleteInstanceProfile, &iam.DeleteInstanceProfileInput{InstanceProfileName: aws.String(profile.Name)})
 	return call.Explain(fmt.Sprintf("delete instance profile %q", profile.Name), call.IgnoreMissing(err))
 }
 
 func (p *Profiles) remove(ctx context.Context, profile asset.Profile) error {
-	_, err := call.Invoke(ctx, nil, p.client.RemoveRoleFromInstanceProfile, &iam.RemoveRoleFromInstanceProfileInput{
+	err := call.Change(ctx, nil, p.client.RemoveRoleFromInstanceProfile, &iam.RemoveRoleFromInstanceProfileInput{
 		InstanceProfileName: aws.String(profile.Name), RoleName: aws.String(profile.Role),
 	})
 	return call.Explain(fmt.Sprintf("remove role %q from instance profile %q", profile.Role, profile.Name), call.IgnoreMissing(err))

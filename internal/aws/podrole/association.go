@@ -46,11 +46,9 @@ func (a *Associations) Ensure(ctx context.Context, before map[string]string, wan
 	}
 	tagging := call.Tagging{What: "pod identity association " + aws.ToString(live.AssociationArn), Before: before, Now: wanted.Tags}
 	return aws.ToString(live.AssociationId), call.Retag(tagging, func() error {
-		_, err := call.Invoke(ctx, nil, a.client.TagResource, &eks.TagResourceInput{ResourceArn: live.AssociationArn, Tags: wanted.Tags})
-		return err
+		return call.Change(ctx, nil, a.client.TagResource, &eks.TagResourceInput{ResourceArn: live.AssociationArn, Tags: wanted.Tags})
 	}, func(keys []string) error {
-		_, err := call.Invoke(ctx, nil, a.client.UntagResource, &eks.UntagResourceInput{ResourceArn: live.AssociationArn, TagKeys: keys})
-		return err
+		return call.Change(ctx, nil, a.client.UntagResource, &eks.UntagResourceInput{ResourceArn: live.AssociationArn, TagKeys: keys})
 	})
 }
 
@@ -76,7 +74,7 @@ func (a *Associations) Delete(ctx context.Context, association asset.Association
 	if err != nil || id == "" {
 		return err
 	}
-	_, err = call.Invoke(ctx, nil, a.client.DeletePodIdentityAssociation, &eks.DeletePodIdentityAssociationInput{
+	err = call.Change(ctx, nil, a.client.DeletePodIdentityAssociation, &eks.DeletePodIdentityAssociationInput{
 		ClusterName: aws.String(association.Cluster), AssociationId: aws.String(id),
 	})
 	return call.Explain("delete "+association.String(), call.IgnoreMissing(err))

@@ -28,7 +28,7 @@ func (r *Roles) Delete(ctx context.Context, role asset.Role) error {
 		others = r.attachments(ctx, role.Name)
 		return len(others) == 0
 	}
-	_, err := call.Invoke(ctx, lagging, r.client.DeleteRole, &iam.DeleteRoleInput{RoleName: aws.String(role.Name)})
+	err := call.Change(ctx, lagging, r.client.DeleteRole, &iam.DeleteRoleInput{RoleName: aws.String(role.Name)})
 	if len(others) > 0 {
 		return fmt.Errorf("delete role %q: it still has %s, which are not declared with the role: %w",
 			role.Name, strings.Join(others, "; "), err)

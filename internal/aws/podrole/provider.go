@@ -48,7 +48,7 @@ func (r *Roles) EnsureProvider(ctx context.Context, issuer, arn, owner string, t
 	}
 	all[ownerTag] = owner
 	// No thumbprints: IAM verifies the issuer's certificate by its own store.
-	_, err = call.Invoke(ctx, nil, r.client.CreateOpenIDConnectProvider, &iam.CreateOpenIDConnectProviderInput{
+	err = call.Change(ctx, nil, r.client.CreateOpenIDConnectProvider, &iam.CreateOpenIDConnectProviderInput{
 		Url: aws.String(issuer), ClientIDList: []string{policy.Audience}, Tags: call.TagList(all),
 	})
 	if err != nil && call.Code(err) != call.Exists {
@@ -104,7 +104,7 @@ func (r *Roles) DeleteProvider(ctx context.Context, arn, role string) error {
 	if slices.ContainsFunc(roles, func(other asset.Role) bool { return other.Name != role && strings.Contains(other.Trust, `"`+arn+`"`) }) {
 		return nil
 	}
-	_, err = call.Invoke(ctx, nil, r.client.DeleteOpenIDConnectProvider, &iam.DeleteOpenIDConnectProviderInput{OpenIDConnectProviderArn: aws.String(arn)})
+	err = call.Change(ctx, nil, r.client.DeleteOpenIDConnectProvider, &iam.DeleteOpenIDConnectProviderInput{OpenIDConnectProviderArn: aws.String(arn)})
 	if err = call.IgnoreMissing(err); err != nil {
 		return fmt.Errorf("delete OIDC provider %s: %w", arn, err)
 	}

@@ -31,7 +31,7 @@ func (r *Roles) updateTrust(ctx context.Context, before, now asset.Role) error {
 	if before.Trust == now.Trust {
 		return nil
 	}
-	_, err := call.Invoke(ctx, call.UnknownPrincipal, r.client.UpdateAssumeRolePolicy, &iam.UpdateAssumeRolePolicyInput{
+	err := call.Change(ctx, call.UnknownPrincipal, r.client.UpdateAssumeRolePolicy, &iam.UpdateAssumeRolePolicyInput{
 		RoleName: aws.String(now.Name), PolicyDocument: aws.String(now.Trust),
 	})
 	return call.Explain("set its trust policy", err)
@@ -41,7 +41,7 @@ func (r *Roles) updateSettings(ctx context.Context, before, now asset.Role) erro
 	if before.Description == now.Description && before.MaxSession == now.MaxSession {
 		return nil
 	}
-	_, err := call.Invoke(ctx, nil, r.client.UpdateRole, &iam.UpdateRoleInput{
+	err := call.Change(ctx, nil, r.client.UpdateRole, &iam.UpdateRoleInput{
 		RoleName: aws.String(now.Name), Description: aws.String(now.Description), MaxSessionDuration: aws.Int32(now.MaxSession),
 	})
 	return call.Explain("set its description and maximum session duration", err)
@@ -52,10 +52,10 @@ func (r *Roles) updateBoundary(ctx context.Context, before, now asset.Role) erro
 	switch now.Boundary {
 	case before.Boundary:
 	case "":
-		_, err = call.Invoke(ctx, nil, r.client.DeleteRolePermissionsBoundary, &iam.DeleteRolePermissionsBoundaryInput{RoleName: aws.String(now.Name)})
+		err = call.Change(ctx, nil, r.client.DeleteRolePermissionsBoundary, &iam.DeleteRolePermissionsBoundaryInput{RoleName: aws.String(now.Name)})
 		err = call.IgnoreMissing(err)
 	default:
-		_, err = call.Invoke(ctx, nil, r.client.PutRolePermissionsBoundary, &iam.PutRolePermissionsBoundaryInput{
+		err = call.Change(ctx, nil, r.client.PutRolePermissionsBoundary, &iam.PutRolePermissionsBoundaryInput{
 			RoleName: aws.String(now.Name), PermissionsBoundary: aws.String(now.Boundary),
 		})
 	}
@@ -64,11 +64,9 @@ func (r *Roles) updateBoundary(ctx context.Context, before, now asset.Role) erro
 
 func (r *Roles) updateTags(ctx context.Context, before, now asset.Role) error {
 	return call.Retag(call.Tagging{What: "it", Before: before.Tags, Now: now.Tags}, func() error {
-		_, err := call.Invoke(ctx, nil, r.client.TagRole, &iam.TagRoleInput{RoleName: aws.String(now.Name), Tags: call.TagList(now.Tags)})
-		return err
+		return call.Change(ctx, nil, r.client.TagRole, &iam.TagRoleInput{RoleName: aws.String(now.Name), Tags: call.TagList(now.Tags)})
 	}, func(keys []string) error {
-		_, err := call.Invoke(ctx, nil, r.client.UntagRole, &iam.UntagRoleInput{RoleName: aws.String(now.Name), TagKeys: keys})
-		return err
+		return call.Change(ctx, nil, r.client.UntagRole, &iam.UntagRoleInput{RoleName: aws.String(now.Name), TagKeys: keys})
 	})
 }
 
@@ -79,7 +77,7 @@ func (r *Roles) updatePolicies(ctx context.Context, before, now asset.Role) erro
 		if before.Inline[name] == now.Inline[name] {
 			continue
 		}
-		_, err := call.Invoke(ctx, call.IsMissing, r.client.PutRolePolicy, &iam.PutRolePolicyInput{
+		err := call.Change(ctx, call.IsMissing, r.client.PutRolePolicy, &iam.PutRolePolicyInput{
 			RoleName: aws.String(now.Name), PolicyName: aws.String(name), PolicyDocument: aws.String(now.Inline[name]),
 		})
 		if err != nil {
@@ -87,7 +85,7 @@ func (r *Roles) updatePolicies(ctx context.Context, before, now asset.Role) erro
 		}
 	}
 	for _, arn := range sets.List(sets.New(now.Attached...).Delete(before.Attached...)) {
-		_, err := call.Invoke(ctx, call.IsMissing, r.client.AttachRolePolicy, &iam.AttachRolePolicyInput{RoleName: aws.String(now.Name), PolicyArn: aws.String(arn)})
+		err := call.Change(ctx, call.IsMissing, r.client.AttachRolePolicy, &iam.AttachRolePolicyInput{RoleName: aws.String(now.Name), PolicyArn: aws.String(arn)})
 		if err != nil {
 			return call.Explain("attach "+arn, err)
 		}
@@ -100,13 +98,13 @@ func (r *Roles) updatePolicies(ctx context.Context, before, now asset.Role) erro
 // removePolicies removes the declared policies that the role still has.
 func (r *Roles) removePolicies(ctx context.Context, role asset.Role) error {
 	for _, name := range slices.Sorted(maps.Keys(role.Inline)) {
-		_, err := call.Invoke(ctx, nil, r.client.DeleteRolePolicy, &iam.DeleteRolePolicyInput{RoleName: aws.String(role.Name), PolicyName: aws.String(name)})
+		err := call.Change(ctx, nil, r.client.DeleteRolePolicy, &iam.DeleteRolePolicyInput{RoleName: aws.String(role.Name), PolicyName: aws.String(name)})
 		if err = call.IgnoreMissing(err); err != nil {
 			return call.Explain(fmt.Sprintf("delete policy %q", name), err)
 		}
 	}
 	for _, arn := range role.Attached {
-		_, err := call.Invoke(ctx, nil, r.client.DetachRolePolicy, &iam.DetachRolePolicyInput{RoleName: aws.String(role.Name), PolicyArn: aws.String(arn)})
+		err := call.Change(ctx, nil, r.client.DetachRolePolicy, &iam.DetachRolePolicyInput{RoleName: aws.String(role.Name), PolicyArn: aws.String(arn)})
 		if err = call.IgnoreMissing(err); err != nil {
 			return call.Explain("detach "+arn, err)
 		}
