@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -45,6 +46,15 @@ func FromDeployment(d *appsv1.Deployment, manager string) Deployment {
 			d.Status.Replicas == replicas && d.Status.UpdatedReplicas == replicas,
 		Available: int(d.Status.AvailableReplicas),
 		Recreate:  d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType,
+	}
+}
+
+// Scale states how many replicas the Deployment is to have. The API server refuses it if the Deployment has
+// changed since it was read.
+func (d *Deployment) Scale(replicas int) *autoscalingv1.Scale {
+	return &autoscalingv1.Scale{
+		ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: d.Name, ResourceVersion: d.Version},
+		Spec:       autoscalingv1.ScaleSpec{Replicas: int32(replicas)},
 	}
 }
 

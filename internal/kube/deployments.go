@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -25,11 +24,7 @@ type deployment struct {
 // a request that failed may have had an effect.
 func (c *Cluster) ScaleDeployment(ctx context.Context, d *cluster.Deployment, replicas int) error {
 	err := callOnce(ctx, func(ctx context.Context) error {
-		scale := &autoscalingv1.Scale{
-			ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: d.Name, ResourceVersion: d.Version},
-			Spec:       autoscalingv1.ScaleSpec{Replicas: int32(replicas)},
-		}
-		_, err := c.client.AppsV1().Deployments(d.Namespace).UpdateScale(ctx, d.Name, scale, metav1.UpdateOptions{FieldManager: manager})
+		_, err := c.client.AppsV1().Deployments(d.Namespace).UpdateScale(ctx, d.Name, d.Scale(replicas), metav1.UpdateOptions{FieldManager: manager})
 		return err
 	})
 	switch {

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -186,14 +185,11 @@ func (k *Keeper) scaleBack(ctx context.Context, r *cluster.Surge) error {
 		if err != nil {
 			return err
 		}
-		if d := cluster.FromDeployment(live, cluster.Manager); !r.Of(&d) || !r.Grown(&d) {
+		d := cluster.FromDeployment(live, cluster.Manager)
+		if !r.Of(&d) || !r.Grown(&d) {
 			return nil
 		}
-		scale := &autoscalingv1.Scale{
-			ObjectMeta: metav1.ObjectMeta{Namespace: live.Namespace, Name: live.Name, ResourceVersion: live.ResourceVersion},
-			Spec:       autoscalingv1.ScaleSpec{Replicas: int32(r.Replicas)},
-		}
-		_, err = k.typed.AppsV1().Deployments(live.Namespace).UpdateScale(ctx, live.Name, scale, metav1.UpdateOptions{FieldManager: k.manager.Name})
+		_, err = k.typed.AppsV1().Deployments(d.Namespace).UpdateScale(ctx, d.Name, d.Scale(r.Replicas), metav1.UpdateOptions{FieldManager: k.manager.Name})
 		return err
 	})
 	if err != nil && !apierrors.IsNotFound(err) {
