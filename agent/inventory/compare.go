@@ -64,7 +64,7 @@ func (inv *Inventory) Compare(ctx context.Context, v *view.View) {
 	inv.close(ctx, ending)
 	for _, i := range inv.leftOut() {
 		own, others := inv.nodesOf(v, nodes, i)
-		if !slices.ContainsFunc(slices.Concat(own, others), settled) && !inv.Launching(i.LaunchID) && !inv.wasGivenBack(i.ID) {
+		if !slices.ContainsFunc(slices.Concat(own, others), adopted) && !inv.Launching(i.LaunchID) && !inv.wasGivenBack(i.ID) {
 			kept = append(kept, instanceNodes{i, own, others}) // if it has lost its tags, only its nodes tell the next leader whose it is
 		}
 	}
@@ -227,8 +227,8 @@ func (inv *Inventory) countOwnerless(v *view.View, nodes map[string][]*cluster.N
 	return count
 }
 
-// settled reports whether a node need not be adopted, because it is being deleted or has the agent's finalizer.
-func settled(n *cluster.Node) bool { return n.Deleting || n.HeldBy(api.Finalizer) }
+// adopted reports whether a node need not be adopted, because it is being deleted or has the agent's finalizer.
+func adopted(n *cluster.Node) bool { return n.Deleting || n.HeldBy(api.Finalizer) }
 
 // adoptAll gives an instance its Node object. It also takes over the nodes that its kubelet has
 // registered under other names, so that they are drained with the instance. If the instance had lost the
@@ -236,7 +236,7 @@ func settled(n *cluster.Node) bool { return n.Deleting || n.HeldBy(api.Finalizer
 // comparison that finds the instance listed does so, because only then can it be terminated.
 func (inv *Inventory) adoptAll(ctx context.Context, v *view.View, i instanceNodes) error {
 	var err error
-	if !slices.ContainsFunc(i.own, settled) {
+	if !slices.ContainsFunc(i.own, adopted) {
 		err = inv.adopt(ctx, v, i.Instance, len(i.own) == 0 && hasRun(v, i.NodeName))
 	}
 	for _, n := range i.own {
@@ -245,7 +245,7 @@ func (inv *Inventory) adoptAll(ctx context.Context, v *view.View, i instanceNode
 		}
 	}
 	for _, n := range i.others {
-		if settled(n) {
+		if adopted(n) {
 			continue
 		}
 		misnamed := i.Instance

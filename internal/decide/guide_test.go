@@ -112,6 +112,22 @@ func TestGuidesMeasureByProvisioner(t *testing.T) {
 	}
 }
 
+// moved adds two nodes with two small pods each, of which the node n2 could go. Its pods were moved there so long ago.
+func (w *world) moved(ago time.Duration) *world {
+	const half = "requests: {cpu: 500m, memory: 1Gi}"
+	w.node("n1", "medium", "a", func(n *cluster.Node) { n.Provisioner = "" })
+	w.node("n2", "medium", "a", nil).replicas(2, "web", "n1", half).replicas(2, "web", "n2", half)
+	w.in.Moved = map[string]time.Time{}
+	for i := range w.in.Snapshot.Pods {
+		p := &w.in.Snapshot.Pods[i]
+		p.Since = noon.Add(-ago)
+		if p.NodeName == "n2" {
+			w.in.Moved[p.UID] = p.Since
+		}
+	}
+	return w
+}
+
 // A pod that was moved costs ten times as much within the hour: it is not moved again for
 // little, and still where that saves much.
 func TestMovedPodsCostMore(t *testing.T) {
@@ -124,18 +140,7 @@ func TestMovedPodsCostMore(t *testing.T) {
 	} {
 		w := newWorld(t, []offer.InstanceType{sold("medium", 4, 0.2)})
 		w.provisioner("default", strings.Replace(consolidating, "disruption: {", fmt.Sprintf("disruption: {evictionCost: %q, ", c.cost), 1))
-		const half = "requests: {cpu: 500m, memory: 1Gi}"
-		w.node("n1", "medium", "a", func(n *cluster.Node) { n.Provisioner = "" })
-		w.node("n2", "medium", "a", nil).replicas(2, "web", "n1", half).replicas(2, "web", "n2", half)
-		w.in.Moved = map[string]time.Time{}
-		for i := range w.in.Snapshot.Pods {
-			p := &w.in.Snapshot.Pods[i]
-			p.Since = noon.Add(-c.ago)
-			if p.NodeName == "n2" {
-				w.in.Moved[p.UID] = p.Since
-			}
-		}
-		if got := consolidated(w.decide()); got != c.want {
+		if got := consolidated(w.moved(c.ago).decide()); got != c.want {
 			t.Errorf("moved %s ago, at a cost of %s: got %q, want %q", c.ago, c.cost, got, c.want)
 		}
 	}
@@ -157,16 +162,7 @@ func TestReservationsDoNotMakeMovesCheap(t *testing.T) {
 	for _, left := range []int64{0, 5} {
 		w := newWorld(t, []offer.InstanceType{withReserved(sold("medium", 4, 0.2), left)}).provisioner("default", consolidating)
 		w.provisioner("batch", "requirements: [{key: $capacity, operator: In, values: [reserved]}], taints: [{key: batch, effect: NoSchedule}]")
-		const half = "requests: {cpu: 500m, memory: 1Gi}"
-		w.node("n1", "medium", "a", func(n *cluster.Node) { n.Provisioner = "" })
-		w.node("n2", "medium", "a", nil).replicas(2, "web", "n1", half).replicas(2, "web", "n2", half)
-		w.in.Moved = map[string]time.Time{}
-		for i := range w.in.Snapshot.Pods {
-			p := &w.in.Snapshot.Pods[i]
-			p.Since = noon.Add(-59 * time.Minute)
-			w.in.Moved[p.UID] = p.Since
-		}
-		if got := consolidated(w.decide()); got != "->" {
+		if got := consolidated(w.moved(59 * time.Minute).decide()); got != "->" {
 			t.Errorf("%d are left in the reservation: got %q, want that nothing is moved", left, got)
 		}
 	}
