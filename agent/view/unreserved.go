@@ -13,7 +13,7 @@ import (
 // A node that is not up yet is left alone, because EC2 may not say of a new instance yet
 // which reservation it is in.
 func Unreserved(p *Provisioner, n *cluster.Node, i offer.Instance) (cluster.NodeChange, bool) {
-	if n.Labels[api.LabelCapacityType] != api.CapacityReserved || i.CapacityType != api.CapacityOnDemand || !n.Initialized {
+	if !n.Reserved() || i.CapacityType != api.CapacityOnDemand || !n.Initialized {
 		return cluster.NodeChange{}, false
 	}
 	change := cluster.NodeChange{

@@ -55,6 +55,9 @@ func FromNode(node *corev1.Node, csi *storagev1.CSINode) Node {
 	return out
 }
 
+// Reserved reports whether the node's machine is in a capacity reservation, which is paid for whether or not it is used.
+func (n *Node) Reserved() bool { return n.Labels[api.LabelCapacityType] == api.CapacityReserved }
+
 // OfNodePool reports whether the node was made for a NodePool.
 func (n *Node) OfNodePool() bool { return n.Labels[api.LabelNodePool] != "" }
 

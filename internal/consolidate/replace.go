@@ -185,7 +185,7 @@ func (r *replacer) wasteful() []*Source {
 		if r.gone[name] || r.taken[name] {
 			continue
 		}
-		if src.Node.Labels[api.LabelCapacityType] == api.CapacityReserved {
+		if src.Node.Reserved() {
 			r.refuse(name, "it is in a capacity reservation, which is paid for whether or not it is used")
 			continue
 		}

@@ -138,7 +138,7 @@ func (d *decision) grades(nodes []*retire.Node) map[string]int {
 // node in a capacity reservation would save nothing.
 func (d *decision) uses(nodes []*retire.Node) (out []*use, total offer.Price) {
 	for _, n := range d.staying(nodes) {
-		if _, on := n.Provisioner.Spec.ConsolidateAfter(); !on || !n.Initialized || reserved(n) {
+		if _, on := n.Provisioner.Spec.ConsolidateAfter(); !on || !n.Initialized || n.Reserved() {
 			continue
 		}
 		if price := d.priceOf(n); price > 0 {

@@ -2,7 +2,6 @@ package decide
 
 import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/consolidate"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/retire"
@@ -21,16 +20,13 @@ type measure struct {
 func (d *decision) measure(nodes []*retire.Node) measure {
 	m := measure{d.rates(), map[string]float64{}}
 	for _, n := range nodes {
-		if price := d.priceOf(n); price > 0 && !reserved(n) {
+		if price := d.priceOf(n); price > 0 && !n.Reserved() {
 			name := n.Provisioner.Name
 			m.most[name] = max(m.most[name], float64(m.rates.Value(n.Allocatable))/float64(price))
 		}
 	}
 	return m
 }
-
-// reserved reports whether a node is in a capacity reservation.
-func reserved(n *retire.Node) bool { return n.Labels[api.LabelCapacityType] == api.CapacityReserved }
 
 // used is the part of a node's price that pays for what is asked for there.
 func (m *measure) used(n *retire.Node, price offer.Price, asks amount.List) offer.Price {
