@@ -247,7 +247,7 @@ func (b *bounding) addSpending() []int {
 // or a pod to be with, and those on nodes, which could have left that room to others.
 func (b *bounding) addElsewhere(class int, onNodes int64, tiers []int) {
 	p := &b.placed[class]
-	could := b.highest(p)
+	could := b.highest(p).Clone()
 	for j := range p.others {
 		could.Join(b.highest(&p.others[j]))
 	}

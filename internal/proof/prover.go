@@ -61,6 +61,7 @@ type placedClass struct {
 	lump int64
 	// others say what the pods may use by their other node selector terms.
 	others []placedClass
+	first  model.Bitset // see highest
 }
 
 type classAt struct {
@@ -180,7 +181,7 @@ func (pr Prover) onOne(p *placedClass) bool {
 // paid, or where limits bind or the plan has gone down to them.
 func (b *bounding) weighed(p *placedClass) model.Bitset {
 	a := b.s
-	out := b.highest(p)
+	out := b.highest(p).Clone()
 	for i, tier := range a.Tiers() {
 		if b.Spending[i] >= 0 || b.tied(p) || tier[0].Weight >= p.least {
 			for _, pool := range tier {
@@ -194,18 +195,21 @@ func (b *bounding) weighed(p *placedClass) model.Bitset {
 // highest returns the offerings of the highest weight that can take the class, in each domain
 // unless the class is free to choose one, and those of lower weights where limits bind.
 func (b *bounding) highest(p *placedClass) model.Bitset {
+	if p.first != nil {
+		return p.first
+	}
 	a := b.s
-	out := model.NewBitset(len(a.Offerings))
+	p.first = model.NewBitset(len(a.Offerings))
 	if len(p.class.Keys) == 0 || b.choosesZone(p) {
-		a.AddHighest(out, p.mask)
-		return out
+		a.AddHighest(p.first, p.mask)
+		return p.first
 	}
 	for _, at := range a.CellsOf(p.opt, p.class.Keys) {
 		within := a.PinnedTo(p.opt, &at).Offerings.Clone()
 		within.Keep(p.mask)
-		a.AddHighest(out, within)
+		a.AddHighest(p.first, within)
 	}
-	return out
+	return p.first
 }
 
 // tied reports whether the class shares nodes with another one, so that it is for both
