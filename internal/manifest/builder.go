@@ -22,8 +22,6 @@ type Builder struct {
 	templates *cluster.Templates
 	live      *cluster.Survey
 	objects   objects
-	rows      []cluster.Pod // from tables
-	tables    int
 	documents []*Document
 	files     []*File
 	seen      map[string]*Document

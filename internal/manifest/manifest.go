@@ -77,19 +77,13 @@ func Read(files ...string) (*Set, error) {
 }
 
 // AddFile adds the YAML or JSON documents of a file; "-" is the standard input.
-func (b *Builder) AddFile(path string) { b.addFile(path, b.Add) }
-
-// AddPodsCSVFile adds the pods of a table as addPodsCSV does; "-" is the
-// standard input.
-func (b *Builder) AddPodsCSVFile(path string) { b.addFile(path, b.addPodsCSV) }
-
-func (b *Builder) addFile(path string, add func(file string, data []byte)) {
+func (b *Builder) AddFile(path string) {
 	data, err := b.readAll(path)
 	if err != nil {
 		b.problems = append(b.problems, err)
 		return
 	}
-	add(path, data)
+	b.Add(path, data)
 }
 
 func (b *Builder) readAll(path string) ([]byte, error) {

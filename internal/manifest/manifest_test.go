@@ -679,3 +679,41 @@ func TestLimitRangesBeside(t *testing.T) {
 		}
 	}
 }
+
+func TestFilesAndStandardInput(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pod.yaml")
+	if err := os.WriteFile(path, []byte("apiVersion: v1\nkind: Pod\nmetadata: {name: read}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	in, out, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := out.WriteString("apiVersion: v1\nkind: Pod\nmetadata: {name: piped}\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+	before := os.Stdin
+	os.Stdin = in
+	defer func() { os.Stdin = before }()
+
+	b := NewBuilder("theirs")
+	b.AddFile(path)
+	b.AddFile(path + ".absent")
+	b.AddFile("-")
+	b.AddFile("-")
+	b.Add("other.yaml", []byte("apiVersion: v1\nkind: Pod\nmetadata: {name: other}\nspec: {schedulerName: theirs}\n"))
+	set, err := b.Build()
+	if !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got error %v, want that a file does not exist", err)
+	}
+	if twice := "-: the standard input is named twice"; err == nil || !strings.Contains(err.Error(), twice) {
+		t.Errorf("got error %v, want %q", err, twice)
+	}
+	want := []string{"default/other pending", "default/piped pending", "default/read pending"}
+	if diff := cmp.Diff(want, podLines(set.Snapshot.Pods)); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}

@@ -184,6 +184,9 @@ func known(name corev1.ResourceName) bool {
 	return strings.Contains(string(name), "/") || strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix) || slices.Contains(standard, string(name))
 }
 
+// gpuResource is an example of a resource with a domain.
+const gpuResource = "nvidia.com/gpu"
+
 func unknownResource(name corev1.ResourceName, at *field.Path) finding.Finding {
 	advice := finding.Say("give its domain too, such as %s", gpuResource)
 	if near, ok := api.Suggest(string(name), append([]string{gpuResource}, standard...)); ok {

@@ -58,7 +58,6 @@ func (b *Builder) snapshot() *cluster.Snapshot {
 		s.Pods = append(s.Pods, pods...)
 		s.Claims = append(s.Claims, w.missingClaims(b.objects.claims)...)
 	}
-	s.Pods = append(s.Pods, b.rows...)
 	b.objects.addNodes(s)
 	for _, c := range b.objects.claims {
 		storage.check(&c.Spec, c.UID == "", "PersistentVolumeClaim "+c.Namespace+"/"+c.Name, "spec", said)

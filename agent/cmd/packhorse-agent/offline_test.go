@@ -86,13 +86,12 @@ func TestSimulateJSON(t *testing.T) {
 	}
 }
 
-func TestSimulateTable(t *testing.T) {
-	pods := file(t, "pods.csv", "cpu_milli,mem_mib,count\n500,512,30\n")
-	out, err := execute(t, simulateCommand(), "--region", "us-east-1", "--pods-csv", pods)
+func TestSimulateWithoutProvisioner(t *testing.T) {
+	out, err := execute(t, simulateCommand(), "--region", "us-east-1", "-f", file(t, "web.yaml", simpleDeployment))
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for _, want := range []string{"30 of 30 pods placed", `one named "default" with the defaults of the API is assumed`} {
+	for _, want := range []string{"3 of 4 pods placed", `one named "default" with the defaults of the API is assumed`} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the output lacks %q:\n%s", want, out)
 		}
@@ -229,7 +228,7 @@ func TestSimulateTakesTheRegionOfTheNodes(t *testing.T) {
 		"another region":   {[]string{"--region", "us-east-1"}, "us-east-1", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			out, err := execute(t, simulateCommand(), append(c.args, "-f", provisioner, node, "--pods-csv", file(t, "pods.csv", "cpu_milli,mem_mib,count\n900,512,9\n"))...)
+			out, err := execute(t, simulateCommand(), append(c.args, "-f", provisioner, node, file(t, "web.yaml", strings.ReplaceAll(simpleDeployment, "replicas: 3", "replicas: 30")))...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -247,15 +246,10 @@ const simpleMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
 // A file with nothing to look at is noted where others hold something.
 func TestSimulateNotesFilesWithNothing(t *testing.T) {
 	rest, list := file(t, "map.yaml", simpleMap), file(t, "list.yaml", simpleList)
-	for _, args := range [][]string{
-		{"-f", file(t, "provisioner.yaml", simpleProvisioner)},
-		{"--pods-csv", file(t, "pods.csv", "cpu_milli,mem_mib,count\n500,512,30\n")},
-	} {
-		out, err := execute(t, simulateCommand(), append(args, "-f", rest, "-f", list)...)
-		for _, want := range []string{rest + ": ignored: ConfigMap a", list + ": holds an empty List"} {
-			if err != nil || !strings.Contains(out, want) {
-				t.Errorf("%v, want %q:\n%s", err, want, out)
-			}
+	out, err := execute(t, simulateCommand(), "-f", file(t, "provisioner.yaml", simpleProvisioner), "-f", rest, "-f", list)
+	for _, want := range []string{rest + ": ignored: ConfigMap a", list + ": holds an empty List"} {
+		if err != nil || !strings.Contains(out, want) {
+			t.Errorf("%v, want %q:\n%s", err, want, out)
 		}
 	}
 }

@@ -30,7 +30,6 @@ import (
 // simulation holds the flags of `simulate`.
 type simulation struct {
 	files     []string
-	tables    []string
 	catalogue string
 	region    string
 	output    string
@@ -51,7 +50,6 @@ DaemonSet, ReplicaSet, Job, CronJob, List): replicas become pods. "-" is the
 standard input.`,
 		Example: `  packhorse-agent simulate -f provisioner.yaml -f deployment.yaml
   kubectl get deploy,ds -A -o yaml | packhorse-agent simulate -f provisioner.yaml -f - -o markdown
-  packhorse-agent simulate --pods-csv pods.csv --region us-east-1 -o json
   packhorse-agent simulate -f provisioner.yaml -f workloads.yaml -o html > plan.html`,
 		PreRunE: func(cmd *cobra.Command, _ []string) error { return checkRanges(cmd.Flags()) },
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -61,7 +59,6 @@ standard input.`,
 	}
 	flags := cmd.Flags()
 	flags.StringArrayVarP(&s.files, "filename", "f", nil, "`FILE` with manifests in YAML or JSON; may be repeated")
-	flags.StringArrayVar(&s.tables, "pods-csv", nil, "`FILE` with pods as rows: cpu_milli, mem_mib, count, and optionally gpu, gpu_name, node_selector")
 	flags.StringVar(&s.catalogue, "catalogue", "", "`FILE` with instance types and prices, CSV or saved JSON (default: the built-in one)")
 	flags.StringVar(&s.region, "region", os.Getenv("AWS_REGION"), "AWS `REGION` whose types and prices are used (default: $AWS_REGION, or that of the nodes, or us-east-1)")
 	flags.StringVarP(&s.output, "output", "o", "text", "text, json, markdown or html")
@@ -70,8 +67,8 @@ standard input.`,
 }
 
 func (s *simulation) run(out io.Writer) error {
-	if len(s.files)+len(s.tables) == 0 {
-		return errors.New("nothing to simulate: name files with -f or --pods-csv")
+	if len(s.files) == 0 {
+		return errors.New("nothing to simulate: name files with -f")
 	}
 	render, ok := renderers[s.output]
 	if !ok {
@@ -114,12 +111,9 @@ func (s *simulation) read() (*manifest.Set, error) {
 	for _, f := range s.files {
 		b.AddFile(f)
 	}
-	for _, f := range s.tables {
-		b.AddPodsCSVFile(f)
-	}
 	set, err := b.Build()
 	known := func(d *manifest.Document) bool { return d.Known }
-	enough := len(s.tables) > 0 || slices.ContainsFunc(set.Files, func(f *manifest.File) bool { return f.Holds(known) })
+	enough := slices.ContainsFunc(set.Files, func(f *manifest.File) bool { return f.Holds(known) })
 	for _, f := range set.Files {
 		buyer := func(d *manifest.Document) bool { return d.Kind == kinds.NodePoolKind } // of another controller
 		if enough && (len(f.Documents) > 0 || f.List) && !f.Holds(buyer) {
