@@ -23,13 +23,11 @@ type Problem struct {
 	Choices []bitset.Set
 	Classes []Class
 	// Groups are those of which a machine or node holds only so many pods.
-	Groups []ClassGroup
-	Nodes  []Node
-	Shares []DomainShare
-	Limits []Limit
-	// Spending is, by tier, what its machines and those of the tiers after it cost at most
-	// together, in micro-dollars per hour; below 0 where nothing is known.
-	Spending []int64
+	Groups   []ClassGroup
+	Nodes    []Node
+	Shares   []DomainShare
+	Limits   []Limit
+	Spending []Spending
 	// Start are machines with their pods, as a plan has them.
 	Start []Content
 	// Price of a plan that is known, in micro-dollars per hour: a bound close to it is
@@ -48,6 +46,19 @@ type Offering struct {
 	Tier     int     // 0 for Provisioners of the highest weight
 	Capacity []int64 // by resource, what counts against limits
 	Domains  []int   // by topology key
+}
+
+// Spending says that the machines of a tier and those of the tiers after it cost so much at most together.
+type Spending struct {
+	Tier  int
+	Most  int64 // without what Funds add, in micro-dollars per hour
+	Funds []Fund
+}
+
+// Fund says that each pod of a class on one of its offerings adds so much to what may be spent.
+type Fund struct {
+	Class, Choice int   // index of Problem.Classes, and of Problem.Choices
+	Price         int64 // above 0, in micro-dollars per hour
 }
 
 // Class is a number of pods that are equal in all that placement asks.

@@ -48,8 +48,11 @@ func TestPrice(t *testing.T) {
 		"a limit":                       {Problem{Offerings: []Offering{small, other}, Classes: []Class{pods(3, 4)}, Limits: []Limit{{Most: 8}}}, 500},
 		"a limit below one machine":     {Problem{Offerings: []Offering{small, other}, Classes: []Class{pods(1, 4)}, Limits: []Limit{{Most: 3}}}, 300},
 		"a limit that is used up":       {Problem{Offerings: []Offering{small, other}, Classes: []Class{pods(1, 4)}, Limits: []Limit{{Most: 0}}}, 300},
-		"what lower weights are paid":   {Problem{Offerings: []Offering{lower, other}, Classes: []Class{pods(3, 4)}, Spending: []int64{-1, 199}}, 502},
-		"lower weights without machine": {Problem{Offerings: []Offering{lower, other}, Classes: []Class{pods(3, 4)}, Spending: []int64{-1, 99}}, 900},
+		"what lower weights are paid":   {Problem{Offerings: []Offering{lower, other}, Classes: []Class{pods(3, 4)}, Spending: []Spending{{Tier: 1, Most: 199}}}, 502},
+		"lower weights without machine": {Problem{Offerings: []Offering{lower, other}, Classes: []Class{pods(3, 4)}, Spending: []Spending{{Tier: 1, Most: 99}}}, 900},
+		"what pods bring":               {Problem{Offerings: []Offering{lower, other}, Choices: []bitset.Set{everything, {1}}, Classes: []Class{pods(3, 4)}, Spending: []Spending{{Tier: 1, Funds: []Fund{{Class: 0, Choice: 1, Price: 100}}}}}, 300},
+		"what only some pods bring":     {Problem{Offerings: []Offering{lower, other}, Choices: []bitset.Set{everything, {1}}, Classes: []Class{pods(1, 4), pods(3, 4)}, Spending: []Spending{{Tier: 1, Funds: []Fund{{Class: 0, Choice: 1, Price: 100}}}}}, 1000},
+		"pods bring no more than once":  {Problem{Offerings: []Offering{lower, other}, Choices: []bitset.Set{everything, {1}}, Classes: []Class{pods(1, 1), pods(3, 3)}, Spending: []Spending{{Tier: 1, Funds: []Fund{{Class: 0, Choice: 1, Price: 100}}}}}, 700},
 		"a limit to be used first":      {Problem{Offerings: []Offering{small, other}, Classes: []Class{pods(3, 4)}, Limits: []Limit{{Pool: 1, Most: 8, Least: 8}}}, 700},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -131,7 +134,15 @@ func small(t *rapid.T) *Problem {
 		p.Limits = []Limit{{Most: number(0, 25, "limit"), Least: number(0, 8, "least")}}
 	}
 	if number(0, 1, "weighed") == 0 {
-		p.Spending = []int64{-1, number(-1, 500, "spending"), number(-1, 300, "spending")}
+		for tier := range number(1, 2, "tiers") {
+			s := Spending{Tier: int(tier) + 1, Most: number(0, 500, "spending")}
+			for i := range p.Classes {
+				if number(0, 1, "brings") == 0 {
+					s.Funds = append(s.Funds, Fund{Class: i, Choice: int(number(0, int64(len(p.Choices)-1), "where")), Price: number(1, 200, "each")})
+				}
+			}
+			p.Spending = append(p.Spending, s)
+		}
 	}
 	return p
 }
@@ -251,14 +262,20 @@ func (o *oracle) finish(price int64) {
 			return
 		}
 	}
-	for tier, most := range o.Spending {
-		spent := int64(0)
-		for _, k := range o.bound {
-			if k >= 0 && o.Offerings[k].Tier >= tier {
-				spent += o.Offerings[k].Price
+	for _, s := range o.Spending {
+		left := s.Most
+		for m, k := range o.bound {
+			if k < 0 || o.Offerings[k].Tier < s.Tier {
+				continue
+			}
+			left -= o.Offerings[k].Price
+			for _, f := range s.Funds {
+				if o.Choices[f.Choice].Has(k) {
+					left += f.Price * o.on[m][f.Class]
+				}
 			}
 		}
-		if most >= 0 && spent > most {
+		if left < 0 {
 			return
 		}
 	}

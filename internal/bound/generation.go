@@ -13,15 +13,16 @@ import (
 )
 
 // generation solves the linear program over patterns by column generation (Gilmore and
-// Gomory 1961). Its rows are the pods of each class, the shares of domains, what pools
-// are used for at least and at most, and the nodes of each sort, in this order.
+// Gomory 1961). Its rows are the pods of each class, the shares of domains, what may be spent by tier,
+// what pools are used for at least and at most, and the nodes of each sort, in this order.
 type generation struct {
 	problem *Problem
 	kinds   []*kind // those to be bought, then nodes
 	nodes   int     // the place of the first node among the kinds
 	demand  []float64
-	scaled  int // rows before those of limits and nodes
-	limits  int // rows of limits after these
+	scaled  int  // rows before those of limits and nodes
+	limits  int  // rows of limits after these
+	limited bool // any row is one of a limit or of what may be spent
 	master  *lp.Covering
 	known   map[string]bool // columns of the master
 	search  knapsack.Search

@@ -14,6 +14,7 @@ type kind struct {
 	node  int        // the row of nodes like it, or -1
 	count float64    // how many of them there are
 	fixed []lp.Entry // what each machine has in rows, whatever is on it
+	takes []lp.Entry // the same in rows of limits and nodes
 	items []item
 	holds *knapsack.Knapsack
 
@@ -24,7 +25,7 @@ type kind struct {
 type item struct {
 	class int
 	most  int64
-	also  []int // rows besides that of its class that its pods count for
+	also  []lp.Entry // what each of its pods has in rows besides that of its class
 }
 
 // newKind returns the kind with the items of which at least one fits. The last
@@ -52,9 +53,9 @@ func newKind(p *Problem, room []int64, items []item, groups []int64) *kind {
 
 // divided states the kind for the program over divided pods, with so many of its rows.
 func (k *kind) divided(rows int) lp.DividedKind {
-	out := lp.DividedKind{Cost: k.price, Count: k.count, Fixed: k.fixed, Rows: rows}
+	out := lp.DividedKind{Cost: k.price, Count: k.count, Fixed: slices.Concat(k.fixed, k.takes), Rows: rows}
 	for j, it := range k.items {
-		out.Items = append(out.Items, lp.DividedItem{Rows: append([]int{it.class}, it.also...), Most: float64(it.most)})
+		out.Items = append(out.Items, lp.DividedItem{Rows: append([]lp.Entry{{Row: it.class, N: 1}}, it.also...), Most: float64(it.most)})
 		out.Share = append(out.Share, k.holds.Shares(j)[:rows]...)
 	}
 	return out
@@ -67,8 +68,8 @@ func (k *kind) ceiling(prices []float64, enough float64) (float64, int) {
 	for j := range k.items {
 		it := &k.items[j]
 		k.values[j] = prices[it.class]
-		for _, r := range it.also {
-			k.values[j] += prices[r]
+		for _, e := range it.also {
+			k.values[j] += float64(e.N * prices[e.Row])
 		}
 	}
 	return k.holds.Ceiling(k.values, enough)
@@ -78,19 +79,18 @@ func (k *kind) ceiling(prices []float64, enough float64) (float64, int) {
 // nothing on it.
 func (k *kind) cost(prices []float64) (cost, earned float64) {
 	cost = k.price
+	for _, e := range k.takes {
+		cost -= float64(e.N * prices[e.Row])
+	}
 	for _, e := range k.fixed {
-		if e.N < 0 {
-			cost -= float64(e.N * prices[e.Row])
-		} else {
-			earned += float64(e.N * prices[e.Row])
-		}
+		earned += float64(e.N * prices[e.Row])
 	}
 	return cost, earned
 }
 
 // column states a content in the terms of the program.
 func (k *kind) column(content func(item int) float64) lp.Column {
-	out := lp.Column{Cost: max(1, k.price), Entries: slices.Clone(k.fixed)}
+	out := lp.Column{Cost: max(1, k.price), Entries: slices.Concat(k.fixed, k.takes)}
 	also := map[int]float64{}
 	for j := range k.items {
 		n := content(j)
@@ -98,8 +98,8 @@ func (k *kind) column(content func(item int) float64) lp.Column {
 			continue
 		}
 		out.Entries = append(out.Entries, lp.Entry{Row: k.items[j].class, N: n})
-		for _, r := range k.items[j].also {
-			also[r] += n
+		for _, e := range k.items[j].also {
+			also[e.Row] += float64(n * e.N)
 		}
 	}
 	for _, r := range sortedKeys(also) {

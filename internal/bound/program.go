@@ -15,9 +15,10 @@ func newGeneration(p *Problem, offerings []int) *generation {
 		g.demand = append(g.demand, float64(c.Count))
 	}
 	also := g.addShares()
+	spent := g.addSpending()
 	fixed := g.addLimits()
 	for _, o := range offerings {
-		g.kinds = append(g.kinds, g.machine(o, also, fixed))
+		g.kinds = append(g.kinds, g.machine(o, also, spent, fixed))
 	}
 	g.nodes = len(g.kinds)
 	g.addNodes(also)
@@ -28,7 +29,7 @@ func newGeneration(p *Problem, offerings []int) *generation {
 	}
 	g.findAlone()
 	for _, c := range p.Start {
-		g.planned = append(g.planned, g.plannedOn(&c, also, fixed))
+		g.planned = append(g.planned, g.plannedOn(&c, also, spent, fixed))
 		if i := slices.Index(offerings, c.Offering); i >= 0 {
 			g.matter.Add(i)
 		}
@@ -37,8 +38,8 @@ func newGeneration(p *Problem, offerings []int) *generation {
 	return g
 }
 
-// rowsOf returns the rows besides its own that a pod of a class counts for in domains.
-type rowsOf func(class int, domains []int) []int
+// rowsOf returns what a pod of a class has in rows besides its own in domains.
+type rowsOf func(class int, domains []int) []lp.Entry
 
 // addShares adds the rows of shares.
 func (g *generation) addShares() rowsOf {
@@ -50,18 +51,75 @@ func (g *generation) addShares() rowsOf {
 			byClass[c] = append(byClass[c], i)
 		}
 	}
-	return func(class int, domains []int) (rows []int) {
+	return func(class int, domains []int) (rows []lp.Entry) {
 		for _, i := range byClass[class] {
 			if s := &g.problem.Shares[i]; domains[s.Key] == s.Domain {
-				rows = append(rows, first+i)
+				rows = append(rows, lp.Entry{Row: first + i, N: 1})
 			}
 		}
 		return rows
 	}
 }
 
-// entriesOf returns what a machine of an offering has in rows, whatever is on it.
-type entriesOf func(o *Offering) []lp.Entry
+// spentOn returns what a machine of an offering takes of what may be spent, and what a pod of a class
+// on it adds to that.
+type spentOn func(offering int) (takes []lp.Entry, adds func(class int) []lp.Entry)
+
+// addSpending adds the rows of what may be spent on the machines of tiers.
+func (g *generation) addSpending() spentOn {
+	p := g.problem
+	rows, scale := make([]int, len(p.Spending)), make([]float64, len(p.Spending))
+	counted := map[int]int{} // rows of all pods of a class
+	for i := range p.Spending {
+		s := &p.Spending[i]
+		if rows[i] = -1; s.Most+p.mayAdd(s) == 0 {
+			continue
+		}
+		// A demand of next to nothing would not be told from rounding.
+		rows[i], scale[i] = len(g.demand), float64(max(s.Most, p.Price))
+		g.demand = append(g.demand, -max(float64(s.Most)/scale[i], near))
+		g.limited = true
+		for _, f := range s.Funds {
+			if _, ok := counted[f.Class]; !ok {
+				counted[f.Class] = len(g.demand)
+				g.demand = append(g.demand, -float64(p.Classes[f.Class].Count))
+			}
+		}
+	}
+	return func(offering int) ([]lp.Entry, func(class int) []lp.Entry) {
+		var takes []lp.Entry
+		adds := map[int][]lp.Entry{}
+		o := &p.Offerings[offering]
+		for i := range p.Spending {
+			s := &p.Spending[i]
+			if rows[i] < 0 || o.Tier < s.Tier {
+				continue
+			}
+			takes = append(takes, lp.Entry{Row: rows[i], N: -float64(o.Price) / scale[i]})
+			for _, f := range s.Funds {
+				if !p.Choices[f.Choice].Has(offering) {
+					continue
+				}
+				if len(adds[f.Class]) == 0 {
+					adds[f.Class] = append(adds[f.Class], lp.Entry{Row: counted[f.Class], N: -1})
+				}
+				adds[f.Class] = append(adds[f.Class], lp.Entry{Row: rows[i], N: float64(f.Price) / scale[i]})
+			}
+		}
+		return takes, func(class int) []lp.Entry { return adds[class] }
+	}
+}
+
+// mayAdd returns how much funds add to what may be spent at most.
+func (p *Problem) mayAdd(s *Spending) (sum int64) {
+	for _, f := range s.Funds {
+		sum += f.Price * p.Classes[f.Class].Count
+	}
+	return sum
+}
+
+// entriesOf returns what a machine of an offering has in rows of limits, whatever is on it.
+type entriesOf func(o *Offering) (has, takes []lp.Entry)
 
 // addLimits adds the rows of what pools are used for at least, and then at most.
 func (g *generation) addLimits() entriesOf {
@@ -79,46 +137,35 @@ func (g *generation) addLimits() entriesOf {
 			most[i] = len(g.demand)
 			g.demand = append(g.demand, -1)
 			g.limits++
+			g.limited = true
 		}
 	}
-	spending := make([]int, len(g.problem.Spending))
-	for tier, most := range g.problem.Spending {
-		if spending[tier] = -1; most > 0 {
-			spending[tier] = len(g.demand)
-			g.demand = append(g.demand, -1)
-			g.limits++
-		}
-	}
-	return func(o *Offering) (out []lp.Entry) {
-		for tier, row := range spending {
-			if row >= 0 && o.Tier >= tier {
-				out = append(out, lp.Entry{Row: row, N: -float64(o.Price) / float64(g.problem.Spending[tier])})
-			}
-		}
+	return func(o *Offering) (has, takes []lp.Entry) {
 		for i, l := range limits {
 			n := 0.0
 			if o.Pool == l.Pool {
 				n = float64(o.Capacity[l.Resource])
 			}
 			if n > 0 && least[i] >= 0 {
-				out = append(out, lp.Entry{Row: least[i], N: n / float64(l.Least)})
+				has = append(has, lp.Entry{Row: least[i], N: n / float64(l.Least)})
 			}
 			if n > 0 && most[i] >= 0 {
-				out = append(out, lp.Entry{Row: most[i], N: -n / float64(l.Most)})
+				takes = append(takes, lp.Entry{Row: most[i], N: -n / float64(l.Most)})
 			}
 		}
-		return out
+		return has, takes
 	}
 }
 
 // machine returns the kind of an offering.
-func (g *generation) machine(o int, also rowsOf, fixed entriesOf) *kind {
+func (g *generation) machine(o int, also rowsOf, spent spentOn, fixed entriesOf) *kind {
 	p := g.problem
 	of := &p.Offerings[o]
 	var items []item
+	takes, adds := spent(o)
 	for i := range p.Classes {
 		if c := &p.Classes[i]; p.Choices[c.Choice].Has(o) {
-			items = append(items, item{i, c.Most, also(i, of.Domains)})
+			items = append(items, item{i, c.Most, append(also(i, of.Domains), adds(i)...)})
 		}
 	}
 	groups := make([]int64, len(p.Groups))
@@ -126,7 +173,9 @@ func (g *generation) machine(o int, also rowsOf, fixed entriesOf) *kind {
 		groups[i] = p.Groups[i].Most
 	}
 	k := newKind(p, of.Room, items, groups)
-	k.price, k.fixed = float64(of.Price), fixed(of)
+	k.price = float64(of.Price)
+	k.fixed, k.takes = fixed(of)
+	k.fixed = append(takes, k.fixed...)
 	return k
 }
 
@@ -164,7 +213,7 @@ func (g *generation) addNodes(also rowsOf) {
 			continue
 		}
 		k.node, k.count = len(g.demand), 1
-		k.fixed = []lp.Entry{{Row: k.node, N: -1}}
+		k.takes = []lp.Entry{{Row: k.node, N: -1}}
 		g.demand = append(g.demand, -1)
 		g.kinds = append(g.kinds, k)
 	}
@@ -174,7 +223,7 @@ func (g *generation) addNodes(also rowsOf) {
 // class alone costs several times as much as its best machine, since no limit is counted.
 func (g *generation) findAlone() {
 	times := 1.0
-	if g.limits > 0 {
+	if g.limited {
 		times = beyondLimits
 	}
 	alone, cheapest := make([]lp.Column, len(g.demand)), make([]int, len(g.demand))
@@ -188,13 +237,15 @@ func (g *generation) findAlone() {
 			if offer(&alone[it.class], lp.Entry{Row: it.class, N: float64(it.most)}, float64(times*k.price)) {
 				cheapest[it.class] = i
 			}
-			for _, r := range it.also {
-				offer(&alone[r], lp.Entry{Row: r, N: float64(it.most)}, float64(beyondLimits*k.price))
+			for _, e := range it.also {
+				offer(&alone[e.Row], lp.Entry{Row: e.Row, N: float64(float64(it.most) * e.N)}, float64(beyondLimits*k.price))
 			}
 		}
 	}
-	for i := range g.demand[:g.scaled] {
-		if len(alone[i].Entries) == 0 {
+	for i, asked := range g.demand[:g.scaled] {
+		if asked < 0 {
+			alone[i] = lp.Column{}
+		} else if len(alone[i].Entries) == 0 {
 			alone[i] = lp.Column{Entries: []lp.Entry{{Row: i, N: 1}}, Cost: float64(beyondLimits * dearest)}
 		} else if i < len(g.problem.Classes) {
 			g.matter.Add(cheapest[i])
@@ -225,13 +276,16 @@ func offer(c *lp.Column, e lp.Entry, cost float64) bool {
 }
 
 // plannedOn states what a plan has on a machine.
-func (g *generation) plannedOn(c *Content, also rowsOf, fixed entriesOf) lp.Column {
+func (g *generation) plannedOn(c *Content, also rowsOf, spent spentOn, fixed entriesOf) lp.Column {
 	k := &kind{}
 	o := &g.problem.Offerings[c.Offering]
-	k.price, k.fixed = float64(o.Price), fixed(o)
+	takes, adds := spent(c.Offering)
+	k.price = float64(o.Price)
+	k.fixed, k.takes = fixed(o)
+	k.fixed = append(takes, k.fixed...)
 	content := make([]int64, 0, len(c.Parts))
 	for _, part := range c.Parts {
-		k.items = append(k.items, item{class: part.Class, also: also(part.Class, o.Domains)})
+		k.items = append(k.items, item{class: part.Class, also: append(also(part.Class, o.Domains), adds(part.Class)...)})
 		content = append(content, part.N)
 	}
 	return k.column(whole(content))
@@ -256,7 +310,6 @@ func rivals(p *Problem) []int {
 	for _, l := range p.Limits {
 		limited[l.Pool] = true
 	}
-	bounded := slices.ContainsFunc(p.Spending, func(most int64) bool { return most >= 0 })
 	choices := p.choicesOf()
 	var out []int
 	byDomains := map[string][]int{}
@@ -270,7 +323,7 @@ func rivals(p *Problem) []int {
 		for _, d := range o.Domains {
 			key = strconv.AppendInt(append(key, ' '), int64(d), 10)
 		}
-		if bounded {
+		if len(p.Spending) > 0 {
 			key = strconv.AppendInt(append(key, '+'), int64(o.Tier), 10)
 		}
 		if limited[o.Pool] {
@@ -288,10 +341,10 @@ func rivals(p *Problem) []int {
 	return out
 }
 
-// affordable reports whether limits and weights allow at least one machine.
+// affordable reports whether limits and what may be spent by tier allow at least one machine.
 func (p *Problem) affordable(o *Offering) bool {
-	for tier, most := range p.Spending {
-		if o.Tier >= tier && most >= 0 && o.Price > most {
+	for i := range p.Spending {
+		if s := &p.Spending[i]; o.Tier >= s.Tier && o.Price > s.Most+p.mayAdd(s) {
 			return false
 		}
 	}

@@ -142,3 +142,18 @@ func TestBoundLeavesWeightsOpen(t *testing.T) {
 		})
 	}
 }
+
+// TestBoundKnowsWhichPodsLowerWeightsAreFor: what lower weights sell in the zones that only they sell in is for
+// pods that are there, and pays for no machine in another zone.
+func TestBoundKnowsWhichPodsLowerWeightsAreFor(t *testing.T) {
+	w := newWorld(t, []offer.InstanceType{size("dear", 4, 4, 5), zonal(size("std", 4, 4, 5), map[string]int64{"a": 10, "b": 10, "c": 10})})
+	w.types[0] = zonal(w.types[0], map[string]int64{"a": 30, "b": 30})
+	w.provisioner("high", "weight: 10, requirements: [{key: $type, operator: In, values: [dear]}]")
+	w.provisioner("low", "{}")
+	w.pods(12, "p", "{requests: {cpu: 3}, labels: {app: p}, topologySpreadConstraints: [{maxSkew: 1, topologyKey: $zone, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {app: p}}}]}")
+	plan := w.decide()
+	verify(t, &w.in, &plan)
+	if want := offer.Price(8*300_000 + 4*100_000); plan.HourlyPrice != want || plan.LowerBound < want*995/1000 || plan.LowerBound > want {
+		t.Errorf("the plan costs %d, want %d, and the bound is %d", plan.HourlyPrice, want, plan.LowerBound)
+	}
+}

@@ -38,7 +38,7 @@ type DividedKind struct {
 
 // DividedItem counts for rows.
 type DividedItem struct {
-	Rows []int
+	Rows []Entry
 	Most float64 // on one machine
 }
 

@@ -74,7 +74,7 @@ func isNode(d *Divided, row int) bool {
 // TestDividedTakesNoMoreOperations: where there are too few for the method, it says so.
 func TestDividedTakesNoMoreOperations(t *testing.T) {
 	d := &Divided{Demand: []float64{4}, Alone: []Column{{Entries: []Entry{{0, 2}}, Cost: 10}}, Price: 20,
-		Kinds: []DividedKind{{Cost: 10, Rows: 1, Share: []float64{0.5}, Items: []DividedItem{{Rows: []int{0}, Most: 2}}}}}
+		Kinds: []DividedKind{{Cost: 10, Rows: 1, Share: []float64{0.5}, Items: []DividedItem{{Rows: []Entry{{Row: 0, N: 1}}, Most: 2}}}}}
 	if prices, spent := d.Prices(1e-4, 10); prices != nil || spent > 0 {
 		t.Errorf("got %v after %d operations", prices, spent)
 	}
@@ -121,9 +121,9 @@ func drawKind(t *rapid.T, rows int) DividedKind {
 		if i > 0 && rapid.IntRange(0, 3).Draw(t, "left out") == 0 {
 			continue
 		}
-		it := DividedItem{Rows: []int{i}, Most: rapid.Float64Range(1, 9).Draw(t, "most")}
+		it := DividedItem{Rows: []Entry{{Row: i, N: 1}}, Most: rapid.Float64Range(1, 9).Draw(t, "most")}
 		if i == 0 && rows > 1 && rapid.Bool().Draw(t, "shared") {
-			it.Rows = append(it.Rows, rows-1)
+			it.Rows = append(it.Rows, Entry{Row: rows - 1, N: rapid.Float64Range(0.5, 2).Draw(t, "each")})
 		}
 		k.Items = append(k.Items, it)
 		for range k.Rows {
@@ -139,16 +139,16 @@ func contentOf(k *DividedKind, prices []float64) (float64, Column) {
 	value, most := make([]float64, len(k.Items)), make([]float64, len(k.Items))
 	for j, it := range k.Items {
 		most[j] = it.Most
-		for _, row := range it.Rows {
-			value[j] += prices[row]
+		for _, e := range it.Rows {
+			value[j] += float64(e.N * prices[e.Row])
 		}
 	}
 	p := NewPacking(k.Rows, k.Share, most)
 	p.Solve(value)
 	c, in := Column{Cost: max(free, k.Cost), Entries: slices.Clone(k.Fixed)}, make([]float64, len(prices))
 	for j, it := range k.Items {
-		for _, row := range it.Rows {
-			in[row] += p.Content(j)
+		for _, e := range it.Rows {
+			in[e.Row] += float64(e.N * p.Content(j))
 		}
 	}
 	for row, n := range in {

@@ -55,8 +55,8 @@ func newKindStep(d *Divided, number, item, room int) kindStep {
 		}
 	}
 	for j := range of.Items {
-		for _, row := range of.Items[j].Rows {
-			touch(row)
+		for _, e := range of.Items[j].Rows {
+			touch(e.Row)
 		}
 	}
 	for _, e := range of.Fixed {
@@ -68,9 +68,9 @@ func newKindStep(d *Divided, number, item, room int) kindStep {
 	}
 	for j := range of.Items {
 		it := &of.Items[j]
-		for _, row := range it.Rows {
-			k.at[j] = append(k.at[j], place(row))
-			k.gives = append(k.gives, it.Most*k.scale/math.Abs(d.Demand[row]))
+		for _, e := range it.Rows {
+			k.at[j] = append(k.at[j], place(e.Row))
+			k.gives = append(k.gives, e.N*it.Most*k.scale/math.Abs(d.Demand[e.Row]))
 		}
 		for _, share := range of.Share[j*of.Rows : (j+1)*of.Rows] {
 			k.need = append(k.need, share*it.Most)

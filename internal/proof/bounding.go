@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/bound"
@@ -25,6 +24,8 @@ type bounding struct {
 	choices   map[string]int                  // by the offerings
 	groupIDs  []int                           // of Groups
 	zones     map[int]zoneSet                 // by class, where it must be
+	paid      []bool                          // by tier, whether it is known what its machines and those after it are paid
+	inDomain  map[int]int64                   // by class, how many of its pods are in one topology domain at most
 	special   model.Bitset                    // special offerings that are bought for some class
 }
 
@@ -38,7 +39,7 @@ const (
 
 // newBounding states the plan. The pods of one group are in the only zone, if one is given.
 func (pr Prover) newBounding(placed []placedClass, only *zoneOf) *bounding {
-	b := &bounding{s: pr.Assignment, placed: placed, at: map[classAt]int{}, choices: map[string]int{}, zones: map[int]zoneSet{}}
+	b := &bounding{s: pr.Assignment, placed: placed, at: map[classAt]int{}, choices: map[string]int{}, zones: map[int]zoneSet{}, inDomain: map[int]int64{}}
 	b.Price = int64(pr.Price())
 	b.Operations = boundOperations * max(assign.DefaultTrials(assign.ManyPods), pr.Problem.Trials) / assign.DefaultTrials(assign.ManyPods)
 	b.addZones(only)
@@ -50,7 +51,8 @@ func (pr Prover) newBounding(placed []placedClass, only *zoneOf) *bounding {
 	}
 	b.addSpecial()
 	b.addShares()
-	tiers := b.addSpending()
+	tiers := b.tiers()
+	b.addSpending(tiers)
 	for k := range pr.Offerings {
 		o := &pr.Offerings[k]
 		b.Offerings = append(b.Offerings, bound.Offering{
@@ -60,7 +62,7 @@ func (pr Prover) newBounding(placed []placedClass, only *zoneOf) *bounding {
 	}
 	for i := range placed {
 		p := &placed[i]
-		most := topology.NodeCounts{}.Room(p.class.PerNodeLate, p.n) / p.lump
+		most := min(topology.NodeCounts{}.Room(p.class.PerNodeLate, p.n), b.mostInDomain(i)) / p.lump
 		b.Classes = append(b.Classes, bound.Class{Need: p.need(), Count: p.n / p.lump, Choice: b.choiceOf(i), Most: max(1, most)})
 	}
 	b.addGroups()
@@ -68,6 +70,14 @@ func (pr Prover) newBounding(placed []placedClass, only *zoneOf) *bounding {
 	b.addLimits()
 	b.addStart()
 	return b
+}
+
+// mostInDomain returns how many pods of a class are in one topology domain at most.
+func (b *bounding) mostInDomain(class int) int64 {
+	if most, ok := b.inDomain[class]; ok {
+		return most
+	}
+	return b.placed[class].n
 }
 
 // choiceOf returns the number of the set of offerings that a class may be on, whatever
@@ -86,6 +96,11 @@ func (b *bounding) choiceOf(class int) int {
 			}
 		}
 	}
+	return b.numbered(set)
+}
+
+// numbered returns the number of a set of offerings among the choices.
+func (b *bounding) numbered(set model.Bitset) int {
 	key := make([]byte, 0, 8*len(set))
 	for _, w := range set {
 		key = binary.LittleEndian.AppendUint64(key, w)
@@ -203,98 +218,6 @@ func (b *bounding) mostOn(node, group, id int) int64 {
 	}
 	count, _ := b.s.Start.Counts[node].Get(id)
 	return max(0, b.Groups[group].Most-count)
-}
-
-// addSpending states what Provisioners of lower weights may be paid. What they sell is for pods that
-// no Provisioner of higher weight can take, and others only use the room that these leave. So they
-// are paid no more than the plan pays them, and what machines of their own would cost for pods that
-// another plan could bring there. Nothing is known where a limit binds, because others are bought
-// for there as well. It returns the tier of each pool.
-func (b *bounding) addSpending() []int {
-	tiers, list := make([]int, len(b.s.Pools)), b.s.Tiers()
-	b.Spending = make([]int64, len(list))
-	for i, tier := range list {
-		for _, p := range tier {
-			tiers[p.Number] = i
-		}
-	}
-	for _, m := range b.s.Machines() {
-		for i := range tiers[m.Pool.Number] + 1 {
-			b.Spending[i] += max(1, b.s.Offerings[m.Offering].Price)
-		}
-	}
-	if len(list) > 1 {
-		onNodes := map[int]int64{}
-		for _, on := range b.s.OnNodes() {
-			onNodes[b.at[classAt{on.Class, on.Level}]] += on.N
-		}
-		for i := range b.placed {
-			b.addElsewhere(i, onNodes[i], tiers)
-		}
-	}
-	limited := false
-	for i, tier := range list {
-		if i == 0 || limited {
-			b.Spending[i] = -1
-		}
-		limited = limited || slices.ContainsFunc(tier, func(p *model.Pool) bool { return p.Limits != nil })
-	}
-	return tiers
-}
-
-// addElsewhere adds what machines of lower weights may cost for the pods of a class that the plan
-// does not have there, or on a node: those that may choose their domain, their node selector term
-// or a pod to be with, and those on nodes, which could have left that room to others.
-func (b *bounding) addElsewhere(class int, onNodes int64, tiers []int) {
-	p := &b.placed[class]
-	could := b.highest(p).Clone()
-	for j := range p.others {
-		could.Join(b.highest(&p.others[j]))
-	}
-	if b.tied(p) {
-		could.Join(p.mask)
-	}
-	first := len(b.Spending)
-	for k := range could.All {
-		first = min(first, tiers[b.s.Offerings[k].Pool])
-	}
-	for i := 1; i < len(b.Spending); i++ {
-		n := p.n
-		if first >= i {
-			n = onNodes // the plan pays for the others
-		}
-		b.Spending[i] += b.priceAlone(p, n, could, func(o *model.Offering) bool { return tiers[o.Pool] >= i })
-	}
-}
-
-// priceAlone returns what machines of their own cost for so many pods of a class, in whichever of
-// the zones and capacity types of the Provisioners these are the dearest; 0 if none is sold.
-func (b *bounding) priceAlone(p *placedClass, n int64, set model.Bitset, sold func(o *model.Offering) bool) int64 {
-	type market struct {
-		pool               int
-		zone, capacityType string
-	}
-	lumps := (n + p.lump - 1) / p.lump
-	if lumps == 0 {
-		return 0
-	}
-	most := max(1, topology.NodeCounts{}.Room(p.class.PerNodeLate, p.n)/p.lump)
-	need, cheapest, dearest := p.need(), map[market]int64{}, int64(0)
-	for k := range set.All {
-		o := &b.s.Offerings[k]
-		each := amount.Copies(need, o.All().Room, most)
-		if !sold(o) || each == 0 {
-			continue
-		}
-		at, price := market{o.Pool, o.Offer.Zone, o.Offer.CapacityType}, max(1, o.Price)*((lumps+each-1)/each)
-		if known, ok := cheapest[at]; !ok || price < known {
-			cheapest[at] = price
-		}
-	}
-	for _, price := range cheapest {
-		dearest = max(dearest, price)
-	}
-	return dearest
 }
 
 // addLimits states the limits that bind: others change nothing.

@@ -183,7 +183,7 @@ func (b *bounding) weighed(p *placedClass) model.Bitset {
 	a := b.s
 	out := b.highest(p).Clone()
 	for i, tier := range a.Tiers() {
-		if b.Spending[i] >= 0 || b.tied(p) || tier[0].Weight >= p.least {
+		if b.paid[i] || b.tied(p) || tier[0].Weight >= p.least {
 			for _, pool := range tier {
 				out.Join(pool.Mask)
 			}

@@ -3,6 +3,9 @@ package proof
 import (
 	"math"
 	"slices"
+	"sort"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -21,16 +24,23 @@ func domainIn(o *model.Offering, key string) string {
 
 // addShares adds how many pods each domain has at least of those that are spread over
 // zones or capacity types: pods that all keep the same rule cannot leave a domain so far
-// behind.
+// behind. For the same reason, no domain has all of them, and so no machine.
 func (b *bounding) addShares() {
 	a := b.s
 	for id, g := range a.State.List {
-		key := slices.Index(sharedKeys[:], g.Key)
-		if key < 0 || !g.Spread() || id >= len(a.Start.Tallies) || a.State.CountsDaemons(id) {
+		if g.Key == corev1.LabelHostname || !g.Spread() || id >= len(a.Start.Tallies) || a.State.CountsDaemons(id) {
 			continue
 		}
 		rule, ok := b.ruleOf(id)
-		if !ok || len(rule.domains) < rule.minDomains || b.alike(g.Key, &rule) {
+		if !ok || len(rule.domains) < rule.minDomains {
+			continue
+		}
+		most := rule.most(a.Start.Tallies[id].In)
+		for _, i := range rule.classes {
+			b.inDomain[i] = min(b.mostInDomain(i), most)
+		}
+		key := slices.Index(sharedKeys[:], g.Key)
+		if key < 0 || b.alike(g.Key, &rule) {
 			continue
 		}
 		for i, least := range rule.least(a.Start.Tallies[id].In) {
@@ -64,7 +74,7 @@ func (b *bounding) alike(key string, rule *spreadRule) bool {
 	for _, i := range rule.classes {
 		p := &b.placed[i]
 		least := map[string][3]float64{}
-		for k := range p.mask.All {
+		for k := range b.highest(p).All {
 			o := &a.Offerings[k]
 			at, price := domainIn(o, key), float64(o.Price)
 			each := [3]float64{price, price / float64(max(1, o.Room[cpu])), price / float64(max(1, o.Room[memory]))}
@@ -163,6 +173,25 @@ func (r *spreadRule) least(before func(string) int64) []int64 {
 		out[i] = max(0, fewest-before(d))
 	}
 	return out
+}
+
+// most returns how many pods come to one domain at most, with these counts before: all others must
+// have as many but for the skew.
+func (r *spreadRule) most(before func(string) int64) (most int64) {
+	for _, d := range r.domains {
+		fits := func(n int64) bool {
+			needed := n
+			for _, other := range r.domains {
+				if other != d {
+					needed += max(0, before(d)+n-r.maxSkew-before(other))
+				}
+			}
+			return needed <= r.pods
+		}
+		n := int64(sort.Search(int(r.pods), func(n int) bool { return !fits(int64(n) + 1) }))
+		most = max(most, n, r.planned[d])
+	}
+	return most
 }
 
 // holds returns how many pods all domains have at most where the fewest are so many.

@@ -31,17 +31,23 @@ type Tiny struct {
 // steps at most.
 func JudgeTiny(seed uint64, steps int) (*Tiny, error) {
 	w := workload.Tiny(seed)
-	plan := decide.Decide(ours.Input(w, 0))
+	in := ours.Input(w, 0)
+	in.Prove = true
+	plan := decide.Decide(in)
 	p, err := ours.Plan(w, &plan)
 	if err != nil {
 		return nil, fmt.Errorf("read the plan of tiny world %d: %w", seed, err)
 	}
 	best, tried := exact.Better(w, &p, steps)
-	return &Tiny{
+	out := &Tiny{
 		Seed: seed, Tried: tried, Faults: check.Faults(w, &p),
 		Price: p.Price().Dollars(), Left: len(w.Pods) - p.Placed(),
 		Best: best.Price().Dollars(), BestLeft: len(w.Pods) - best.Placed(),
-	}, nil
+	}
+	if out.BestLeft == 0 && plan.LowerBound > best.Price() {
+		out.Faults = append(out.Faults, fmt.Sprintf("the bound is %.6f $/h, and a plan costs %.6f", plan.LowerBound.Dollars(), out.Best))
+	}
+	return out, nil
 }
 
 // String says what a line of progress says.
