@@ -383,6 +383,37 @@ func TestReplacementsThatNeverComeUp(t *testing.T) {
 	})
 }
 
+// A change of which no machine comes up costs one machine at a time, whatever the budgets allow. Once one
+// comes up, the others follow together.
+func TestBrokenChangeCostsOneMachineAtATime(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		budget := func(s *api.ProvisionerSpec) { s.Disruption = &api.Disruption{Budgets: []api.Budget{{Nodes: "100%"}}} }
+		changed := func(s *api.ProvisionerSpec) { s.Labels = map[string]string{"revision": "2"} }
+		pods := sim.Workload{Name: "web", Replicas: 5, Spec: sim.Requests("700m", "1Gi")}
+		pods.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: 80, ContainerPort: 80}} // each needs a node
+		r.served(testProvisioner("default", budget), pods)
+		old := len(r.ours())
+		r.NeverBoots(func(offer.Instance) bool { return true })
+		r.Apply(testProvisioner("default", budget, changed))
+		staying := func() int {
+			return len(slices.DeleteFunc(r.ours(), func(n *corev1.Node) bool { return n.DeletionTimestamp != nil }))
+		}
+		r.never(3*time.Hour, "several machines are tried", func() bool { return staying() > old+1 })
+		if len(r.Launches()) == old {
+			t.Fatal("no machine was tried")
+		}
+		r.NeverBoots(nil)
+		most := 0
+		r.until("the nodes are replaced", func() bool {
+			most = max(most, len(r.ours())-old)
+			return !slices.ContainsFunc(r.ours(), func(n *corev1.Node) bool { return n.Labels["revision"] != "2" })
+		})
+		if most < 2 || !r.allRun("web", 5)() {
+			t.Errorf("%d nodes were replaced at the same time", most)
+		}
+	})
+}
+
 // What has failed says nothing of machines that are set up in another way, such as with another image.
 func TestFailuresOfOtherSettingsAreForgotten(t *testing.T) {
 	for name, change := range map[string]func(*view.Provisioner){

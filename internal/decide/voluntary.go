@@ -146,7 +146,11 @@ func (v *voluntary) goes(these ...retire.DueNode) {
 }
 
 func (v *voluntary) keepForBudget(one retire.DueNode) {
-	v.kept[one.Node.Name] = cmp.Or(v.kept[one.Node.Name], "a disruption budget of provisioner "+one.Node.Provisioner.Name+" allows no more disruptions now")
+	why := "a disruption budget of provisioner " + one.Node.Provisioner.Name + " allows no more disruptions now"
+	if v.budgets.Untried(one) {
+		why = "no machine of what provisioner " + one.Node.Provisioner.Name + " describes now has come up yet: until then, drifted nodes go one by one"
+	}
+	v.kept[one.Node.Name] = cmp.Or(v.kept[one.Node.Name], why)
 }
 
 // take asks the budgets for a node. One that is postponed counts already.
@@ -154,7 +158,7 @@ func (v *voluntary) take(one retire.DueNode) bool {
 	if v.in.Postponed[one.Node.Name] {
 		return !v.budgets.Exceeded(one)
 	}
-	return v.budgets.Take(one)
+	return !v.budgets.Untried(one) && v.budgets.Take(one)
 }
 
 // giveBack returns to the budgets what nodes had taken that stay.

@@ -17,13 +17,18 @@ type Budgets struct {
 	now   time.Time
 	total map[string]int // nodes that are up or have been, by Provisioner
 	going map[string]int // how many are on their way out or down
+	// proven are the images with which a machine has come up that is as its Provisioner describes it now.
+	proven map[launch]bool
 }
+
+// launch is what a new machine is built from.
+type launch struct{ provisioner, image string }
 
 // NewBudgets counts the nodes, of which some are leaving already. A total has the nodes that are up or have
 // been. It does not have those that replace a node which is still there: if it did, nodes that go would let
 // more go, and half of the nodes would become all.
 func NewBudgets(nodes []*Node, now time.Time, leaving func(*Node) bool) *Budgets {
-	b := &Budgets{now: now, total: map[string]int{}, going: map[string]int{}}
+	b := &Budgets{now: now, total: map[string]int{}, going: map[string]int{}, proven: map[launch]bool{}}
 	replaces := map[string]bool{}
 	for _, n := range nodes {
 		if leaving(n) && !n.ended() {
@@ -35,6 +40,10 @@ func NewBudgets(nodes []*Node, now time.Time, leaving func(*Node) bool) *Budgets
 	for _, n := range nodes {
 		if n.ended() {
 			continue
+		}
+		if _, is := drifted(n, now); n.Initialized && n.Ready && !is {
+			b.proven[launch{n.Provisioner.Name, n.Labels[api.LabelInstanceAMIID]}] = true
+			b.proven[launch{n.Provisioner.Name, ""}] = true // for types whose image is not known
 		}
 		if n.Initialized && !replaces[n.Name] {
 			b.total[n.Provisioner.Name]++
@@ -51,6 +60,14 @@ func NewBudgets(nodes []*Node, now time.Time, leaving func(*Node) bool) *Budgets
 // confirmed that its machine is terminating: if the cloud refuses that, the node is paid for beside its replacement.
 func (n *Node) ended() bool {
 	return n.Deleting && !n.HeldBy(api.Finalizer) && !slices.ContainsFunc(n.Pods, func(p *cluster.Pod) bool { return !p.Template.BelongsToNode() })
+}
+
+// Untried reports whether another node of the Provisioner is going while nothing has shown yet that a
+// new machine of what the Provisioner describes now comes up. Drifted nodes in use go one by one until
+// then, so that an image that does not boot costs one machine at a time.
+func (b *Budgets) Untried(due DueNode) bool {
+	n := due.Node
+	return due.Reason == Drifted && n.InUse() && b.going[n.Provisioner.Name] > 0 && !b.proven[launch{n.Provisioner.Name, n.Image}]
 }
 
 // Take lets a node go, or reports false where a budget forbids it. The default

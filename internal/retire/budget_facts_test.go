@@ -142,3 +142,48 @@ func TestBudgetTogether(t *testing.T) {
 		}
 	}
 }
+
+// Until a machine of what the Provisioner describes now has come up, drifted nodes in use go one by one.
+func TestUntried(t *testing.T) {
+	changed := budgeted("p", api.Budget{Nodes: "100%"})
+	changed.Spec.Labels = map[string]string{"revision": "2"}
+	fresh := func(change func(*Node)) *Node {
+		n := up("p-new", changed, web())
+		n.Labels["revision"], n.Labels[api.LabelInstanceAMIID] = "2", "ami-2"
+		n.Annotations[api.AnnotationProvisionerHash] = changed.Hash()
+		change(n)
+		return n
+	}
+	for name, c := range map[string]struct {
+		fresh *Node
+		going int
+		due   func(*DueNode)
+		want  bool
+	}{
+		"the first one":                  {going: 0},
+		"while it goes":                  {going: 1, want: true},
+		"one that has come up":           {going: 1, fresh: fresh(func(*Node) {})},
+		"one that has not come up":       {going: 1, fresh: fresh(func(n *Node) { n.Initialized, n.Ready = false, false }), want: true},
+		"one that is not ready any more": {going: 1, fresh: fresh(func(n *Node) { n.Ready = false }), want: true},
+		"one of another image":           {going: 1, fresh: fresh(func(n *Node) { n.Labels[api.LabelInstanceAMIID] = "ami-1" }), want: true},
+		"for another reason":             {going: 1, due: func(d *DueNode) { d.Reason = Expired }},
+		"a node without pods":            {going: 1, due: func(d *DueNode) { d.Node.Pods = nil }},
+	} {
+		nodes := fleet(changed, 9)
+		for _, n := range nodes {
+			n.Image = "ami-2"
+		}
+		due := DueNode{Node: nodes[8], Reason: Drifted}
+		if c.due != nil {
+			c.due(&due)
+		}
+		if c.fresh != nil {
+			c.fresh.Provisioner = changed
+			nodes = append(nodes, c.fresh)
+		}
+		b := NewBudgets(nodes, noon, func(n *Node) bool { return slices.Contains(nodes[:c.going], n) })
+		if got := b.Untried(due); got != c.want {
+			t.Errorf("%s: untried is %t", name, got)
+		}
+	}
+}
