@@ -506,9 +506,12 @@ func TestKeptNodeSaysWhy(t *testing.T) {
 		if e := r.Events(event.Kept)[0]; e.Name != r.ours()[0].Name || !strings.Contains(e.Message, "precious") {
 			t.Errorf("event %+v, want one on the node that names the pod", e)
 		}
-		r.never(time.Hour, "the node goes, or says it again and again", func() bool {
+		r.never(event.RepeatAfter-time.Minute, "the node goes, or says it again and again", func() bool {
 			return len(r.ours()) != 1 || len(r.Events(event.Kept)) > 1
 		})
+		if r.until("the node says it again", func() bool { return len(r.Events(event.Kept)) > 1 }) > 2*time.Minute {
+			t.Error("it says it again after the API server may have forgotten it")
+		}
 	})
 }
 

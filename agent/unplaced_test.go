@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,7 +15,9 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/report"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
 )
 
@@ -102,6 +105,42 @@ func TestUnplaceableIsToldOncePerOwnerAndReason(t *testing.T) {
 		}
 		if got, want := len(r.Events(event.Unplaceable)), 3*(onOwners+onTheirPods+onSmall+onLone); got != want {
 			t.Errorf("%d events in all, want %d", got, want)
+		}
+	})
+}
+
+// While launches fail, each time with another request id, their Provisioner is blocked again and again. Neither its nodes
+// nor the pod that waits are told so each time.
+func TestFailedLaunchesDoNotFloodEvents(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		const nodes = 20
+		log := &logBuffer{}
+		r.log = hclog.New(&hclog.LoggerOptions{Output: log, Level: hclog.Info})
+		var broken atomic.Bool
+		var tries atomic.Int64
+		r.Apply(testProvisioner("default", consolidates(), func(s *api.ProvisionerSpec) { s.InstanceTypes = []string{"c5.large"} }))
+		r.start(Options{}, func(call string, when sim.When) error {
+			if call != "Launch" || when != sim.Before || !broken.Load() {
+				return nil
+			}
+			return offer.Permanent(fmt.Errorf("https response error StatusCode: 403, RequestID: 8a1e-%d, api error AccessDenied: iam:PassRole", tries.Add(1)))
+		})
+		r.Deploy(sim.Workload{Name: "web", Replicas: nodes, Spec: sim.Requests("1500m", "1Gi")})
+		r.until("the workload runs", r.allRun("web", nodes))
+		r.until("all nodes are up", r.allUp)
+		time.Sleep(10 * time.Minute)
+		before := len(r.Events(event.NotConsolidated)) + len(r.Events(event.Kept))
+		broken.Store(true)
+		r.Deploy(sim.Workload{Name: "more", Replicas: 1, Spec: sim.Requests("1500m", "1Gi")})
+		time.Sleep(event.RepeatAfter - time.Minute)
+		if tries.Load() < 15 {
+			t.Errorf("%d launches were tried", tries.Load())
+		}
+		if told := len(r.Events(event.NotConsolidated)) + len(r.Events(event.Kept)) - before; told > 2*nodes {
+			t.Errorf("%d nodes were told %d times why they stay", nodes, told)
+		}
+		if told, lines := len(r.Events(event.Unplaceable)), log.count("could not place pods"); told != 1 || lines != 1 {
+			t.Errorf("that the pod has no place was said in %d events and %d lines", told, lines)
 		}
 	})
 }

@@ -1,10 +1,11 @@
 // Package report says in events and log lines what a plan makes of pods and nodes,
-// once for each change, and again before the API server forgets an event.
+// when it changes, and again before the API server forgets an event.
 package report
 
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -22,19 +23,29 @@ type Reporter struct {
 	Events *event.Recorder
 	Log    hclog.Logger
 
-	pods     map[string]reported // by UID: the last event about a pod
-	fitting  map[string]fitting  // by UID: since when a pod has fitted a node
-	unplaced map[cause]times     // why pods of an owner have no place
-	kept     map[string]string   // by node: why it stays although it has a reason to go
-	inUse    map[string]string   // by node: why it stays while it is in use
+	pods     map[string]reported  // by UID: the last event about a pod
+	fitting  map[string]fitting   // by UID: since when a pod has fitted a node
+	said     map[saying]time.Time // what was said of nodes and owners, and when
 	warnings map[cluster.ObjectRef]string
-	leftOut  map[leftOut]time.Time // when it was reported that a DaemonSet gets no room
 }
 
 type reported struct {
-	text string
+	text string // without what changes by itself
 	at   time.Time
 }
+
+// saying is what an event or a log line says of an object. The reason is that of the event; empty for a log line.
+type saying struct {
+	of           cluster.ObjectRef
+	reason, text string // the text is without what changes by itself
+}
+
+// changing are the parts of a reason that change although it stays the same: times of day, addresses, what is in use of
+// a limit, and what AWS makes up for each of its answers.
+var changing = regexp.MustCompile(`\d\d:\d\d:\d\d|\d+(\.\d+){3}\S*|\S+ in use or planned|RequestID: [^\s,]*|Encoded authorization failure message: \S+`)
+
+// lasting returns a reason without the parts that change although it stays the same.
+func lasting(reason string) string { return changing.ReplaceAllLiteralString(reason, "") }
 
 type fitting struct {
 	node  string
@@ -81,6 +92,7 @@ func (r *Reporter) unplaceable(pod cluster.PodKey, message string) {
 // isNew reports whether a text was not the last one about a waiting pod, or the API
 // server may have forgotten it.
 func (r *Reporter) isNew(pod cluster.PodKey, text string) bool {
+	text = lasting(text)
 	last := r.pods[pod.UID]
 	if last.text == text && time.Since(last.at) < event.RepeatAfter {
 		return false
@@ -98,49 +110,58 @@ func (r *Reporter) Keep(waiting map[string]bool) {
 	maps.DeleteFunc(r.fitting, func(uid string, _ fitting) bool { return !waiting[uid] })
 }
 
-// Kept says to the nodes that have a reason to go why they stay, once for each reason.
-func (r *Reporter) Kept(plan *decide.Plan) {
-	kept := make(map[string]string, len(plan.Kept))
-	for _, k := range plan.Kept {
-		text := (&explain.Kept{Reason: string(k.Reason), Why: k.Why}).Words()
-		if r.kept[k.Node] != text {
-			r.Events.Normal(event.Node(k.Node), event.Kept, text)
-		}
-		kept[k.Node] = text
+// say reports whether something is to be said of an object, and notes that it is said: it was not said lately, or the API
+// server may have forgotten it. Reasons come and go, so that one that comes again soon is not new. Why nodes in use stay
+// is said once for as long as it lasts: it is true of most nodes most of the time.
+func (r *Reporter) say(of cluster.ObjectRef, reason, text string) bool {
+	s := saying{of, reason, lasting(text)}
+	at, known := r.said[s]
+	known = known && time.Since(at) < event.RepeatAfter
+	if r.said == nil {
+		r.said = map[saying]time.Time{}
 	}
-	r.kept = kept
+	if !known || reason == event.NotConsolidated {
+		r.said[s] = time.Now()
+	}
+	return !known
 }
 
-// InUse sends an event to each node in use when the reason changes for which it stays. It sends none
-// because pods came or went a short while ago, which passes by itself, nor for each saving that does
-// not pay yet.
+// Kept says to the nodes that have a reason to go why they stay.
+func (r *Reporter) Kept(plan *decide.Plan) {
+	for _, k := range plan.Kept {
+		node, text := event.Node(k.Node), (&explain.Kept{Reason: string(k.Reason), Why: k.Why}).Words()
+		if r.say(node, event.Kept, text) {
+			r.Events.Normal(node, event.Kept, text)
+		}
+	}
+}
+
+// InUse says to each node in use why it stays. It does not say so if pods came or went a short while ago, which passes by
+// itself, nor for each saving that does not pay yet.
 func (r *Reporter) InUse(c *decide.Consolidation) {
-	said := map[string]string{}
-	say := func(node string, blocker decide.Blocker, why string) {
-		reason := why
+	if c == nil {
+		return
+	}
+	stays := func(name string, blocker decide.Blocker, why string) {
+		node, reason := event.Node(name), why
 		switch blocker {
 		case decide.BlockedQuiet:
-			said[node] = r.inUse[node]
 			return
 		case decide.BlockedUnpaid:
 			reason = string(blocker)
 		}
-		if r.inUse[node] != reason {
-			r.Events.Normal(event.Node(node), event.NotConsolidated, fmt.Sprintf("stays (%s): %s", blocker, why))
+		if r.say(node, event.NotConsolidated, reason) {
+			r.Events.Normal(node, event.NotConsolidated, fmt.Sprintf("stays (%s): %s", blocker, why))
 		}
-		said[node] = reason
 	}
-	if c != nil {
-		for i := range c.Steps {
-			if st := &c.Steps[i]; !st.Going {
-				for _, node := range st.Nodes {
-					say(node, st.Blocker, st.Why)
-				}
+	for i := range c.Steps {
+		if st := &c.Steps[i]; !st.Going {
+			for _, node := range st.Nodes {
+				stays(node, st.Blocker, st.Why)
 			}
 		}
-		for _, n := range c.Stays {
-			say(n.Node, n.Blocker, n.Why)
-		}
 	}
-	r.inUse = said
+	for _, n := range c.Stays {
+		stays(n.Node, n.Blocker, n.Why)
+	}
 }

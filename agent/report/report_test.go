@@ -99,9 +99,11 @@ func TestDaemonSetsThatFitNowhereAreTold(t *testing.T) {
 	})
 }
 
-// A node in use says why it stays once for each change of the reason, and is silent on what
-// passes by itself.
-func TestNodesInUseSayWhyTheyStay(t *testing.T) {
+// A node in use says why it stays once for as long as that lasts, and is silent on what
+// passes by itself. A reason that comes again soon is not said again.
+func TestNodesInUseSayWhyTheyStay(t *testing.T) { synctest.Test(t, nodesInUseSayWhyTheyStay) }
+
+func nodesInUseSayWhyTheyStay(t *testing.T) {
 	var events sink
 	r := &Reporter{Events: event.NewRecorder(&events), Log: hclog.NewNullLogger()}
 	stay := func(blocker retire.Blocker, why string) *decide.Consolidation {
@@ -112,22 +114,28 @@ func TestNodesInUseSayWhyTheyStay(t *testing.T) {
 	}
 	going := &decide.Consolidation{Steps: []decide.Step{{Nodes: []string{"n1"}, Going: true}}}
 	const said = "Node n1: NotConsolidated: stays (protection): pod a must not be disrupted"
+	protected := stay(retire.BlockedProtection, "pod a must not be disrupted")
 	for i, c := range []struct {
+		after time.Duration
 		found *decide.Consolidation
 		want  string // the event that it makes
 	}{
-		{stay(retire.BlockedProtection, "pod a must not be disrupted"), said},
-		{stay(retire.BlockedProtection, "pod a must not be disrupted"), ""},
-		{stay(retire.BlockedQuiet, "pods came or went"), ""},
-		{stay(retire.BlockedProtection, "pod a must not be disrupted"), ""},
-		{stay(retire.BlockedPDB, "a budget"), "Node n1: NotConsolidated: stays (pdb): a budget"},
-		{wait("it has not wasted enough"), "Node n1: NotConsolidated: stays (does-not-pay): it has not wasted enough"},
-		{stay(retire.BlockedUnpaid, "no cheaper place was found"), ""},
-		{going, ""},
-		{stay(retire.BlockedProtection, "pod a must not be disrupted"), said},
-		{nil, ""},
+		{0, protected, said},
+		{0, protected, ""},
+		{0, stay(retire.BlockedQuiet, "pods came or went"), ""},
+		{0, protected, ""},
+		{0, stay(retire.BlockedPDB, "a budget"), "Node n1: NotConsolidated: stays (pdb): a budget"},
+		{0, wait("it has not wasted enough"), "Node n1: NotConsolidated: stays (does-not-pay): it has not wasted enough"},
+		{0, stay(retire.BlockedUnpaid, "no cheaper place was found"), ""},
+		{0, going, ""},
+		{0, protected, ""},
+		{event.RepeatAfter - 1, protected, ""},
+		{event.RepeatAfter - 1, protected, ""},
+		{0, nil, ""},
+		{event.RepeatAfter, protected, said},
 	} {
 		events = nil
+		time.Sleep(c.after)
 		r.InUse(c.found)
 		if got := strings.Join(events, "\n"); got != c.want {
 			t.Errorf("step %d: %q, want %q", i, got, c.want)
@@ -135,6 +143,71 @@ func TestNodesInUseSayWhyTheyStay(t *testing.T) {
 	}
 	if recent := r.Events.Recent(); len(recent) > 0 {
 		t.Errorf("the status page, which lists these nodes, repeats %v", recent)
+	}
+}
+
+// A reason in which only times, ids and what is in use of a limit change is the same reason, also if it did not hold for
+// a while, as while a machine is being bought.
+func TestReasonsThatChangeOnlyInDetailAreSaidOnce(t *testing.T) {
+	pod := cluster.PodKey{Namespace: "default", Name: "web-1", UID: "1"}
+	s := &cluster.Snapshot{}
+	var unplaced []decide.Unplaced
+	for i := range 4 {
+		p := pod
+		p.UID = fmt.Sprint(i)
+		s.Pods = append(s.Pods, cluster.Pod{PodKey: p, Owner: cluster.Owner{Kind: "ReplicaSet", Name: "web", UID: "web"}})
+		unplaced = append(unplaced, decide.Unplaced{Pod: p})
+	}
+	const denied = "operation error EC2: CreateFleet, https response error StatusCode: 403, RequestID: %s, api error UnauthorizedOperation: " +
+		"You are not authorized to perform this operation. Encoded authorization failure message: %s; tried again at 12:00:%s UTC"
+	for name, reasons := range map[string][2]string{
+		"until when EC2 has no capacity": {
+			"default has no offering available now: p5.48xlarge in eu-west-1a (on-demand): insufficient capacity until 12:00:00",
+			"default has no offering available now: p5.48xlarge in eu-west-1a (on-demand): insufficient capacity until 12:03:07",
+		},
+		"a call that AWS denies": {fmt.Sprintf(denied, "0-1-a", "Qk1_x", "00"), fmt.Sprintf(denied, "0-2-b", "Zk2-y", "10")},
+		"a call without an answer": {
+			"https response error StatusCode: 0, RequestID: , request send failed: read tcp 10.0.3.4:43212->52.94.5.6:443: i/o timeout",
+			"https response error StatusCode: 0, RequestID: , request send failed: read tcp 10.0.3.4:51870->52.94.5.7:443: i/o timeout",
+		},
+		"what is in use of a limit": {
+			"default would exceed its limit of 1k: 998 in use or planned, and the smallest machine for the pod has 4",
+			"default would exceed its limit of 1k: 999500m in use or planned, and the smallest machine for the pod has 4",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var log bytes.Buffer
+			var events sink
+			r := &Reporter{Events: event.NewRecorder(&events), Log: hclog.New(&hclog.LoggerOptions{Output: &log})}
+			for _, reason := range []string{reasons[0], reasons[1], "", reasons[0]} {
+				plan := &decide.Plan{}
+				if reason == "" {
+					r.Unplaced(s, plan)
+					r.Kept(plan)
+					continue
+				}
+				for i := range unplaced {
+					unplaced[i].Reason = reason
+				}
+				plan.Unplaced = unplaced
+				plan.Kept = []decide.Kept{{Node: "n1", Reason: decide.Empty, Why: reason}}
+				r.Unplaced(s, plan)
+				r.Kept(plan)
+				r.InUse(&decide.Consolidation{Stays: []decide.StayingNode{{Node: "n1", Blocker: retire.BlockedProtection, Why: reason}}})
+			}
+			// Three pods, their owner, and the node for both reasons.
+			if len(events) != 6 || !strings.Contains(strings.Join(events, ""), reasons[0]) {
+				t.Errorf("%d events, want 6 that have the first reason: %q", len(events), events)
+			}
+			if lines := strings.Count(log.String(), "could not place pods"); lines != 1 {
+				t.Errorf("%d lines, want 1: %s", lines, &log)
+			}
+		})
+	}
+	for _, reason := range []string{"limit of 1k", "the pod requires 4 CPU", "m5.large in eu-west-1a", "v1.2.3"} {
+		if lasting(reason) != reason {
+			t.Errorf("%q becomes %q", reason, lasting(reason))
+		}
 	}
 }
 

@@ -25,19 +25,14 @@ const (
 type cause struct {
 	namespace string
 	owner     cluster.Owner
-	reason    string
-}
-
-// times are when a cause was reported.
-type times struct {
-	logged time.Time
-	event  time.Time // on the owner; zero while there is none
+	lasting   string // the reason without what changes by itself
 }
 
 // group is the pods of a cause.
 type group struct {
 	cause
-	pods []cluster.PodKey
+	reason string
+	pods   []cluster.PodKey
 }
 
 // groups collects the pods that have no place and are still there, in the order of
@@ -51,18 +46,21 @@ func groups(s *cluster.Snapshot, unplaced []decide.Unplaced) []group {
 		owners[s.Pods[i].UID] = s.Pods[i].Owner
 	}
 	var out []group
-	index := map[cause]int{}
+	index, causes := map[cause]int{}, map[string]string{} // causes, by reason: without what changes by itself
 	for _, u := range unplaced {
 		owner, there := owners[u.Pod.UID]
 		if !there {
 			continue
 		}
-		why := cause{u.Pod.Namespace, owner, u.Reason}
+		if _, known := causes[u.Reason]; !known {
+			causes[u.Reason] = lasting(u.Reason)
+		}
+		why := cause{u.Pod.Namespace, owner, causes[u.Reason]}
 		i, known := index[why]
 		if !known {
 			i = len(out)
 			index[why] = i
-			out = append(out, group{cause: why})
+			out = append(out, group{cause: why, reason: u.Reason})
 		}
 		out[i].pods = append(out[i].pods, u.Pod)
 	}
@@ -98,50 +96,32 @@ func (c *cause) title() string {
 // a log line for each owner and reason. It does so again when the API server may have
 // forgotten the events.
 func (r *Reporter) Unplaced(s *cluster.Snapshot, plan *decide.Plan) {
-	now := time.Now()
-	reported := map[cause]times{}
+	maps.DeleteFunc(r.said, func(_ saying, at time.Time) bool { return time.Since(at) >= event.RepeatAfter })
 	var news []group
 	for _, g := range groups(s, plan.Waiting()) {
 		for _, pod := range g.toPods() {
 			r.unplaceable(pod, g.reason)
 		}
-		last := r.unplaced[g.cause]
-		if now.Sub(last.logged) >= event.RepeatAfter {
-			last.logged = now
+		if r.say(g.ref(), "", g.lasting) {
 			news = append(news, g)
 		}
-		if g.toOwner() && now.Sub(last.event) >= event.RepeatAfter {
-			last.event = now
+		if g.toOwner() && r.say(g.ref(), event.Unplaceable, g.lasting) {
 			r.Events.Warning(g.ref(), event.Unplaceable,
 				fmt.Sprintf("%d of its pods have no place, such as %s: %s", len(g.pods), g.pods[0].Name, g.reason))
 		}
-		reported[g.cause] = last
 	}
-	r.unplaced = reported
 	r.log(news)
 	r.daemonSets(plan)
-}
-
-// leftOut is what is reported to a DaemonSet.
-type leftOut struct {
-	of   cluster.ObjectRef
-	text string
 }
 
 // daemonSets says to DaemonSets that fit on no machine of a Provisioner that they get no room there. What a plan says
 // of that depends on which pods wait, so a plan that says nothing of it does not end it.
 func (r *Reporter) daemonSets(plan *decide.Plan) {
-	maps.DeleteFunc(r.leftOut, func(_ leftOut, at time.Time) bool { return time.Since(at) >= event.RepeatAfter })
 	for i := range plan.LeftOut {
-		said := leftOut{plan.LeftOut[i].DaemonSet, explain.LeftOut(&plan.LeftOut[i])}
-		if _, known := r.leftOut[said]; known {
-			continue
+		of, text := plan.LeftOut[i].DaemonSet, explain.LeftOut(&plan.LeftOut[i])
+		if r.say(of, event.Unplaceable, text) {
+			r.Events.Warning(of, event.Unplaceable, text)
 		}
-		if r.leftOut == nil {
-			r.leftOut = map[leftOut]time.Time{}
-		}
-		r.leftOut[said] = time.Now()
-		r.Events.Warning(said.of, event.Unplaceable, said.text)
 	}
 }
 
