@@ -34,31 +34,36 @@ func labelsOf() map[string][]string {
 
 var (
 	series   = regexp.MustCompile(`packhorse_\w+`)
+	selector = regexp.MustCompile(`(packhorse_\w+)(?:\{([^}]*)\})?`)
 	grouping = regexp.MustCompile(`by \(([^)]*)\)`)
 	matchers = regexp.MustCompile(`(\w+)\s*(?:=~|!~|!=|=)\s*"`)
 )
 
+// clusterLabel is the label by which a Prometheus tells several clusters apart. The agent does not export it.
+const clusterLabel = "cluster"
+
 // checkExpression fails for series and labels that do not exist.
 func checkExpression(t *testing.T, where, expr string, known map[string][]string) {
 	t.Helper()
-	names := series.FindAllString(expr, -1)
-	if len(names) == 0 {
+	selected := selector.FindAllStringSubmatch(expr, -1)
+	if len(selected) == 0 {
 		t.Errorf("%s: %s asks for nothing of ours", where, expr)
 	}
-	var asked []string
+	var grouped []string
 	for _, group := range grouping.FindAllStringSubmatch(expr, -1) {
-		asked = append(asked, strings.Split(group[1], ", ")...)
+		grouped = append(grouped, strings.Split(group[1], ", ")...)
 	}
-	for _, m := range matchers.FindAllStringSubmatch(expr, -1) {
-		asked = append(asked, m[1])
-	}
-	for _, name := range names {
+	for _, one := range selected {
+		name, asked := one[1], slices.Clone(grouped)
+		for _, m := range matchers.FindAllStringSubmatch(one[2], -1) {
+			asked = append(asked, m[1])
+		}
 		labels, ok := known[name]
 		if !ok {
 			t.Errorf("%s: there is no %s", where, name)
 		}
 		for _, label := range asked {
-			if !slices.Contains(labels, label) {
+			if label != clusterLabel && !slices.Contains(labels, label) {
 				t.Errorf("%s: %s has no label %s", where, name, label)
 			}
 		}
@@ -68,7 +73,7 @@ func checkExpression(t *testing.T, where, expr string, known map[string][]string
 	}
 }
 
-// Each panel of the dashboard asks for what the agent exports.
+// Each panel of the dashboard asks for what the agent exports, of the clusters that were chosen.
 func TestDashboard(t *testing.T) {
 	raw, err := os.ReadFile(monitoring + "dashboard.json")
 	if err != nil {
@@ -93,8 +98,12 @@ func TestDashboard(t *testing.T) {
 		ids[p.ID] = true
 		for _, target := range p.Targets {
 			checkExpression(t, p.Title, target.Expr, known)
-			for _, name := range series.FindAllString(target.Expr, -1) {
+			names := series.FindAllString(target.Expr, -1)
+			for _, name := range names {
 				shown[name] = true
+			}
+			if chosen := strings.Count(target.Expr, `{cluster=~"$cluster"`); chosen != len(names) {
+				t.Errorf("%s: %s does not ask for one cluster", p.Title, target.Expr)
 			}
 		}
 	}
@@ -103,7 +112,9 @@ func TestDashboard(t *testing.T) {
 	}
 }
 
-// Each alert asks for what the agent exports, and has a runbook.
+var aggregations = regexp.MustCompile(`\b(?:sum|max|min|count|avg)\b(?: by \(cluster\b)?`)
+
+// Each alert asks for what the agent exports, for each cluster, and has a runbook.
 func TestAlerts(t *testing.T) {
 	raw, err := os.ReadFile(monitoring + "alerts.yaml")
 	if err != nil {
@@ -129,6 +140,11 @@ func TestAlerts(t *testing.T) {
 	for _, r := range rules.Groups[0].Rules {
 		alerts[r.Alert] = true
 		checkExpression(t, r.Alert, r.Expr, labelsOf())
+		for _, by := range aggregations.FindAllString(r.Expr, -1) {
+			if !strings.HasSuffix(by, clusterLabel) {
+				t.Errorf("%s: %s hides clusters behind each other", r.Alert, r.Expr)
+			}
+		}
 		if _, err := time.ParseDuration(r.For); r.For != "" && err != nil {
 			t.Errorf("%s: %v", r.Alert, err)
 		}
