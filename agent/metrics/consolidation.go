@@ -8,7 +8,7 @@ import (
 
 // Consolidation tells what consolidation saves, and what keeps it from saving more.
 type Consolidation struct {
-	// Saved adds up what the nodes that were chosen save per hour, in dollars.
+	// Saved adds up what the nodes that were chosen save per hour, in dollars, each time.
 	Saved prometheus.Counter
 	// Nodes counts those that were chosen, those of them that went, and those that were
 	// kept after all.
@@ -31,7 +31,7 @@ const (
 
 func newConsolidation(m *Metrics) Consolidation {
 	return Consolidation{
-		Saved:     m.counters("consolidation_saved_dollars_per_hour_total", "What the nodes that were chosen by consolidation save per hour.").WithLabelValues(),
+		Saved:     m.counters("consolidation_saved_dollars_per_hour_total", "What the nodes that were chosen by consolidation save per hour, those that were kept after all included.").WithLabelValues(),
 		Nodes:     m.counters("consolidation_nodes_total", "Nodes in use that were chosen by consolidation (chosen), those of them whose drain has begun (gone), and those that were kept after all (called-off).", provisionerLabel, "outcome"),
 		Evictions: m.counters("consolidation_evictions_total", "Pods evicted from nodes in use that were chosen by consolidation.", provisionerLabel),
 		Landed:    m.counters("consolidation_landed_pods_total", "Successors of evicted pods, by whether they run on the planned node (planned, elsewhere).", "place"),
