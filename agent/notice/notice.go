@@ -127,6 +127,7 @@ func (w *Watcher) heed(ctx context.Context) error {
 	call, cancel = context.WithTimeout(ctx, acknowledgeTime)
 	defer cancel()
 	if err := w.Notices.Acknowledge(call, done...); err != nil && ctx.Err() == nil {
+		w.Metrics.Failed("Acknowledge")
 		w.Log.Warn("could not acknowledge notices", "notices", len(done), "error", err)
 	}
 	return nil

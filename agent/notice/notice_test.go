@@ -30,6 +30,7 @@ type world struct {
 	metrics      *metrics.Metrics
 	batches      [][]offer.Notice
 	refuse       error         // of deletions
+	keep         error         // of acknowledgements
 	slow         time.Duration // deletions
 	mu           sync.Mutex
 	deleted      []string
@@ -50,7 +51,7 @@ func (w *world) Receive(ctx context.Context) ([]offer.Notice, error) {
 
 func (w *world) Acknowledge(_ context.Context, handles ...string) error {
 	w.acknowledged = append(w.acknowledged, handles...)
-	return nil
+	return w.keep
 }
 
 func (w *world) CreateNode(context.Context, *corev1.Node) (bool, error)      { return false, nil }
@@ -176,6 +177,17 @@ func TestMachinesThatEnd(t *testing.T) {
 				t.Errorf("counted %q, want %q", got, want)
 			}
 		})
+	}
+}
+
+// What SQS does not let the agent acknowledge comes again and again, and counts as an error of the cloud.
+func TestNoticesThatCannotBeAcknowledged(t *testing.T) {
+	w := &world{batches: [][]offer.Notice{{{Kind: offer.NoticeUnrelated, Handle: "h"}}}, keep: errors.New("sqs:DeleteMessage is denied")}
+	w.run(t, nil, true, false)
+	recorder := httptest.NewRecorder()
+	w.metrics.Handler().ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	if want := `packhorse_cloud_errors_total{call="Acknowledge"} 1`; !strings.Contains(recorder.Body.String(), want) {
+		t.Errorf("no %s", want)
 	}
 }
 
