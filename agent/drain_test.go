@@ -285,6 +285,26 @@ func TestTerminationGracePeriod(t *testing.T) {
 	})
 }
 
+// A drain is as long as it took since the node was deleted, also if another agent has begun it.
+func TestDurationOfADrainThatAnotherAgentHasBegun(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		first := r.served(testProvisioner("default"), sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("300m", "300Mi")})
+		never := sim.Budget{Name: "never", Selector: map[string]string{"app": "web"}, MinAvailable: 1}
+		r.Protect(never)
+		old := r.ours()[0].Name
+		r.DeleteNode(old)
+		time.Sleep(time.Hour)
+		first.kill()
+		a := r.start(Options{}, nil)
+		never.MinAvailable = 0
+		r.Protect(never)
+		r.until("the node is gone", r.gone(old))
+		if took := gauge(t, a.metrics, "drain_duration_seconds", "default"); took < time.Hour.Seconds() {
+			t.Errorf("it is counted as %v seconds, want an hour and a little", took)
+		}
+	})
+}
+
 // A pod that may take ten years to stop, and does, keeps a node of a NodePool only until the termination grace period
 // is over. It keeps that of a Provisioner, and an event and a metric say so.
 func TestPodThatMayTakeYearsToStop(t *testing.T) {

@@ -71,7 +71,7 @@ func TestMetricNames(t *testing.T) {
 	}
 }
 
-// gauge reads the gauge or counter whose labels have these values; -1 where there is none.
+// gauge reads the gauge or counter, or the sum of the histogram, whose labels have these values; -1 where there is none.
 func gauge(t *testing.T, m *metrics.Metrics, name string, values ...string) float64 {
 	t.Helper()
 	families, err := m.Registry().Gather()
@@ -85,7 +85,7 @@ func gauge(t *testing.T, m *metrics.Metrics, name string, values ...string) floa
 				has[l.GetValue()] = true
 			}
 			if f.GetName() == "packhorse_"+name && !slices.ContainsFunc(values, func(v string) bool { return !has[v] }) {
-				return series.GetGauge().GetValue() + series.GetCounter().GetValue()
+				return series.GetGauge().GetValue() + series.GetCounter().GetValue() + series.GetHistogram().GetSampleSum()
 			}
 		}
 	}

@@ -39,7 +39,10 @@ func (m *memory) keep(leaving []*cluster.Node, s *cluster.Snapshot) {
 	defer m.mu.Unlock()
 	began := make(map[string]time.Time, len(leaving))
 	for _, n := range leaving {
-		t, known := m.began[n.Name]
+		t, known := n.DeletedAt, true
+		if t.IsZero() {
+			t, known = m.began[n.Name]
+		}
 		if !known {
 			t = time.Now()
 		}
@@ -71,10 +74,11 @@ func (m *memory) emptySince(node string) time.Duration {
 	return time.Since(m.emptied[node])
 }
 
+// since returns for how long a node has been drained, also by agents that led before. The API server's clock may be ahead.
 func (m *memory) since(node string) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return time.Since(m.began[node])
+	return max(0, time.Since(m.began[node]))
 }
 
 // letGo notes that the finalizer was removed from a node. A new machine may have its name before the caches

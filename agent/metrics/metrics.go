@@ -60,9 +60,11 @@ type Metrics struct {
 var (
 	// overheadBuckets resolve the agent's own share, from 5 ms to about 80 s.
 	overheadBuckets = prometheus.ExponentialBuckets(0.005, 2, 15)
+	// waitBuckets resolve the same where a wait for capacity may be part of it, to about six hours.
+	waitBuckets = prometheus.ExponentialBuckets(0.005, 2, 23)
 	// lifeBuckets resolve what takes machines and pods their time, from 0.5 s to
-	// about an hour.
-	lifeBuckets = prometheus.ExponentialBuckets(0.5, 2, 14)
+	// about nine hours.
+	lifeBuckets = prometheus.ExponentialBuckets(0.5, 2, 17)
 )
 
 // New returns metrics that count nothing yet. They may be given to an agent later, so that requests can be counted
@@ -76,8 +78,8 @@ func New() *Metrics {
 	m.Pending = m.gauges("pods_pending", "Pods that are waiting for a node.").WithLabelValues()
 	m.Unplaced = m.gauges("pods_unplaced", "Pods for which no node can be bought.").WithLabelValues()
 	m.Oldest = m.gauges("pods_placed_oldest_seconds", "Longest time for which a pod that is waiting has had a place on a node, one that starts included.").WithLabelValues()
-	m.UntilLaunch = m.histogram("unschedulable_to_launch_seconds", "Time from an order's first unschedulable pod to the launch call.", overheadBuckets)
-	m.UntilBinding = m.histogram("unschedulable_to_binding_seconds", "Time from a pod being seen unschedulable to its binding by the agent.", overheadBuckets)
+	m.UntilLaunch = m.histogram("unschedulable_to_launch_seconds", "Time from an order's first unschedulable pod to the launch call, waits for capacity included.", waitBuckets)
+	m.UntilBinding = m.histogram("unschedulable_to_binding_seconds", "Time from a pod being seen unschedulable to its binding by the agent, waits for capacity included.", waitBuckets)
 	m.UntilRunning = m.histogram("unschedulable_to_running_seconds", "Time from a pod being seen unschedulable to its being seen running.", lifeBuckets)
 	m.Nodes = m.gauges("nodes", "Nodes by state: starting, ready, unready or draining.", provisionerLabel, "state")
 	m.Price = m.gauges("hourly_price_dollars", "Price of the nodes per hour.", provisionerLabel)

@@ -75,6 +75,29 @@ func TestWaitedNeedsABeginning(t *testing.T) {
 	}
 }
 
+// Waits for capacity and drains that a budget holds up take hours, and are told apart from those of minutes.
+func TestHistogramsReachHours(t *testing.T) {
+	m := metrics.New()
+	const wait = 5 * time.Hour
+	since := time.Now().Add(-wait)
+	m.Waited(m.UntilLaunch, since)
+	m.Waited(m.UntilBinding, since)
+	m.Waited(m.UntilRunning, since)
+	m.Drained("default", wait)
+	got := scrape(t, m)
+	for _, name := range []string{"unschedulable_to_launch", "unschedulable_to_binding", "unschedulable_to_running", "drain_duration"} {
+		within := 0
+		for line := range strings.Lines(got) {
+			if strings.HasPrefix(line, "packhorse_"+name+"_seconds_bucket") && !strings.Contains(line, "+Inf") && strings.HasSuffix(line, " 1\n") {
+				within++
+			}
+		}
+		if within == 0 {
+			t.Errorf("%s has no bucket for %s", name, wait)
+		}
+	}
+}
+
 // The documentation is generated from the list: it has a help text for each metric, and
 // no name twice.
 func TestAllMetricsAreDescribed(t *testing.T) {
