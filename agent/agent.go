@@ -158,7 +158,7 @@ func New(c Cluster, cloud Cloud, options Options, log hclog.Logger) *Agent {
 	a.buyer = launch.New(launch.Ports{
 		Machines: cloud, Nodes: a.nodes, Events: a.events, Metrics: a.metrics, Log: log,
 		Verify: a.verify, Hold: a.releaser.Hold, Bind: a.binder.Bind, Nominated: a.reporter.Nominated,
-		FirstSeen: firstSeen, Unsettled: a.inventory.Unsettled, Bought: a.inventory.Bought, Replan: a.replan.Set,
+		FirstSeen: firstSeen, Unsettled: a.inventory.Unsettled, Bought: a.inventory.Bought, Ended: a.avoided.addEndedAtOnce, Replan: a.replan.Set,
 	})
 	a.landings = consolidation.NewLandings(&a.metrics.Consolidation)
 	a.surger = surge.New(surge.Ports{Cluster: c, Nodes: a.nodes, Events: a.events, Metrics: a.metrics, Log: log, Retry: retry})

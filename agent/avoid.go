@@ -86,6 +86,12 @@ func (a *avoided) addEnded(n *cluster.Node) {
 		return
 	}
 	a.addFor(n.Provisioner, n, "machine of node "+n.Name+" ended before it was up")
+	a.addEndedAtOnce(n)
+}
+
+// addEndedAtOnce does the same for a machine that ended before it had a Node object. The cloud takes its offering off the
+// market by itself.
+func (a *avoided) addEndedAtOnce(n *cluster.Node) {
 	a.addFailure(n, kind{capacityType: n.Labels[api.LabelCapacityType], arch: n.Labels[api.LabelArch]}, time.Now())
 }
 

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/pace"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -318,6 +320,31 @@ func TestSpotMachinesThatEndAtOnce(t *testing.T) {
 		r.Deploy(sim.Workload{Name: "any", Replicas: 1, Spec: sim.Requests("1500m", "1Gi")})
 		if took := r.until("the workload that can be anywhere runs", ending(r.allRun("any", 1))); took > 3*time.Minute {
 			t.Errorf("it took %s", took)
+		}
+	})
+}
+
+// The same if they have ended before EC2 has told their names, so that they never have Node objects.
+func TestSpotMachinesThatEndBeforeTheyHaveANode(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.Apply(testProvisioner("default", func(s *api.ProvisionerSpec) {
+			s.Requirements = []api.Requirement{{Key: api.LabelCapacityType, Operator: api.OpIn, Values: []string{api.CapacitySpot, api.CapacityOnDemand}}}
+		}))
+		var ended atomic.Int64
+		r.retail(func(ctx context.Context, c Cloud, o offer.Order) (offer.Delivery, error) {
+			first := o.Candidates[0]
+			if first.CapacityType != api.CapacitySpot {
+				return c.Launch(ctx, o)
+			}
+			ended.Add(1)
+			return offer.Delivery{Refusals: []offer.Refusal{{Candidate: first, Reason: offer.RefusedEnded, Message: "i-1 ended right after its launch"}}}, pace.Sleep(ctx, time.Second)
+		})
+		r.Deploy(sim.Workload{Name: "any", Replicas: 1, Spec: sim.Requests("1500m", "1Gi")})
+		if took := r.until("the workload runs", r.allRun("any", 1)); took > 3*time.Minute {
+			t.Errorf("it took %s", took)
+		}
+		if got := ended.Load(); got < 2 || got > 3 {
+			t.Errorf("%d spot machines were bought, want two or three", got)
 		}
 	})
 }

@@ -65,6 +65,9 @@ type Ports struct {
 	Unsettled, Replan func()
 	// Bought is called with each instance before its Node object is made, also if its name is not known yet.
 	Bought func(i offer.Instance)
+	// Ended is called with what a machine would have become that ended right after its launch, before it had a
+	// Node object: others like it are not to be bought again and again.
+	Ended func(n *cluster.Node)
 }
 
 // Buyer buys machines. Only the planning loop calls it, but for Buying, Holds, Launching and
@@ -332,6 +335,7 @@ func (b *Buyer) doubt(p *purchase) {
 func (b *Buyer) fill(ctx context.Context, v *view.View, p *purchase, out *Outcome) {
 	o, delivery := p.order, p.delivery
 	o.err, o.refusals = p.err, delivery.Refusals
+	p.ended(b.Ended)
 	o.missing = o.Count - len(delivery.Instances)
 	if o.err != nil { // from now on, a comparison may find machines of it
 		b.Unsettled()

@@ -10,6 +10,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
@@ -39,11 +40,8 @@ type purchase struct {
 
 func newPurchase(o *order) *purchase {
 	p := &purchase{order: o, bought: make(chan struct{})}
-	c := o.Candidates[0]
 	for i, m := range o.machines {
-		name := fmt.Sprintf("%s-%s-%d", o.Provisioner, o.LaunchID, i)
-		node := view.NodeFor(o.by, m, offer.Instance{NodeName: name, InstanceType: c.InstanceType, Zone: c.Zone, CapacityType: c.CapacityType, Reservation: c.Reservation})
-		expected := cluster.FromNode(node, nil)
+		expected := o.node(fmt.Sprintf("%s-%s-%d", o.Provisioner, o.LaunchID, i), m, o.Candidates[0])
 		expected.Finalizers = nil // there is no object that could be held
 		expected.Created = time.Now()
 		for _, c := range o.Candidates { // any of them may come: limits count the largest
@@ -54,6 +52,23 @@ func newPurchase(o *order) *purchase {
 		p.nodes = append(p.nodes, expected)
 	}
 	return p
+}
+
+// node is what a machine becomes that is bought as the candidate.
+func (o *order) node(name string, m *decide.Machine, c offer.Candidate) cluster.Node {
+	i := offer.Instance{NodeName: name, InstanceType: c.InstanceType, Zone: c.Zone, CapacityType: c.CapacityType, Reservation: c.Reservation}
+	return cluster.FromNode(view.NodeFor(o.by, m, i), nil)
+}
+
+// ended calls use with what the machines would have become that ended right after their launch.
+func (p *purchase) ended(use func(n *cluster.Node)) {
+	for _, r := range p.delivery.Refusals {
+		if r.Reason == offer.RefusedEnded {
+			n := p.order.node("", p.order.machines[0], r.Candidate)
+			n.Created = p.nodes[0].Created
+			use(&n)
+		}
+	}
 }
 
 // answered reports whether the cloud has answered.

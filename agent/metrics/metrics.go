@@ -218,7 +218,7 @@ func (m *Metrics) begin(provisioner string) {
 	}
 	m.Disruptions.WithLabelValues(provisioner, Interruption)
 	for _, reason := range []offer.RefusalReason{
-		offer.RefusedCapacity, offer.RefusedUnsupported, offer.RefusedQuota, offer.RefusedAddresses, offer.RefusedUnauthorized, offer.RefusedOther,
+		offer.RefusedCapacity, offer.RefusedUnsupported, offer.RefusedQuota, offer.RefusedAddresses, offer.RefusedUnauthorized, offer.RefusedEnded, offer.RefusedOther,
 	} {
 		m.Refusals.WithLabelValues(provisioner, string(reason))
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	smithytime "github.com/aws/smithy-go/time"
 
@@ -22,7 +21,6 @@ type launch struct {
 	order     *offer.Order
 	resolved  *resolved
 	catalogue *offer.Catalogue
-	begun     time.Time
 
 	candidates []offer.Candidate // those that may still be bought
 	found      []offer.Instance
@@ -39,8 +37,8 @@ type launch struct {
 // The order's LaunchID makes the requests idempotent and is a tag of the machines. If the same
 // id is ordered again, Launch returns the machines of that id that still run, and buys only
 // the missing ones: two agents that order for the same pods do not buy twice. If EC2 does not
-// report the name of an instance in time, the instance has no NodeName. If a new machine ends
-// at once, that is a permanent error, because another one would probably end as well.
+// report the name of an instance in time, the instance has no NodeName. A machine that has
+// ended by then is not replaced but refused: another one would probably end as well.
 func (c *Cloud) Launch(ctx context.Context, order offer.Order) (offer.Delivery, error) {
 	if order.LaunchID == "" || order.Count <= 0 || len(order.Candidates) == 0 {
 		return offer.Delivery{}, fmt.Errorf("launch %q: an order needs an id, a count and candidates", order.LaunchID)
@@ -49,46 +47,32 @@ func (c *Cloud) Launch(ctx context.Context, order offer.Order) (offer.Delivery, 
 	if err != nil {
 		return offer.Delivery{}, fmt.Errorf("launch %s: %w", order.LaunchID, err)
 	}
-	round := 0
-	for {
-		for ; round < maxRounds && len(l.found) < order.Count && len(l.candidates) > 0; round++ {
-			if err := l.askFleet(ctx, round); err != nil {
-				return l.delivery(c.describeLaunched(ctx, l.found)), fmt.Errorf("launch %s: %w", order.LaunchID, err)
-			}
-		}
-		instances := c.describeLaunched(ctx, l.found)
-		if err := l.endedAtOnce(instances); err != nil {
-			return l.delivery(instances), fmt.Errorf("launch %s: %w", order.LaunchID, err)
-		}
-		if !l.drop(instances) || round >= maxRounds {
-			return l.delivery(instances), nil
+	for round := 0; round < maxRounds && l.missing() > 0 && len(l.candidates) > 0; round++ {
+		if err := l.askFleet(ctx, round); err != nil {
+			return l.delivery(ctx), fmt.Errorf("launch %s: %w", order.LaunchID, err)
 		}
 	}
+	return l.delivery(ctx), nil
 }
 
-// delivery returns those of the instances that run, and the refusals.
-func (l *launch) delivery(instances []offer.Instance) offer.Delivery {
-	return offer.Delivery{Instances: slices.DeleteFunc(instances, isOver), Refusals: l.refusals}
-}
-
-// endedAtOnce returns an error if a machine that was launched for this order has ended.
-func (l *launch) endedAtOnce(instances []offer.Instance) error {
-	at := slices.IndexFunc(instances, func(i offer.Instance) bool { return isOver(i) && !i.LaunchedAt.Before(l.begun) })
-	if at < 0 {
-		return nil
+// delivery returns those of the machines that run, and the refusals, of which there is one for
+// each offering whose machines have ended.
+func (l *launch) delivery(ctx context.Context) offer.Delivery {
+	var running []offer.Instance
+	ended := map[offer.Candidate]bool{}
+	for n, i := range l.cloud.describeLaunched(ctx, l.found) {
+		if !isOver(i) {
+			running = append(running, i)
+			continue
+		}
+		bought := &l.found[n] // EC2 may not say any more in which capacity reservation it was
+		c := offer.Candidate{InstanceType: i.InstanceType, Zone: i.Zone, CapacityType: bought.CapacityType, Reservation: bought.Reservation}
+		if !ended[c] {
+			ended[c] = true
+			l.refuse(c, offer.RefusedEnded, fmt.Sprintf("%s ended right after its launch: %s", i.ID, cmp.Or(i.StateReason, "EC2 gives no reason")))
+		}
 	}
-	ended := instances[at]
-	return offer.Permanent(fmt.Errorf("%s ended right after its launch: %s", ended.ID, cmp.Or(ended.StateReason, "EC2 gives no reason")))
-}
-
-// drop removes the machines that have ended since they were bought, which was for an earlier
-// order with the same id. It reports whether there were any.
-func (l *launch) drop(instances []offer.Instance) bool {
-	before := len(l.found)
-	l.found = slices.DeleteFunc(l.found, func(f offer.Instance) bool {
-		return slices.ContainsFunc(instances, func(i offer.Instance) bool { return i.ID == f.ID && isOver(i) })
-	})
-	return len(l.found) < before
+	return offer.Delivery{Instances: running, Refusals: l.refusals}
 }
 
 // isOver reports whether an instance has stopped running or soon will.
@@ -112,10 +96,7 @@ func (c *Cloud) newLaunch(ctx context.Context, order *offer.Order) (*launch, err
 	if err != nil {
 		return nil, err
 	}
-	return &launch{
-		cloud: c, order: order, resolved: r, catalogue: catalogue, candidates: slices.Clone(order.Candidates),
-		begun: c.now().Truncate(time.Second), // EC2 reports launch times in seconds
-	}, nil
+	return &launch{cloud: c, order: order, resolved: r, catalogue: catalogue, candidates: slices.Clone(order.Candidates)}, nil
 }
 
 // askFleet makes one fleet request. It removes the candidates that are not worth another

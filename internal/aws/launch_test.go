@@ -265,7 +265,8 @@ func TestTwoOrdersForTheSamePods(t *testing.T) {
 	}
 }
 
-// What an earlier order with the same id has bought may have ended since.
+// What an earlier order with the same id has bought may have ended since. EC2 answers the same request as before, and
+// the next order is served.
 func TestSameLaunchIDAfterItsMachineEnded(t *testing.T) {
 	f := start(t)
 	o := order("launch-1", 1, onDemand("m5.large", "a"))
@@ -273,29 +274,50 @@ func TestSameLaunchIDAfterItsMachineEnded(t *testing.T) {
 	if _, err := f.Terminate(t.Context(), ids(first.Instances)); err != nil {
 		t.Fatal(err)
 	}
-	f.clock.Advance(time.Second)
 	second := f.launch(t, o)
-	if len(second.Instances) != 1 || second.Instances[0].ID == first.Instances[0].ID || len(f.live()) != 1 {
-		t.Errorf("got %v after %v ended, want another machine", ids(second.Instances), ids(first.Instances))
+	if len(second.Instances) != 0 || len(second.Refusals) != 1 || second.Refusals[0].Reason != offer.RefusedEnded {
+		t.Errorf("delivery = %+v after %v ended, want a refusal", second, ids(first.Instances))
+	}
+	o.LaunchID = "launch-2"
+	third := f.launch(t, o)
+	if len(third.Instances) != 1 || third.Instances[0].ID == first.Instances[0].ID || len(f.live()) != 1 {
+		t.Errorf("got %v after %v ended, want another machine", ids(third.Instances), ids(first.Instances))
 	}
 }
 
-// A machine that ends right after its launch is not bought again in the same order.
+// A machine that ends right after its launch is not bought again in the same order, also if the agent's clock is
+// ahead of EC2's. Others are bought in another zone.
 func TestMachineEndsAtOnce(t *testing.T) {
-	f := start(t)
-	f.account.Subscribe(func(e cloud.Event) {
-		if e.Kind == cloud.Launched {
-			if err := f.account.TerminateInstance(e.Instance.ID); err != nil {
-				t.Error(err)
+	for name, ahead := range map[string]time.Duration{"clocks agree": 0, "the agent's clock is ahead": time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			f := start(t)
+			f.Cloud = f.newCloud(t, func(o *Options) { o.Now = func() time.Time { return f.clock.Now().Add(ahead) } })
+			f.account.Subscribe(func(e cloud.Event) {
+				if e.Kind == cloud.Launched && e.Instance.Zone == testRegion+"a" {
+					if err := f.account.TerminateInstance(e.Instance.ID); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+			d := f.launch(t, order("launch-1", 3, onDemand("m5.large", "a")))
+			if len(d.Instances) > 0 || len(f.account.Instances()) != 3 || f.calls("CreateFleet", "") != 1 {
+				t.Errorf("got %v, and %d machines were bought; want three that are not delivered", ids(d.Instances), len(f.account.Instances()))
 			}
-		}
-	})
-	d, err := f.Launch(t.Context(), order("launch-1", 1, onDemand("m5.large", "a"), onDemand("m5.large", "b")))
-	if !offer.IsPermanent(err) || !strings.Contains(err.Error(), "ended right after its launch") {
-		t.Errorf("error %v, want a permanent one that says that the machine ended", err)
-	}
-	if len(d.Instances) > 0 || len(f.account.Instances()) != 1 {
-		t.Errorf("got %v, and %d machines were bought; want one that is not delivered", ids(d.Instances), len(f.account.Instances()))
+			const why = " ended right after its launch: "
+			if len(d.Refusals) != 1 || d.Refusals[0].Reason != offer.RefusedEnded || !strings.Contains(d.Refusals[0].Message, why) {
+				t.Errorf("refusals = %+v, want one that says that the machines ended", d.Refusals)
+			}
+			it := find(t, f.market(t, nil), "m5.large")
+			if it.OfferingIn(testRegion+"a", api.CapacityOnDemand).Unavailable == "" {
+				t.Error("the offering whose machines ended is not held back")
+			}
+			if why := it.OfferingIn(testRegion+"b", api.CapacityOnDemand).Unavailable; why != "" {
+				t.Errorf("the other zone is held back: %s", why)
+			}
+			if d := f.launch(t, order("launch-2", 1, onDemand("m5.large", "b"))); len(d.Instances) != 1 {
+				t.Errorf("delivery = %+v, want a machine in the other zone", d)
+			}
+		})
 	}
 }
 

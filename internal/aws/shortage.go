@@ -56,6 +56,8 @@ func (s *shortages) add(c offer.Candidate, setup string, reason offer.RefusalRea
 		text, hold = "not supported in this zone", unsupportedFor
 	case offer.RefusedUnauthorized:
 		text = "not authorised"
+	case offer.RefusedEnded:
+		text = "a machine ended right after its launch, not bought"
 	case offer.RefusedAddresses:
 		return // the subnet is full; the offering is not short
 	}

@@ -88,6 +88,7 @@ const (
 	RefusedQuota        RefusalReason = "QuotaExceeded"        // the account's limit for the capacity type
 	RefusedAddresses    RefusalReason = "InsufficientAddresses"
 	RefusedUnauthorized RefusalReason = "Unauthorized"
+	RefusedEnded        RefusalReason = "Ended" // it was bought, and its machine ended at once
 	RefusedOther        RefusalReason = "Refused"
 )
 
