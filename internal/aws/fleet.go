@@ -134,7 +134,7 @@ func (l *launch) fleetInput(request *fleetRequest, token string) *ec2.CreateFlee
 		ClientToken:           &token,
 		LaunchTemplateConfigs: request.configs(),
 		TargetCapacitySpecification: &types.TargetCapacitySpecificationRequest{
-			TotalTargetCapacity: awssdk.Int32(int32(l.missing())),
+			TotalTargetCapacity: awssdk.Int32(int32(request.count)),
 		},
 		TagSpecifications: []types.TagSpecification{
 			{ResourceType: types.ResourceTypeInstance, Tags: tags},

@@ -108,7 +108,7 @@ func (l *launch) askFleet(ctx context.Context, round int) error {
 	}
 	settle := func(int) {}
 	if request.reservation != "" {
-		settle = l.cloud.reservations.Book(request.reservation, l.missing())
+		settle = l.cloud.reservations.Book(request.reservation, request.count)
 	}
 	result, err := l.requestFleet(ctx, request, round)
 	if err != nil {
@@ -211,6 +211,7 @@ func (l *launch) addresses(instanceType string) int64 {
 type fleetRequest struct {
 	capacityType string
 	reservation  string
+	count        int
 	overrides    []override
 	templates    []string // by order of first use
 }
@@ -230,13 +231,19 @@ const (
 	maxTemplates = 50
 )
 
+// takes reports whether a candidate may be bought with the request.
+func (r *fleetRequest) takes(c offer.Candidate) bool {
+	return c.CapacityType == r.capacityType && c.Reservation == r.reservation
+}
+
 func (r *fleetRequest) has(c offer.Candidate) bool {
 	return slices.ContainsFunc(r.overrides, func(o override) bool { return o.candidate == c })
 }
 
 // prepare chooses the candidates with the capacity type and the reservation of the first one,
 // finds a subnet for each, and creates their launch templates. It refuses candidates for
-// which there is no subnet or no image.
+// which there is no subnet or no image. EC2 may start all machines of a request in one subnet, so
+// the request is for no more than there are addresses for, and leaves out where these lack.
 func (l *launch) prepare(ctx context.Context) (*fleetRequest, error) {
 	request := &fleetRequest{capacityType: l.candidates[0].CapacityType, reservation: l.candidates[0].Reservation}
 	subnets, err := l.cloud.network.Subnets(ctx, l.resolved.profile.SubnetSelectors())
@@ -244,12 +251,20 @@ func (l *launch) prepare(ctx context.Context) (*fleetRequest, error) {
 		return nil, err
 	}
 	room := lookup.Roomiest(subnets)
+	holds := func(c offer.Candidate) int { return int(room[c.Zone].Free / l.addresses(c.InstanceType)) }
+	planned, most := "", 0 // the first type that there are addresses for, and for how many machines of it
+	for _, c := range l.candidates {
+		if n := holds(c); n > 0 && request.takes(c) && (most == 0 || c.InstanceType == planned) {
+			planned, most = c.InstanceType, max(most, n)
+		}
+	}
+	request.count = min(l.missing(), max(most, 1)) // one machine may do with fewer addresses, if no subnet has enough
 	types := map[string]bool{}
 	builds := map[build][]int{} // indexes of overrides
 	var order []build
 	var refused []offer.Candidate
 	for _, candidate := range l.candidates {
-		if candidate.CapacityType != request.capacityType || candidate.Reservation != request.reservation || request.has(candidate) {
+		if !request.takes(candidate) || request.has(candidate) {
 			continue
 		}
 		if len(request.overrides) == maxOverrides || (len(types) == maxTypes && !types[candidate.InstanceType]) {
@@ -259,6 +274,9 @@ func (l *launch) prepare(ctx context.Context) (*fleetRequest, error) {
 		if problem != "" {
 			l.refuse(candidate, reason, problem)
 			refused = append(refused, candidate)
+			continue
+		}
+		if holds(candidate) < min(most, request.count) {
 			continue
 		}
 		if _, ok := builds[b]; !ok {

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -514,6 +515,43 @@ func TestErrorsAreSorted(t *testing.T) {
 			if full := o.Unavailable != ""; full != (o.Zone == testRegion+"a") {
 				t.Errorf("%s: unavailable = %q", o.Zone, o.Unavailable)
 			}
+		}
+	})
+	t.Run("too few free addresses for the pods of a machine", func(t *testing.T) {
+		f := start(t)
+		for _, s := range f.market(t, nil).Status.Subnets {
+			if s.Zone == testRegion+"a" {
+				must(t, f.account.SetFreeAddresses(s.ID, 3))
+			}
+		}
+		f.network.Forget()
+		d := f.launch(t, order("launch-1", 1, onDemand("m5.large", "a"), onDemand("m5.large", "b")))
+		if len(d.Instances) != 1 || d.Instances[0].Zone != testRegion+"b" {
+			t.Errorf("delivery = %+v, want a machine in the other zone", d)
+		}
+		if d := f.launch(t, order("launch-2", 1, onDemand("m5.large", "a"))); len(d.Instances) != 1 {
+			t.Errorf("delivery = %+v, want a machine where there is no other zone", d)
+		}
+	})
+	t.Run("addresses in several subnets of a zone", func(t *testing.T) {
+		f := start(t)
+		o := order("launch-1", 10, onDemand("m5.large", "a"), onDemand("m5.xlarge", "a")) // with 10 and 15 addresses
+		o.Node.Profile = &api.NodeProfile{SubnetSelector: map[string]string{"Name": "prod-private-" + testRegion + "a,prod-public-" + testRegion + "a"}}
+		free := []int{65, 50}
+		for i, s := range f.market(t, o.Node.Profile).Status.Subnets {
+			must(t, f.account.SetFreeAddresses(s.ID, free[i]))
+		}
+		f.network.Forget()
+		d := f.launch(t, o)
+		bought := map[string]int{}
+		for _, i := range d.Instances {
+			bought[i.SubnetID]++
+			if i.InstanceType != "m5.large" {
+				t.Errorf("bought %s instead of what was planned", i.InstanceType)
+			}
+		}
+		if got := slices.Sorted(maps.Values(bought)); !slices.Equal(got, []int{4, 6}) {
+			t.Errorf("%v machines in the subnets, want as many as there are addresses for", got)
 		}
 	})
 	t.Run("a permission is missing", func(t *testing.T) {
