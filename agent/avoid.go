@@ -68,14 +68,16 @@ func newAvoided() *avoided {
 	return &avoided{offerings: map[avoidable]avoidance{}, failed: map[kind]failures{}, settings: map[string]string{}}
 }
 
-// addOffering avoids the offering of a node's machine for avoidTime, for all Provisioners.
-func (a *avoided) addOffering(n *cluster.Node, reason string) { a.addFor("", n, reason) }
+// addInterrupted avoids the offering of a node's machine for a while, for all Provisioners.
+func (a *avoided) addInterrupted(n *cluster.Node, reason string) {
+	a.addFor("", n, interruptedTime, reason)
+}
 
-func (a *avoided) addFor(provisioner string, n *cluster.Node, reason string) {
+func (a *avoided) addFor(provisioner string, n *cluster.Node, during time.Duration, reason string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	o := offering{n.Labels[api.LabelInstanceType], n.Labels[api.LabelZone], n.Labels[api.LabelCapacityType]}
-	until := time.Now().Add(avoidTime)
+	until := time.Now().Add(during)
 	a.offerings[avoidable{provisioner, o}] = avoidance{until, fmt.Sprintf("%s, avoided until %s", reason, amount.Clock(until))}
 }
 
@@ -85,7 +87,7 @@ func (a *avoided) addEnded(n *cluster.Node) {
 	if n.Initialized {
 		return
 	}
-	a.addFor(n.Provisioner, n, "machine of node "+n.Name+" ended before it was up")
+	a.addFor(n.Provisioner, n, avoidTime, "machine of node "+n.Name+" ended before it was up")
 	a.addEndedAtOnce(n)
 }
 
@@ -112,7 +114,7 @@ func (a *avoided) addFailed(v *view.View) {
 		if !late {
 			continue
 		}
-		a.addFor(n.Provisioner, n, "node "+n.Name+": "+message)
+		a.addFor(n.Provisioner, n, avoidTime, "node "+n.Name+": "+message)
 		if !n.Ready || len(n.Awaited) == 0 {
 			a.addFailure(n, kind{zone: n.Labels[api.LabelZone]}, v.Now)
 			continue

@@ -462,7 +462,7 @@ func TestFailuresOfOtherSettingsAreForgotten(t *testing.T) {
 		}
 		a.addFor("default", &cluster.Node{Labels: map[string]string{
 			api.LabelInstanceType: p.Market.Types[0].Name, api.LabelZone: "sim-1b", api.LabelCapacityType: api.CapacityOnDemand,
-		}}, "it did not come up")
+		}}, avoidTime, "it did not come up")
 		held := func(zone string) bool { return a.apply(p)[0].OfferingIn(zone, api.CapacityOnDemand).Unavailable != "" }
 		if !held("sim-1a") || !held("sim-1b") {
 			t.Fatal("machines are bought in the zones")

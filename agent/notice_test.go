@@ -55,6 +55,31 @@ func TestInterruption(t *testing.T) {
 	})
 }
 
+// If only one offering is allowed, it is bought again soon after an interruption, and at once after a mere
+// recommendation.
+func TestInterruptionOfTheOnlyOffering(t *testing.T) {
+	for kind, most := range map[offer.NoticeKind]time.Duration{offer.NoticeSpotInterruption: 5 * time.Minute, offer.NoticeRebalance: 2 * time.Minute} {
+		t.Run(string(kind), func(t *testing.T) {
+			inBubble(t, sim.Options{}, func(r *rig) {
+				r.Apply(testProvisioner("default", spot, func(s *api.ProvisionerSpec) {
+					s.InstanceTypes = []string{"m5.large"}
+					s.Requirements = append(s.Requirements, api.Requirement{Key: api.LabelZone, Operator: api.OpIn, Values: []string{"sim-1a"}})
+				}))
+				process := r.Connect(nil)
+				r.startProcess(process, Options{Notices: process.Notices})
+				r.Deploy(sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("700m", "1Gi")})
+				r.until("the workload runs", r.allRun("web", 1))
+				r.until("all nodes are up", r.allUp)
+				old := r.ours()[0].Name
+				r.Notify(offer.Notice{Kind: kind, InstanceIDs: []string{r.Machines()[0].ID}}, 1)
+				if took := r.until("the workload runs", func() bool { return r.node(old) == nil && r.allRun("web", 1)() }); took > most {
+					t.Errorf("it took %s", took)
+				}
+			})
+		})
+	}
+}
+
 // A notice stays on the queue until what it calls for is recorded in the cluster.
 func TestNoticeIsKeptUntilRecorded(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {

@@ -184,10 +184,11 @@ func (w *Watcher) markInterrupted(ctx context.Context, n *cluster.Node, notice *
 	return w.Nodes.Patch(ctx, n, cluster.NodeChange{SetAnnotations: map[string]string{api.AnnotationInterrupted: "true"}})
 }
 
-// avoidInterrupted keeps the agent from buying again what EC2 is about to interrupt.
+// avoidInterrupted keeps the agent from buying again at once what EC2 is about to interrupt. What it only recommends to
+// move may be the best that there is: EC2 chooses among all types that are possible.
 func (w *Watcher) avoidInterrupted(n *cluster.Node, notice *offer.Notice) {
 	switch notice.Kind {
-	case offer.NoticeSpotInterruption, offer.NoticeRebalance, offer.NoticeReservation:
+	case offer.NoticeSpotInterruption, offer.NoticeReservation:
 		w.Avoid(n, "machine of node "+n.Name+" got an interruption notice")
 	case offer.NoticeStateChange:
 		w.Ended(n)

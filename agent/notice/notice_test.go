@@ -125,6 +125,7 @@ func TestNotices(t *testing.T) {
 		deleted, avoided, acknowledged bool
 	}{
 		"a spot interruption":                         {kind: offer.NoticeSpotInterruption, node: ours(), deleted: true, avoided: true, acknowledged: true},
+		"a rebalance recommendation":                  {kind: offer.NoticeRebalance, node: ours(), deleted: true, acknowledged: true},
 		"planned maintenance":                         {kind: offer.NoticeScheduledChange, node: ours(), deleted: true, acknowledged: true},
 		"the API server refuses":                      {kind: offer.NoticeScheduledChange, node: ours(), refuse: errors.New("away")},
 		"a node that is going":                        {kind: offer.NoticeSpotInterruption, node: deleting, acknowledged: true},
