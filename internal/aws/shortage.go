@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
@@ -50,7 +49,7 @@ func (s *shortages) add(c offer.Candidate, setup string, reason offer.RefusalRea
 	case offer.RefusedCapacity:
 		p, text = poolOf(c, ""), "insufficient capacity"
 	case offer.RefusedQuota:
-		p = quotaPool(c.InstanceType, c.CapacityType)
+		p = quotaPool(c)
 		text, least = fmt.Sprintf("the account's quota has no room for %d vCPUs", vcpus), vcpus
 	case offer.RefusedUnsupported:
 		text, hold = "not supported in this zone", unsupportedFor
@@ -75,19 +74,22 @@ func (s *shortages) add(c offer.Candidate, setup string, reason offer.RefusalRea
 // quotaPool is the pool of all offerings that share a vCPU quota: the standard instance
 // families have one quota together, and each kind of special hardware has its own. Spot and
 // on-demand have separate quotas
-// (https://docs.aws.amazon.com/ec2/latest/instancetypes/ec2-instance-quotas.html).
-func quotaPool(instanceType, capacityType string) pool {
-	if capacityType == api.CapacityReserved {
-		capacityType = api.CapacityOnDemand // reservations count towards that quota
+// (https://docs.aws.amazon.com/ec2/latest/instancetypes/ec2-instance-quotas.html). A capacity reservation counts towards
+// the on-demand quota from the start, used or not
+// (https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-capacity-reservations.html#capacity-reservations-limitations),
+// so that machines in it find room although others do not.
+func quotaPool(c offer.Candidate) pool {
+	if c.Reservation != "" {
+		return poolOf(c, "")
 	}
-	_, category, _, _ := offer.SplitName(instanceType)
+	_, category, _, _ := offer.SplitName(c.InstanceType)
 	switch category {
 	case "a", "c", "d", "h", "i", "im", "is", "m", "r", "t", "z":
 		category = "standard"
 	case "g", "gr", "vt":
 		category = "g"
 	}
-	return pool{instanceType: "quota " + category, capacityType: capacityType}
+	return pool{instanceType: "quota " + category, capacityType: c.CapacityType}
 }
 
 func poolOf(c offer.Candidate, setup string) pool {
@@ -103,7 +105,7 @@ func (s *shortages) reason(c offer.Candidate, setup string, vcpus int64) string 
 		return ""
 	}
 	now := s.now()
-	for _, p := range []pool{poolOf(c, ""), poolOf(c, setup), quotaPool(c.InstanceType, c.CapacityType)} {
+	for _, p := range []pool{poolOf(c, ""), poolOf(c, setup), quotaPool(c)} {
 		if short, ok := s.pools[p]; ok && now.Before(short.until) && vcpus >= short.vcpus {
 			return short.reason
 		}

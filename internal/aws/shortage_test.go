@@ -54,6 +54,26 @@ func TestQuotaHoldsBackLargeMachines(t *testing.T) {
 	held(map[int64]bool{16: false, 32: true})
 }
 
+// A capacity reservation has its part of the quota, whatever on-demand machines are refused.
+func TestQuotaOfReservations(t *testing.T) {
+	s := newShortages(time.Now)
+	machine := offer.Candidate{InstanceType: "m5.large", Zone: "a", CapacityType: api.CapacityOnDemand}
+	reserved := func(id string) offer.Candidate {
+		return offer.Candidate{InstanceType: "m5.large", Zone: "a", CapacityType: api.CapacityReserved, Reservation: id}
+	}
+	s.add(machine, "default", offer.RefusedQuota, 2)
+	if why := s.reason(reserved("cr-1"), "default", 2); why != "" {
+		t.Errorf("a machine in a reservation is held back: %s", why)
+	}
+	s.add(reserved("cr-1"), "default", offer.RefusedQuota, 2)
+	if s.reason(reserved("cr-1"), "default", 2) == "" {
+		t.Error("what EC2 has refused is not held back")
+	}
+	if why := s.reason(reserved("cr-2"), "default", 2); why != "" {
+		t.Errorf("a machine in another reservation is held back: %s", why)
+	}
+}
+
 // What a node profile makes EC2 refuse is refused to that profile alone. Capacity and quotas run out for all.
 func TestRefusalsOfASetup(t *testing.T) {
 	machine := offer.Candidate{InstanceType: "m5.large", Zone: "a", CapacityType: api.CapacitySpot}
