@@ -1,6 +1,7 @@
 package consolidate
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -22,9 +23,10 @@ const choiceShare = 10
 
 // Restrict leaves of the machines' candidates those of the planned capacity type that cost
 // no more than the planned one and a tenth of its share of the saving. A spot node is
-// replaced by spot only where enough types could serve, which are then all offered: so
-// chasing prices does not end in the pool that is interrupted most. The cost is that of
-// the nodes together, and spot says whether there is a spot node among them.
+// replaced by spot only where enough types could serve, the cheapest of which are then
+// offered: so chasing prices does not end in the pool that is interrupted most, and ends
+// once too few types are cheaper. The cost is that of the nodes together, and spot says
+// whether there is a spot node among them.
 func Restrict(machines []pack.Machine, cost offer.Price, spot bool) Replacement {
 	saving := cost
 	for i := range machines {
@@ -41,7 +43,8 @@ func Restrict(machines []pack.Machine, cost offer.Price, spot bool) Replacement 
 		again := spot && planned.CapacityType == api.CapacitySpot
 		most := planned.Price + share/choiceShare
 		if again {
-			most = planned.Price + max(share-1, 0) // less than its share, so that something is saved
+			enough := max(priceOfTypes(m.Candidates), dearest(m.Needed))
+			most = min(enough, planned.Price+max(share-1, 0)) // less than its share, so that something is saved
 		}
 		m.Candidates = slices.DeleteFunc(slices.Clone(m.Candidates), func(c offer.Candidate) bool {
 			return c.Price > most || c.CapacityType != planned.CapacityType
@@ -49,7 +52,7 @@ func Restrict(machines []pack.Machine, cost offer.Price, spot bool) Replacement 
 		if again && types(m.Candidates) < minSpotTypes || lost(m.Needed, m.Candidates) {
 			out.possible = false
 		}
-		out.saving -= dearest(&m) - planned.Price
+		out.saving -= dearest(m.Candidates) - planned.Price
 		out.Machines = append(out.Machines, m)
 	}
 	return out
@@ -64,17 +67,24 @@ func lost(needed, left []offer.Candidate) bool {
 // replaced by these machines.
 func (r *Replacement) Saving() (offer.Price, bool) { return r.saving, r.possible }
 
-// dearest is the highest price at which a machine may be bought. What a spot machine
-// costs is of the moment: the planned one counts.
-func dearest(m *pack.Machine) offer.Price {
-	out := m.Candidates[0].Price
-	if m.Candidates[0].CapacityType == api.CapacitySpot {
-		return out
+// dearest is the highest price of the candidates; 0 if there are none.
+func dearest(candidates []offer.Candidate) (price offer.Price) {
+	for _, c := range candidates {
+		price = max(price, c.Price)
 	}
-	for _, c := range m.Candidates {
-		out = max(out, c.Price)
+	return price
+}
+
+// priceOfTypes is the price up to which minSpotTypes instance types are to be had as spot, or all that there are.
+func priceOfTypes(candidates []offer.Candidate) offer.Price {
+	byType := map[string]offer.Price{}
+	for _, c := range candidates {
+		if price, ok := byType[c.InstanceType]; c.CapacityType == api.CapacitySpot && (!ok || c.Price < price) {
+			byType[c.InstanceType] = c.Price
+		}
 	}
-	return out
+	prices := slices.Sorted(maps.Values(byType))
+	return prices[min(len(prices), minSpotTypes)-1]
 }
 
 // types counts the instance types of candidates.

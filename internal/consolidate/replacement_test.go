@@ -1,6 +1,7 @@
 package consolidate
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -27,6 +28,44 @@ func TestRestrictKeepsWhatIsNeeded(t *testing.T) {
 			replacement := Restrict(machines, 200_000, false)
 			if _, possible := replacement.Saving(); possible != c.want {
 				t.Errorf("possible: %t", possible)
+			}
+		})
+	}
+}
+
+// Whatever is bought in the place of a spot node saves what is promised: only the cheapest of the types that could
+// serve are asked for, but enough of them.
+func TestRestrictForSpot(t *testing.T) {
+	machine := func(types int, needed ...offer.Candidate) pack.Machine {
+		m := pack.Machine{Cost: 80_000, Needed: needed}
+		for i := range types {
+			for _, zone := range []string{"a", "b"} {
+				m.Candidates = append(m.Candidates, offer.Candidate{InstanceType: fmt.Sprint("m", i), Zone: zone, CapacityType: api.CapacitySpot, Price: 80_000 + 2_000*offer.Price(i)})
+			}
+		}
+		return m
+	}
+	last := machine(20).Candidates[38]
+	for name, c := range map[string]struct {
+		machine  pack.Machine
+		types    int
+		saving   offer.Price
+		possible bool
+	}{
+		"more types than are necessary": {machine(40), 15, 42_000, true},
+		"as many as are necessary":      {machine(15), 15, 42_000, true},
+		"too few":                       {machine(14), 14, 44_000, false},
+		"more are demanded":             {machine(40, last), 20, 32_000, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			replacement := Restrict([]pack.Machine{c.machine}, 150_000, true)
+			saving, possible := replacement.Saving()
+			left := replacement.Machines[0].Candidates
+			if saving != c.saving || possible != c.possible || types(left) != c.types || len(left) != 2*c.types {
+				t.Errorf("saving %d, possible %t, %d candidates of %d types left", saving, possible, len(left), types(left))
+			}
+			if most := 150_000 - dearest(left); saving > most {
+				t.Errorf("saving %d, but the dearest candidate saves %d", saving, most)
 			}
 		})
 	}
