@@ -47,7 +47,7 @@ func (a *Agent) Healthy() error {
 }
 
 // Ready returns an error until the caches are filled, and while one of them cannot be
-// kept up to date, because its kind is not installed or may not be read.
+// kept up to date, because its kind is not installed or cannot be read.
 func (a *Agent) Ready() error {
 	if waiting := a.cluster.Waiting(); len(waiting) > 0 {
 		return fmt.Errorf("waiting for caches to sync: %s", strings.Join(waiting, "; "))

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +19,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/access"
 )
 
 // While a kind cannot be read, the agent is not ready, and its objects are what they
@@ -59,6 +62,69 @@ func TestUnreadableKindLeavesWhatIsKnown(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A cache that cannot be refreshed for another reason is reported once this has lasted for a while, and its end
+// once the cache has been refreshed. What is known counts meanwhile: an agent that starts to lead goes on with it.
+func TestStaleCacheIsReported(t *testing.T) {
+	group := api.ProvisionerGVR.GroupResource()
+	refusals := map[string]error{"timeout": apierrors.NewTimeoutError("etcd is slow", 1), "credentials": apierrors.NewUnauthorized("")}
+	for name, refusal := range refusals {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := &gate{refusal: refusal}
+				c, client := g.cluster(t)
+				knows := func(what, name string, waiting int, told string) {
+					t.Helper()
+					_, ok := get[*unstructured.Unstructured](c.caches.provisioners, "", name)
+					if !ok || !c.Synced() || len(c.Waiting()) != waiting || g.heard() != told {
+						t.Errorf("%s: knows %s %t, synced %t, waiting for %q, told %q, want %q", what, name, ok, c.Synced(), c.Waiting(), g.heard(), told)
+					}
+				}
+				time.Sleep(time.Second)
+				knows("at first", "first", 0, "")
+				g.shut(true)
+				time.Sleep(access.StaleAfter / 2)
+				g.shut(false)
+				time.Sleep(2 * access.StaleAfter)
+				knows("after a short failure", "first", 0, "")
+				if _, err := client.Resource(api.ProvisionerGVR).Create(t.Context(), bare("second"), metav1.CreateOptions{}); err != nil {
+					t.Fatal(err)
+				}
+				g.shut(true)
+				time.Sleep(time.Hour)
+				knows("while it fails", "first", 1, group.String()+" is lost")
+				if waiting := strings.Join(c.Waiting(), ""); !strings.HasPrefix(waiting, group.String()+": ") || !strings.Contains(waiting, refusal.Error()) {
+					t.Errorf("waiting for %q", waiting)
+				}
+				g.shut(false)
+				time.Sleep(2 * access.StaleAfter)
+				knows("after it", "second", 0, group.String()+" is lost, "+group.String()+" is back")
+			})
+		})
+	}
+}
+
+// So is a cache that has never been filled.
+func TestCacheThatDoesNotFillIsReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &gate{refusal: apierrors.NewTimeoutError("etcd is slow", 1), closed: true}
+		c, _ := g.cluster(t)
+		time.Sleep(access.StaleAfter / 2)
+		if len(c.Waiting()) != 1 || g.heard() != "" {
+			t.Errorf("waiting for %q, told %q", c.Waiting(), g.heard())
+		}
+		time.Sleep(access.StaleAfter)
+		lost := api.ProvisionerGVR.GroupResource().String() + " is lost"
+		if len(c.Waiting()) != 1 || g.heard() != lost {
+			t.Errorf("waiting for %q, told %q, want %q", c.Waiting(), g.heard(), lost)
+		}
+		g.shut(false)
+		time.Sleep(access.StaleAfter)
+		if want := lost + ", " + strings.Replace(lost, "lost", "back", 1); !c.Synced() || len(c.Waiting()) > 0 || g.heard() != want {
+			t.Errorf("waiting for %q, told %q, want %q", c.Waiting(), g.heard(), want)
+		}
+	})
 }
 
 func bare(name string) *unstructured.Unstructured {

@@ -14,7 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	storagev1 "k8s.io/api/storage/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -28,10 +27,12 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/access"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/lease"
 )
 
-// accessPoll is how often to try to list a resource that cannot be listed yet.
+// accessPoll is how often to try to list a resource that cannot be listed yet, and to look whether a stale
+// cache has been refreshed.
 const accessPoll = 2 * time.Second
 
 // caches mirror the objects that decisions depend on. Their event handlers only note that
@@ -60,11 +61,9 @@ type mirror struct {
 	changes  *changes   // notes changed objects; may be nil
 	optional bool       // a cluster may lack the kind
 	versions *versioned // nil: the version of resource
+	reads    access.Record
 
 	mu      sync.Mutex
-	trouble error              // the last failure to list or watch
-	barred  bool               // the cluster does not serve the kind, or the agent may not read it
-	missing bool               // the cluster does not serve the kind
 	decoded map[string]decoded // of custom resources, by UID
 	// statuses are the last ones written to objects of Karpenter, by name.
 	statuses map[string]writtenStatus
@@ -129,7 +128,8 @@ func (c *caches) prepare(m *mirror, transform cache.TransformFunc) error {
 		return err
 	}
 	err := m.informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, _ *cache.Reflector, err error) {
-		if c.note(m, err) {
+		c.note(m, err)
+		if access.Barred(err) {
 			c.awaitAccess(ctx, m) // meanwhile, the cache keeps its content
 		}
 	})
@@ -188,7 +188,17 @@ func (c *caches) start(ctx context.Context) error {
 			m.informer.RunWithContext(ctx)
 		}()
 	}
+	go wait.UntilWithContext(ctx, c.noteRefreshed, accessPoll)
 	return nil
+}
+
+// noteRefreshed notes which stale caches have been refreshed: their informers do not report it.
+func (c *caches) noteRefreshed(context.Context) {
+	for _, m := range c.all {
+		if m.reads.Refreshed(m.informer.LastSyncResourceVersion()) {
+			c.note(m, nil)
+		}
+	}
 }
 
 // awaitAccess waits until the resource can be listed or ctx ends. An informer would wait too,
@@ -212,30 +222,20 @@ func (c *caches) awaitAccess(ctx context.Context, m *mirror) {
 // name returns the name of the resource, such as provisioners.karpenter.sh.
 func (m *mirror) name() string { return m.resource.GroupResource().String() }
 
-// note records the result of the last attempt to read a resource. It returns whether the
-// cluster does not serve the kind or the agent may not read it. When that begins or ends, it
+// note records the result of the last attempt to read a resource. When the resource is lost or back, it
 // calls access.
-func (c *caches) note(m *mirror, err error) (barred bool) {
-	barred = apierrors.IsNotFound(err) || apierrors.IsForbidden(err)
-	m.mu.Lock()
-	m.trouble, m.missing = err, apierrors.IsNotFound(err)
-	before := m.barred
-	// Other errors, such as a lost connection, do not change it.
-	m.barred = barred || before && err != nil
-	changed := m.barred != before
-	m.mu.Unlock()
+func (c *caches) note(m *mirror, err error) {
+	changed, why := m.reads.Note(err, m.informer.LastSyncResourceVersion())
 	if changed && c.access != nil {
-		c.access(m.name(), err)
+		c.access(m.name(), why)
 	}
-	return barred
 }
 
 // filled reports whether the cache has been filled and can be kept up to date, or need not be
 // because the cluster lacks an optional kind.
 func (m *mirror) filled() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.handler.HasSynced() && !m.barred || m.optional && m.missing
+	reads := m.reads.State()
+	return m.handler.HasSynced() && !reads.Barred || m.optional && reads.Missing
 }
 
 // Synced reports whether all caches are filled and can be kept up to date.
@@ -243,22 +243,20 @@ func (c *Cluster) Synced() bool {
 	return !slices.ContainsFunc(c.caches.all, func(m *mirror) bool { return !m.filled() })
 }
 
-// Waiting lists the resources that keep Synced from being true, each with the last error. An
-// example is "provisioners.karpenter.sh: the server could not find the requested resource",
-// until that kind is installed.
+// Waiting lists the resources that keep Synced from being true, and those that could not be read
+// again for a while, each with the last error. An example is
+// "provisioners.karpenter.sh: the server could not find the requested resource", until that kind is
+// installed.
 func (c *Cluster) Waiting() []string {
 	var out []string
 	for _, m := range c.caches.all {
-		if m.filled() {
-			continue
+		reads, line := m.reads.State(), m.name()
+		if reads.Trouble != nil {
+			line += ": " + reads.Trouble.Error()
 		}
-		m.mu.Lock()
-		line := m.name()
-		if m.trouble != nil {
-			line += ": " + m.trouble.Error()
+		if !m.filled() || reads.Stale {
+			out = append(out, line)
 		}
-		m.mu.Unlock()
-		out = append(out, line)
 	}
 	return out
 }

@@ -34,8 +34,8 @@ type Options struct {
 	// none. It is called concurrently.
 	Requested func(verb, resource string, code int)
 	// Access, if set, is called when a mirrored resource cannot be read because the cluster
-	// does not serve it or the agent lacks the permission, and with a nil error when it can be
-	// read again. It is called concurrently.
+	// does not serve it or the agent lacks the permission, or has not been readable for a minute
+	// for another reason, and with a nil error when it can be read again. It is called concurrently.
 	Access func(resource string, err error)
 	// NodePools makes NodePools and EC2NodeClasses of Karpenter count as Provisioners and
 	// node profiles while Karpenter does not run.

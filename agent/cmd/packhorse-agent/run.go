@@ -253,7 +253,7 @@ func (s *settings) connect(fenced *fence.Fence, log hclog.Logger) (*kube.Cluster
 				log.Warn("could not read a kind of resource", "kind_of_resource", resource, "error", err)
 				return
 			}
-			log.Info("read a kind of resource that was missing", "kind_of_resource", resource)
+			log.Info("read a kind of resource that could not be read", "kind_of_resource", resource)
 		},
 		Karpenter: func(waits string) {
 			if waits != "" {

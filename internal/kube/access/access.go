@@ -1,0 +1,66 @@
+// Package access tells from the attempts to read a kind of resource whether its cache can be kept up to date.
+package access
+
+import (
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// StaleAfter is how long attempts to refresh a cache may fail before that counts. An API server that is replaced, or
+// too busy for a moment, is back before that.
+const StaleAfter = time.Minute
+
+// State is what the attempts have come to.
+type State struct {
+	Trouble error // the last failure to list or watch; nil after a success
+	Barred  bool  // the cluster does not serve the kind, or the agent may not read it
+	Missing bool  // the cluster does not serve the kind
+	Stale   bool  // for another reason, the cache has not been refreshed for a while
+}
+
+// Record follows the attempts to read one kind. The zero value knows of none. Its methods are safe for concurrent use.
+type Record struct {
+	mu      sync.Mutex
+	state   State
+	since   time.Time // of the first failure after which the cache has not been refreshed
+	version string    // the resource version of the cache then
+}
+
+// State returns what the attempts have come to.
+func (r *Record) State() State {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.state
+}
+
+// Note records the result of an attempt, and the resource version of the cache after it. It returns whether the kind
+// has been lost, or is back, for which why is nil.
+func (r *Record) Note(err error, version string) (changed bool, why error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before := r.state
+	if before.Trouble == nil || r.version != version {
+		r.since, r.version = time.Now(), version
+	}
+	r.state = State{Trouble: err, Missing: apierrors.IsNotFound(err)}
+	// Other errors, such as a lost connection, do not change it.
+	r.state.Barred = Barred(err) || before.Barred && err != nil
+	r.state.Stale = err != nil && !r.state.Barred && time.Since(r.since) >= StaleAfter
+	lost := r.state.Barred || r.state.Stale
+	if lost {
+		why = err
+	}
+	return lost != (before.Barred || before.Stale), why
+}
+
+// Barred reports whether an error means that the cluster does not serve the kind, or that the agent may not read it.
+func Barred(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsForbidden(err) }
+
+// Refreshed reports whether a cache that was stale has been refreshed, and now has this resource version.
+func (r *Record) Refreshed(version string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.state.Stale && r.version != version
+}
