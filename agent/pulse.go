@@ -17,7 +17,7 @@ type pulse struct {
 
 const (
 	// turnMost is how long after a turn the next one begins at the latest, beyond the
-	// interval: a few calls to the cloud may each take as long as they can.
+	// interval and a batch: a few calls to the cloud may each take as long as they can.
 	turnMost = 3 * pace.Answer
 	// planMost is how long a plan may take: what pods may ask for is bounded, so that
 	// the largest clusters take seconds.
@@ -32,14 +32,15 @@ func (p *pulse) plans() (done func()) {
 	return func() { p.planning.Store(0) }
 }
 
-// check returns an error if no turn has begun for long, or a plan takes too long.
-func (p *pulse) check(interval time.Duration) error {
+// check returns an error if no turn has begun for long, or a plan takes too long. The idle time is the longest
+// between two turns: the interval and a batch.
+func (p *pulse) check(idle time.Duration) error {
 	if began := p.planning.Load(); began != 0 {
 		if took := time.Since(time.Unix(0, began)); took > planMost {
 			return fmt.Errorf("planning has been running for %s", took.Round(time.Second))
 		}
 	}
-	if since := time.Since(time.Unix(0, p.turn.Load())); since > interval+turnMost {
+	if since := time.Since(time.Unix(0, p.turn.Load())); since > idle+turnMost {
 		return fmt.Errorf("the last turn began %s ago", since.Round(time.Second))
 	}
 	return nil

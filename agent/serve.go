@@ -43,7 +43,7 @@ func (a *Agent) Healthy() error {
 	if !a.leading.Load() {
 		return nil
 	}
-	return a.pulse.check(a.options.Interval)
+	return a.pulse.check(a.options.Interval + a.options.BatchMax)
 }
 
 // Ready returns an error until the caches are filled, and while one of them cannot be

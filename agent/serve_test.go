@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -81,6 +82,24 @@ func TestHealth(t *testing.T) {
 		a.end()
 		if code, _ := get(a.HealthHandler(), "/healthz"); code != http.StatusOK {
 			t.Errorf("an agent that does not lead is said to be ill: %d", code)
+		}
+	})
+}
+
+// A batch may take as long as batch-max permits: an agent that waits for more pods does not hang.
+func TestLongBatchIsHealthy(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.Apply(testProvisioner("default"))
+		a := r.start(Options{BatchIdle: time.Minute, BatchMax: 10 * time.Minute}, nobodyKnows)
+		for i := range 60 {
+			r.Deploy(sim.Workload{Name: fmt.Sprintf("web-%02d", i), Replicas: 1, Spec: sim.Requests("100m", "100Mi")})
+			time.Sleep(30 * time.Second)
+			if err := a.Healthy(); err != nil {
+				r.Fatalf("after %d pods: %v", i+1, err)
+			}
+		}
+		if len(r.Launches()) == 0 {
+			t.Error("nothing is launched")
 		}
 	})
 }
