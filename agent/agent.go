@@ -135,7 +135,9 @@ func New(c Cluster, cloud Cloud, options Options, log hclog.Logger) *Agent {
 	}
 	firstSeen := func(uid string) time.Time { return a.history.firstSeen[uid] }
 	retry := func() { a.retry.Store(true) }
-	a.nodes = &nodes.Writer{API: c, Assumed: a.assumed, Log: log, Deleted: a.redrain.Set, Failed: retry}
+	a.nodes = &nodes.Writer{
+		API: c, Assumed: a.assumed, Log: log, Deleted: a.redrain.Set, Failed: retry, Refused: pace.NewRetries(retryPause, time.Minute),
+	}
 	a.reader = &view.Reader{Texts: c, Market: cloud, Metrics: a.metrics, Log: log, Failures: pace.NewRetries(15*time.Second, 5*time.Minute)}
 	a.inventory = inventory.New(inventory.Ports{
 		Listing: cloud, Reader: c, Machines: cloud, Nodes: a.nodes, Assumed: a.assumed, Events: a.events, Metrics: a.metrics, Log: log,

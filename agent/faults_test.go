@@ -3,7 +3,9 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -12,6 +14,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
@@ -90,6 +93,44 @@ func TestKubeletsComeBackBeforeAPurchase(t *testing.T) {
 		r.Scale("web", 3)
 		if took := r.until("the workload runs", r.allRun("web", 3)); took > time.Minute {
 			t.Errorf("it took %s, want a boot", took)
+		}
+	})
+}
+
+// A change that a policy refuses for each node is tried again after longer and longer pauses, and made once the policy
+// permits it.
+func TestRefusedNodeChangesPause(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		var refuses atomic.Bool
+		var tries atomic.Int64
+		refused := refusing("PatchNode", fmt.Errorf("%w: by a policy", cluster.ErrRefused), &tries)
+		small := func(s *api.ProvisionerSpec) { s.InstanceTypes = []string{"c5.large"} }
+		r.Apply(testProvisioner("default", small))
+		r.start(Options{}, func(call string, when sim.When) error {
+			if !refuses.Load() {
+				return nil
+			}
+			return refused(call, when)
+		})
+		const nodes = 4
+		r.Deploy(sim.Workload{Name: "web", Replicas: nodes, Spec: sim.Requests("1500m", "1Gi")})
+		r.until("the workload runs", r.allRun("web", nodes))
+		r.until("all nodes are up", func() bool { return len(r.ours()) == nodes && r.allUp() })
+		time.Sleep(time.Minute)
+		refuses.Store(true)
+		r.Apply(testProvisioner("default", small, func(s *api.ProvisionerSpec) {
+			s.Disruption = &api.Disruption{TerminationGracePeriod: ptr.To(metav1.Duration{Duration: 10 * time.Minute})}
+		}))
+		time.Sleep(10 * time.Minute)
+		if got := tries.Load(); got < 10*nodes || got > 16*nodes {
+			t.Errorf("%d attempts with %d nodes in ten minutes, want about 15 for each", got, nodes)
+		}
+		refuses.Store(false)
+		noted := func() bool {
+			return !slices.ContainsFunc(r.ours(), func(n *corev1.Node) bool { return n.Annotations[api.AnnotationGracePeriod] == "" })
+		}
+		if took := r.until("the nodes have the annotation", noted); took > 2*time.Minute {
+			t.Errorf("the change was made after %s", took)
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"slices"
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
@@ -23,7 +24,7 @@ func (a *Agent) nextTurn(began time.Time, v *view.View) time.Time {
 		}
 	}
 	at(a.inventory.Next(a.options.Interval))
-	for _, t := range a.buyer.Resumes() {
+	for _, t := range slices.Concat(a.buyer.Resumes(), a.nodes.Resumes(v.Snapshot)) {
 		at(t)
 	}
 	at(a.history.successors.next())

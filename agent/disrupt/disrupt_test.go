@@ -14,6 +14,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/metrics"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/nodes"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/pace"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -66,7 +67,7 @@ func (w *world) disrupter(buying bool) *disrupt.Disrupter {
 	note := func(what string) func() { return func() { w.did = append(w.did, what) } }
 	return &disrupt.Disrupter{
 		Cluster: w, Events: event.NewRecorder(w), Metrics: metrics.New(), Log: hclog.NewNullLogger(),
-		Nodes:  &nodes.Writer{API: w, Assumed: nodes.NewAssumptions(), Log: hclog.NewNullLogger(), Deleted: func() {}, Failed: func() {}},
+		Nodes:  &nodes.Writer{API: w, Assumed: nodes.NewAssumptions(), Log: hclog.NewNullLogger(), Deleted: func() {}, Failed: func() {}, Refused: pace.NewRetries(time.Second, time.Minute)},
 		Surges: w,
 		Buying: func(string) bool { return buying },
 		Replan: note("plan again"), Retry: note("retry"),

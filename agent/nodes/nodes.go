@@ -4,12 +4,15 @@ package nodes
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/pace"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
@@ -43,6 +46,8 @@ type Writer struct {
 	// Deleted is called when a node's deletion was asked for, and Failed when something
 	// has to be tried again.
 	Deleted, Failed func()
+	// Refused paces what the API server refuses. It may go on refusing it, for every node.
+	Refused *pace.Retries
 }
 
 // Create creates a Node object and assumes it, with or without success: its machine
@@ -60,20 +65,54 @@ func (w *Writer) Create(ctx context.Context, node *corev1.Node) (ready bool, err
 }
 
 // Patch changes a node and assumes the change. It reports whether it was made. The caches may be so old
-// that a new machine has the name of the node, which is left alone then.
+// that a new machine has the name of the node, which is left alone then. A change that was refused is not
+// tried again at once.
 func (w *Writer) Patch(ctx context.Context, n *cluster.Node, change cluster.NodeChange) bool {
 	change.ProviderID = n.ProviderID
+	key := keyOf(n, change)
+	if !w.Refused.Due(key) {
+		return false
+	}
 	err := w.API.PatchNode(ctx, n.Name, change)
 	switch {
 	case err == nil:
+		w.Refused.Succeeded(key)
 		w.Assumed.edited(n.Name, change)
 		return true
 	case errors.Is(err, cluster.ErrGone):
 	case ctx.Err() == nil:
 		w.Log.Warn("could not change a node", "node", n.Name, "error", err)
-		w.Failed()
+		w.failed(key, err)
 	}
 	return false
+}
+
+// keyOf identifies what a change does to a node. The values of annotations do not count: some are times.
+func keyOf(n *cluster.Node, change cluster.NodeChange) string {
+	values := change.SetAnnotations
+	change.SetAnnotations = make(map[string]string, len(values))
+	for key := range values {
+		change.SetAnnotations[key] = ""
+	}
+	text, _ := json.Marshal(change) // it has only fields that can be encoded
+	return n.Name + " " + string(text)
+}
+
+// failed notes what has to be tried again: at once, or after a pause if it was refused.
+func (w *Writer) failed(key string, err error) {
+	if errors.Is(err, cluster.ErrRefused) {
+		w.Refused.Failed(key)
+		return
+	}
+	w.Failed()
+}
+
+// Resumes returns when what was refused may be tried again. It forgets nodes that the snapshot lacks.
+func (w *Writer) Resumes(s *cluster.Snapshot) []time.Time {
+	return w.Refused.Resumes(func(key string) bool {
+		name, _, _ := strings.Cut(key, " ")
+		return s.Node(name) != nil
+	})
 }
 
 // Drain asks for a node's deletion. One that has lost its finalizer gets it back first: without, it
@@ -84,15 +123,20 @@ func (w *Writer) Drain(ctx context.Context, n *cluster.Node) bool {
 }
 
 // Delete asks for a node's deletion, which begins its drain. It reports the success. As Patch, it leaves the
-// node of a new machine alone.
+// node of a new machine alone, and does not try again at once what was refused.
 func (w *Writer) Delete(ctx context.Context, n *cluster.Node) bool {
+	key := n.Name + " delete " + n.ProviderID
+	if !w.Refused.Due(key) {
+		return false
+	}
 	if err := w.API.DeleteNode(ctx, n.Name, n.ProviderID); err != nil {
 		if ctx.Err() == nil && !errors.Is(err, cluster.ErrGone) {
 			w.Log.Warn("could not delete a node", "node", n.Name, "error", err)
-			w.Failed()
+			w.failed(key, err)
 		}
 		return false
 	}
+	w.Refused.Succeeded(key)
 	w.Assumed.deleted(n.Name)
 	w.Deleted()
 	return true

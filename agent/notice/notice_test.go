@@ -20,6 +20,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/metrics"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/nodes"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/notice"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/pace"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
@@ -75,7 +76,7 @@ func (w *world) run(t *testing.T, machines []cluster.Node, complete, runs bool) 
 		ctx, cancel := context.WithCancel(t.Context())
 		watcher := &notice.Watcher{
 			Notices: w, Events: event.NewRecorder(w), Metrics: w.metrics, Log: hclog.NewNullLogger(),
-			Nodes:    &nodes.Writer{API: w, Assumed: nodes.NewAssumptions(), Log: hclog.NewNullLogger(), Deleted: func() {}, Failed: func() {}},
+			Nodes:    &nodes.Writer{API: w, Assumed: nodes.NewAssumptions(), Log: hclog.NewNullLogger(), Deleted: func() {}, Failed: func() {}, Refused: pace.NewRetries(time.Second, time.Minute)},
 			Snapshot: func() *cluster.Snapshot { return &cluster.Snapshot{Nodes: machines} },
 			Complete: func() bool { return complete },
 			Runs:     func(string) bool { return runs },

@@ -60,6 +60,21 @@ func (b *Retries) Next(key string) time.Time {
 	return b.resumes[key]
 }
 
+// Resumes returns when what has failed may be tried again, of the keys to be kept. It forgets the others.
+func (b *Retries) Resumes(keep func(key string) bool) (at []time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for key, t := range b.resumes {
+		if keep(key) {
+			at = append(at, t)
+			continue
+		}
+		delete(b.pauses, key)
+		delete(b.resumes, key)
+	}
+	return at
+}
+
 // Failed notes a failure.
 func (b *Retries) Failed(key string) {
 	b.mu.Lock()

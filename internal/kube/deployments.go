@@ -8,7 +8,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
 )
 
 // deployment is what the cache of Deployments holds instead of the API server's object, which is
@@ -27,14 +26,11 @@ func (c *Cluster) ScaleDeployment(ctx context.Context, d *cluster.Deployment, re
 		_, err := c.client.AppsV1().Deployments(d.Namespace).UpdateScale(ctx, d.Name, d.Scale(replicas), metav1.UpdateOptions{FieldManager: manager})
 		return err
 	})
-	switch {
-	case apierrors.IsConflict(err) || apierrors.IsNotFound(err):
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		err = cluster.ErrStale
-	case call.Refused(err) && !call.Passing(err):
-		err = fmt.Errorf("%w: %w", cluster.ErrRefused, err)
 	}
 	if err != nil {
-		return fmt.Errorf("scale Deployment %s/%s to %d: %w", d.Namespace, d.Name, replicas, err)
+		return fmt.Errorf("scale Deployment %s/%s to %d: %w", d.Namespace, d.Name, replicas, refused(err))
 	}
 	return nil
 }

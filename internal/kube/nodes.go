@@ -16,6 +16,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
 )
 
 // CreateNode creates a Node with its status. If the kubelet has already created the Node,
@@ -70,7 +71,7 @@ func (c *Cluster) takeOver(ctx context.Context, node *corev1.Node) (ready bool, 
 }
 
 // PatchNode applies a change to the current state of a Node. If the Node is gone, or another machine's, the
-// error is cluster.ErrGone.
+// error is cluster.ErrGone. It is cluster.ErrRefused for an answer that will not soon be another one.
 func (c *Cluster) PatchNode(ctx context.Context, name string, change cluster.NodeChange) error {
 	return retry(ctx, func(ctx context.Context) error {
 		node, err := c.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
@@ -87,7 +88,7 @@ func (c *Cluster) PatchNode(ctx context.Context, name string, change cluster.Nod
 			err = cluster.ErrGone
 		}
 		if err != nil {
-			return fmt.Errorf("change node %s: %w", name, err)
+			return fmt.Errorf("change node %s: %w", name, refused(err))
 		}
 		return nil
 	})
@@ -95,7 +96,7 @@ func (c *Cluster) PatchNode(ctx context.Context, name string, change cluster.Nod
 
 // DeleteNode requests the deletion of a Node. The Node exists until its finalizers are removed.
 // DeleteNode succeeds if the Node is being deleted or is gone. If it is that of another machine, the error is
-// cluster.ErrGone.
+// cluster.ErrGone, and it is cluster.ErrRefused for an answer that will not soon be another one.
 func (c *Cluster) DeleteNode(ctx context.Context, name, providerID string) error {
 	return retry(ctx, func(ctx context.Context) error {
 		node, err := c.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
@@ -108,10 +109,18 @@ func (c *Cluster) DeleteNode(ctx context.Context, name, providerID string) error
 			})
 		}
 		if err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("delete node %s: %w", name, err)
+			return fmt.Errorf("delete node %s: %w", name, refused(err))
 		}
 		return nil
 	})
+}
+
+// refused marks an error that will not soon be another one.
+func refused(err error) error {
+	if call.Refused(err) && !call.Conflicting(err) {
+		return fmt.Errorf("%w: %w", cluster.ErrRefused, err)
+	}
+	return err
 }
 
 func (c *Cluster) patchNode(ctx context.Context, name string, patch []byte) error {

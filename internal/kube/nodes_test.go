@@ -3,13 +3,18 @@ package kube
 import (
 	"errors"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	kubefake "k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -164,6 +169,40 @@ func TestCreateNodeLeavesOthersAlone(t *testing.T) {
 	}
 	if _, err := c.CreateNode(t.Context(), old); !errors.Is(err, cluster.ErrStale) {
 		t.Errorf("got %v for a node that is being deleted, want ErrStale", err)
+	}
+}
+
+// A policy may go on refusing a change, other than what keeps the API server from making it at the moment.
+func TestRefusedNodeChange(t *testing.T) {
+	nodes := schema.GroupResource{Resource: "nodes"}
+	for name, c := range map[string]struct {
+		err     error
+		refused bool
+	}{
+		"forbidden":   {apierrors.NewForbidden(nodes, "n", errors.New("by a policy")), true},
+		"invalid":     {apierrors.NewInvalid(schema.GroupKind{Kind: "Node"}, "n", nil), true},
+		"conflict":    {apierrors.NewConflict(nodes, "n", errors.New("changed")), false},
+		"throttled":   {apierrors.NewTooManyRequests("slow down", 1), false},
+		"in trouble":  {apierrors.NewInternalError(errors.New("etcd")), false},
+		"unavailable": {apierrors.NewServiceUnavailable("starting"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				client := kubefake.NewClientset(launching("n"))
+				client.PrependReactor("*", "nodes", func(a clienttesting.Action) (bool, runtime.Object, error) {
+					return a.GetVerb() != "get", nil, c.err
+				})
+				on := &Cluster{client: client}
+				for did, err := range map[string]error{
+					"change": on.PatchNode(t.Context(), "n", cluster.NodeChange{RemoveFinalizer: api.Finalizer}),
+					"delete": on.DeleteNode(t.Context(), "n", ""),
+				} {
+					if !errors.Is(err, c.err) || errors.Is(err, cluster.ErrRefused) != c.refused {
+						t.Errorf("%s: got %v, want refused %t", did, err, c.refused)
+					}
+				}
+			})
+		})
 	}
 }
 
