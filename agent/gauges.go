@@ -13,6 +13,7 @@ import (
 
 // export sets the gauges, and lets the counters of Provisioners begin and end.
 func export(m *metrics.Metrics, v *view.View, plan *decide.Plan) {
+	defer m.Together()()
 	m.Pending.Set(float64(len(v.Snapshot.Pending())))
 	m.Unplaced.Set(float64(len(plan.Waiting())))
 	m.Nodes.Reset()
@@ -60,6 +61,7 @@ func exportConditions(m *metrics.Metrics, v *view.View) {
 
 // exportLearnt exports what nodes have shown.
 func exportLearnt(m *metrics.Metrics, all []offer.Learnt) {
+	defer m.Together()()
 	m.LearntMemory.Reset()
 	for _, l := range all {
 		m.LearntMemory.WithLabelValues(l.InstanceType, l.ImageID).Set(float64(l.Memory))

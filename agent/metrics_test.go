@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -188,6 +189,57 @@ func TestOldestWaitIsExported(t *testing.T) {
 		r.until("the pod runs", func() bool { return r.count("job", isRunning) == 1 })
 		r.until("nothing waits", func() bool { return gauge(t, a.metrics, "pods_placed_oldest_seconds") == 0 })
 	})
+}
+
+// Who reads the metrics while they are set sees all nodes, and the whole of what consolidation leaves.
+func TestGaugesAreWhole(t *testing.T) {
+	const nodes = 1000
+	m, s := metrics.New(), &cluster.Snapshot{}
+	open := &decide.Consolidation{}
+	for i := range nodes {
+		s.Nodes = append(s.Nodes, cluster.Node{Name: fmt.Sprint(i), Provisioner: fmt.Sprintf("p%03d", i%100), Initialized: true, Ready: i%2 == 0})
+		open.Stays = append(open.Stays, decide.StayingNode{Blocker: "Protected"})
+	}
+	set := func() {
+		export(m, &view.View{Snapshot: s}, &decide.Plan{})
+		m.Consolidation.Looked(open)
+	}
+	set()
+	end, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			select {
+			case <-end:
+				return
+			default:
+				set()
+			}
+		}
+	}()
+	defer func() {
+		close(end)
+		<-ended
+	}()
+	for range 100 {
+		recorder := httptest.NewRecorder()
+		m.Handler().ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+		for _, name := range []string{"packhorse_nodes", "packhorse_consolidation_nodes_remaining"} {
+			sum := 0
+			for line := range strings.Lines(recorder.Body.String()) {
+				if strings.HasPrefix(line, name+"{") {
+					n, err := strconv.Atoi(strings.TrimSpace(line[strings.LastIndex(line, " "):]))
+					if err != nil {
+						t.Fatal(err)
+					}
+					sum += n
+				}
+			}
+			if sum != nodes {
+				t.Fatalf("%s is %d in all, want %d", name, sum, nodes)
+			}
+		}
+	}
 }
 
 // TestCountersBegin: of each Provisioner and reason there is a 0 before there is a 1, and a

@@ -237,6 +237,7 @@ func (d *Drainer) reportHeldUp(s *cluster.Snapshot) {
 
 // exportHeldUp sets the gauges of drains that take longer than they should.
 func (d *Drainer) exportHeldUp(s *cluster.Snapshot) {
+	defer d.Metrics.Together()()
 	d.Metrics.DrainsHeldUp.Reset()
 	d.Metrics.HeldUpSeconds.Reset()
 	type labels struct{ provisioner, cause string }

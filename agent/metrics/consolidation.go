@@ -21,6 +21,7 @@ type Consolidation struct {
 
 	open      *prometheus.GaugeVec
 	remaining *prometheus.GaugeVec
+	together  func() (done func())
 }
 
 // Where the successors of evicted pods land.
@@ -37,12 +38,14 @@ func newConsolidation(m *Metrics) Consolidation {
 		Landed:    m.counters("consolidation_landed_pods_total", "Successors of evicted pods, by whether they run on the planned node (planned, elsewhere).", "place"),
 		open:      m.gauges("consolidation_open_dollars_per_hour", "Savings per hour of planned consolidation steps that are waiting, plus the price of the unrequested capacity of protected nodes, by blocker.", "blocker"),
 		remaining: m.gauges("consolidation_nodes_remaining", "Nodes in use that consolidation leaves where they are, by what holds them.", "blocker"),
+		together:  m.Together,
 	}
 }
 
 // Looked sets the gauges to what a look at nodes in use has found; nil where no Provisioner
 // consolidates any.
 func (m *Consolidation) Looked(c *decide.Consolidation) {
+	defer m.together()()
 	m.open.Reset()
 	m.remaining.Reset()
 	if c == nil {

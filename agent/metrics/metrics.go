@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -18,6 +19,7 @@ import (
 // Metrics are what an agent exports, in a registry of its own.
 type Metrics struct {
 	registry *prometheus.Registry
+	whole    sync.Mutex // held while they are read, and while gauges are set that belong together
 	listed   []Metric
 	// byProvisioner are those with that label, and followed when each Provisioner was last there.
 	byProvisioner []partial
@@ -167,7 +169,23 @@ func (m *Metrics) histogram(name, help string, buckets []float64) prometheus.His
 
 // Handler serves the metrics.
 func (m *Metrics) Handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+	return promhttp.HandlerFor(prometheus.GathererFunc(locked(&m.whole, m.registry.Gather)), promhttp.HandlerOpts{})
+}
+
+// locked is a function that holds a lock while it reads.
+func locked[T any](lock sync.Locker, read func() (T, error)) func() (T, error) {
+	return func() (T, error) {
+		lock.Lock()
+		defer lock.Unlock()
+		return read()
+	}
+}
+
+// Together keeps the metrics from being read until the returned function is called. Gauges that are set meanwhile
+// are never seen half built.
+func (m *Metrics) Together() (done func()) {
+	m.whole.Lock()
+	return m.whole.Unlock
 }
 
 // Failed counts a call to the cloud that failed.
