@@ -75,7 +75,7 @@ func (g *generation) addSpending() spentOn {
 		if rows[i] = -1; s.Most+p.mayAdd(s) == 0 {
 			continue
 		}
-		// A demand of next to nothing would not be told from rounding.
+		// A demand of next to nothing would be lost in rounding.
 		rows[i], scale[i] = len(g.demand), float64(max(s.Most, p.Price))
 		g.demand = append(g.demand, -max(float64(s.Most)/scale[i], near))
 		g.limited = true
