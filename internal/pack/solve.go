@@ -58,10 +58,10 @@ func Solve(p *assign.Problem) *Layout {
 
 // variant is a way to place all pods. Which one serves most is known only at the end.
 type variant struct {
-	urgent   map[int]bool   // classes that go before others of their priority, by their first pods
-	patterns bool           // where limits leave pods over, machines are chosen by patterns, too
-	zones    map[int]string // the zones that classes prefer, by their first pods
-	first    map[int]int64  // how many pods of classes go before others of theirs, by their first pods
+	urgent   map[int]bool                 // classes that go before others of their priority, by their first pods
+	patterns bool                         // where limits leave pods over, machines are chosen by patterns, too
+	zones    map[int]place.ZonePreference // the zones that classes prefer, by their first pods
+	first    map[int]int64                // how many pods of classes go before others of theirs, by their first pods
 }
 
 // bestVariant places all pods in other ways that may serve more of them than s does.

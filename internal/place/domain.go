@@ -186,11 +186,11 @@ func (pl *Placer) domainChoices(c *assign.Class, o *model.Options, level assign.
 	return out
 }
 
-// elsewhere reports whether domains are outside the zone that the class prefers.
+// elsewhere reports whether domains are outside the zones that the class prefers.
 func (pl *Placer) elsewhere(c *assign.Class, keys []string, domains []model.Domain) bool {
-	zone, ok := pl.Zones[c.First()]
+	prefers, ok := pl.Zones[c.First()]
 	at := slices.Index(keys, api.LabelZone)
-	return ok && at >= 0 && domains[at].Value != zone
+	return ok && at >= 0 && (domains[at].Value == prefers.Zone) == prefers.Others
 }
 
 // priceAll sets what the pods of the class for which the nodes have no room cost in each of the

@@ -7,13 +7,19 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 )
 
+// ZonePreference is a zone that pods prefer, or all others.
+type ZonePreference struct {
+	Zone   string
+	Others bool
+}
+
 // Placer finds places on nodes that exist, and says what is to be bought for the other pods.
 type Placer struct {
 	*assign.Assignment
 	// Zones are the zones that classes prefer, by the first of their pods. Constraints, room on
 	// nodes and the weights of Provisioners come first. Pods of other classes go where a machine
 	// is cheapest.
-	Zones map[int]string
+	Zones map[int]ZonePreference
 	joint int // joint options made so far
 }
 
