@@ -49,6 +49,10 @@ type Options struct {
 	// reach the Pricing API.
 	NoPricing bool
 
+	// Unreached, if set, is called if EKS or STS fails, or does not answer soon, when New asks for
+	// the cluster. New goes on then, and markets ask again. Otherwise that is an error of New.
+	Unreached func(err error)
+
 	Now func() time.Time // default: time.Now
 }
 
@@ -87,7 +91,7 @@ func LoadConfig(ctx context.Context, region string) (awssdk.Config, error) {
 }
 
 // New returns the cloud of the configuration's region. It asks EKS for the cluster and returns
-// an error if there is none.
+// an error if there is none, or if the request is denied.
 func New(ctx context.Context, cfg awssdk.Config, o Options) (*Cloud, error) {
 	if o.ClusterName == "" {
 		return nil, errors.New("set up AWS: the cluster's name is missing")
@@ -106,7 +110,7 @@ func New(ctx context.Context, cfg awssdk.Config, o Options) (*Cloud, error) {
 	standard := func(o *ec2.Options) { o.Retryer = retry.NewStandard(client.Retries) }
 	reads, writes := client.NewEC2(cfg, standard), client.NewEC2(cfg, standard)
 	cluster := newClusterFacts(eks.NewFromConfig(cfg), o)
-	if _, err := cluster.get(ctx); err != nil {
+	if err := cluster.reach(ctx); err != nil {
 		return nil, err
 	}
 	return &Cloud{

@@ -3,6 +3,7 @@ package aws
 import (
 	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/eks"
@@ -17,6 +18,8 @@ import (
 const (
 	clusterDue      = 15 * time.Minute
 	clusterOutdated = 24 * time.Hour
+	// reachPatience is how long a start waits for EKS if it can do without it.
+	reachPatience = 5 * time.Second
 )
 
 // clusterFacts describes the cluster that machines join.
@@ -41,4 +44,19 @@ func (f *clusterFacts) get(ctx context.Context) (*asset.Cluster, error) {
 		found.Endpoint = cmp.Or(f.options.ClusterEndpoint, found.Endpoint)
 		return found, nil
 	})
+}
+
+// reach asks EKS for the cluster for the first time. Where Options.Unreached is set, a failure that may pass is no error.
+func (f *clusterFacts) reach(ctx context.Context) error {
+	if f.options.Unreached != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, reachPatience)
+		defer cancel()
+	}
+	_, err := f.get(ctx)
+	if f.options.Unreached != nil && (client.Passes(err) || errors.Is(err, context.DeadlineExceeded)) {
+		f.options.Unreached(err)
+		return nil
+	}
+	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/client"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud"
 )
 
 // While EC2 throttles or denies it, a termination of many instances does not become a request for each of them.
@@ -100,4 +102,24 @@ func TestLaunchTemplateIsAwaited(t *testing.T) {
 			t.Errorf("%d requests for one template", n)
 		}
 	})
+}
+
+// While EKS fails there is no market. Once it answers there is one, without a restart.
+func TestMarketOnceEKSAnswers(t *testing.T) {
+	f := start(t)
+	restore := f.account.Inject(cloud.Fault{Service: "eks", Action: "DescribeCluster", Code: "ThrottlingException"})
+	f.config.RetryMaxAttempts = 1
+	var said error
+	f.Cloud = f.newCloud(t, func(o *Options) { o.Unreached = func(err error) { said = err } })
+	if said == nil || !strings.Contains(said.Error(), "ThrottlingException") {
+		t.Errorf("New says %v", said)
+	}
+	if _, err := f.Market(t.Context(), provisioner("default"), nil); err == nil || !strings.Contains(err.Error(), "ThrottlingException") {
+		t.Errorf("error = %v, want that of EKS", err)
+	}
+	restore()
+	f.clock.Advance(time.Minute)
+	if m := f.market(t, nil); m.Blocked != "" || len(m.Types) == 0 {
+		t.Errorf("once EKS answers: blocked %q, %d types", m.Blocked, len(m.Types))
+	}
 }

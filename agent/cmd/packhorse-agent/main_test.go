@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -112,5 +115,53 @@ func TestInterrupt(t *testing.T) {
 	}
 	if status, _ := ended.Sys().(syscall.WaitStatus); status.Signal() != syscall.SIGINT {
 		t.Errorf("the command ended with %v, want %v", err, syscall.SIGINT)
+	}
+}
+
+// An agent that starts while EKS fails goes on to Kubernetes, because nodes are drained without EKS. If EKS denies the
+// request or knows no such cluster, it ends.
+func TestStartWhileEKSFails(t *testing.T) {
+	for code, c := range map[string]struct {
+		status int
+		want   string // part of the error; empty: the agent starts
+	}{
+		"ServerException":           {status: http.StatusServiceUnavailable},
+		"AccessDeniedException":     {status: http.StatusForbidden, want: "AccessDeniedException"},
+		"ResourceNotFoundException": {status: http.StatusNotFound, want: "no such EKS cluster"},
+	} {
+		t.Run(code, func(t *testing.T) {
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			var asked atomic.Bool
+			eks := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				asked.Store(true)
+				w.Header().Set("X-Amzn-Errortype", code)
+				w.WriteHeader(c.status)
+				_, _ = w.Write([]byte("{}"))
+			}))
+			defer eks.Close()
+			kubernetes := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				if asked.Load() {
+					stop()
+				}
+				w.WriteHeader(http.StatusServiceUnavailable)
+			}))
+			defer kubernetes.Close()
+			for key, value := range map[string]string{
+				"AWS_ENDPOINT_URL_EKS": eks.URL, "AWS_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": "secret",
+				"AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull,
+			} {
+				t.Setenv(key, value)
+			}
+			access := file(t, "config", `{"apiVersion": "v1", "kind": "Config", "current-context": "x", "clusters": [{"name": "x", "cluster": {"server": "`+kubernetes.URL+`"}}],
+				"users": [{"name": "x", "user": {}}], "contexts": [{"name": "x", "context": {"cluster": "x", "user": "x"}}]}`)
+			cmd := runCommand()
+			cmd.SilenceUsage, cmd.SilenceErrors = true, true
+			cmd.SetArgs([]string{"--cluster-name", "prod", "--kubeconfig", access, "--metrics-address", "127.0.0.1:0", "--health-address", "127.0.0.1:0", "--status-address", ""})
+			err := cmd.ExecuteContext(ctx)
+			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("the agent ended with %v, want %q", err, c.want)
+			}
+		})
 	}
 }
