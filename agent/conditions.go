@@ -25,7 +25,7 @@ const (
 	conditionConsolidation = "ConsolidationSupported"
 	// conditionPrices is there while on-demand prices are not the published ones.
 	conditionPrices = "PricesEstimated"
-	// conditionStock is there while instance types or spot prices cannot be read.
+	// conditionStock is there while instance types, spot prices or capacity reservations cannot be read.
 	conditionStock = "StockOutdated"
 	// conditionQuota is there while a cloud refuses machines because the account may
 	// not have more of them: nothing but people can change that.

@@ -49,6 +49,9 @@ func (c *Cloud) Market(ctx context.Context, p *api.Provisioner, profile *api.Nod
 	if err != nil {
 		return offer.Market{}, fmt.Errorf("read the market of %s: %w", p.Name, err)
 	}
+	if r.noReservations != nil && reservedAlone(p) {
+		return offer.Market{}, fmt.Errorf("read the market of %s: %w", p.Name, r.noReservations)
+	}
 	market := offer.Market{ProfileHash: r.profile.Hash(), Status: r.status(c.now()), Blocked: r.blocked, BlockedReason: r.reason}
 	if r.blocked != "" {
 		return market, nil
@@ -59,6 +62,9 @@ func (c *Cloud) Market(ctx context.Context, p *api.Provisioner, profile *api.Nod
 	}
 	market.Estimate = c.stock.Estimate()
 	market.FaultReason, market.Fault = c.stock.Fault()
+	if r.noReservations != nil {
+		market.FaultReason, market.Fault = reasonReservationsUnknown, fmt.Sprintf("capacity reservations are not used, because they are not known: %s", r.noReservations)
+	}
 	known := c.markets.of(p.Name, c.marketKey(p, r), catalogue, func() []offer.InstanceType {
 		return c.types(catalogue, r, p.Spec.KubeletConfiguration)
 	})

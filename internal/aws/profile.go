@@ -39,6 +39,7 @@ type resolved struct {
 	instanceProfile string
 	missingProfile  string // why the role of an EC2NodeClass has no instance profile
 	reservations    []lookup.Reservation
+	noReservations  error // why the reservations are not known
 
 	// blocked says why nothing can be launched; reason is that of the condition.
 	blocked, reason string
@@ -82,9 +83,7 @@ func (c *Cloud) resolve(ctx context.Context, profile *api.NodeProfile) (*resolve
 		}
 	}
 	if class := profile.Class; class != nil {
-		if r.reservations, err = c.reservations.Find(ctx, class.Reservations); err != nil {
-			return nil, err
-		}
+		r.reservations, r.noReservations = c.reservations.Find(ctx, class.Reservations)
 	}
 	text, err := json.Marshal([]any{profile, profile.Class})
 	if err != nil {

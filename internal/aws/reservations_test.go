@@ -13,6 +13,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/lookup"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud"
 )
 
 // reserve creates a targeted capacity reservation and returns its id.
@@ -259,5 +260,44 @@ func TestUnsupportedReservations(t *testing.T) {
 	r.block()
 	if r.reason != reasonReservation || r.blocked != "spec.capacityReservationSelectorTerms: cr-2 is interruptible, which is not supported; select other reservations" {
 		t.Errorf("%s: %s", r.reason, r.blocked)
+	}
+}
+
+// While reservations cannot be looked up, what else a NodePool allows is bought, and a condition says so. A NodePool that
+// allows nothing else has no market.
+func TestReservationsThatCannotBeLookedUp(t *testing.T) {
+	f := start(t)
+	id := f.reserve(t, "m5.large", "a", 2)
+	profile := classWith(byID(id))
+	alone := provisioner("alone")
+	alone.Spec.Requirements = []api.Requirement{{Key: api.LabelCapacityType, Operator: api.OpIn, Values: []string{api.CapacityReserved}}}
+	if got := reserved(f.market(t, profile))[id]; got.Left != 2 {
+		t.Fatalf("%+v", got)
+	}
+	restore := f.account.Inject(cloud.Fault{Service: "ec2", Action: "DescribeCapacityReservations", Code: "UnauthorizedOperation"})
+	f.clock.Advance(2 * time.Minute)
+	if m := f.market(t, profile); reserved(m)[id].Left != 2 || m.Fault != "" {
+		t.Errorf("soon after the last answer: %+v, fault %q", reserved(m), m.Fault)
+	}
+	f.clock.Advance(9 * time.Minute)
+	m := f.market(t, profile)
+	if o := find(t, m, "m5.large").OfferingIn(testRegion+"a", api.CapacityOnDemand); o == nil || o.Unavailable != "" || len(reserved(m)) > 0 {
+		t.Errorf("on demand %+v, reserved %+v", o, reserved(m))
+	}
+	if m.FaultReason != "ReservationsUnknown" || !strings.Contains(m.Fault, "UnauthorizedOperation") {
+		t.Errorf("fault = %q, %q", m.FaultReason, m.Fault)
+	}
+	if _, err := f.Market(t.Context(), alone, profile); err == nil || !strings.Contains(err.Error(), "UnauthorizedOperation") {
+		t.Errorf("a NodePool that allows reservations alone: error %v", err)
+	}
+	o := order("one", 1, onDemand("m5.large", "a"))
+	o.Node.Profile = profile
+	if d := f.launch(t, o); len(d.Instances) != 1 {
+		t.Errorf("%+v", d)
+	}
+	restore()
+	f.clock.Advance(time.Minute)
+	if m := f.market(t, profile); reserved(m)[id].Left != 2 || m.Fault != "" {
+		t.Errorf("once they can: %+v, fault %q", reserved(m), m.Fault)
 	}
 }

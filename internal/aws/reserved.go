@@ -12,6 +12,19 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
+// reasonReservationsUnknown is the reason of the condition that shows that reservations cannot be looked up.
+const reasonReservationsUnknown = "ReservationsUnknown"
+
+// reservedAlone reports whether a Provisioner buys nothing but machines in capacity reservations.
+func reservedAlone(p *api.Provisioner) bool {
+	return !slices.ContainsFunc([]string{api.CapacityOnDemand, api.CapacitySpot}, func(capacityType string) bool {
+		return !slices.ContainsFunc(p.Spec.Requirements, func(r api.Requirement) bool {
+			named := slices.Contains(r.Values, capacityType)
+			return api.NormalizeLabel(r.Key) == api.LabelCapacityType && (r.Operator == api.OpIn && !named || r.Operator == api.OpNotIn && named)
+		})
+	})
+}
+
 // addReserved adds the offerings of the profile's capacity reservations to the instance types.
 func (c *Cloud) addReserved(all []offer.InstanceType, r *resolved, room map[string]lookup.Subnet) {
 	platform := types.CapacityReservationInstancePlatformLinuxUnix

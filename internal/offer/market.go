@@ -16,8 +16,8 @@ type Market struct {
 	// Estimate is why on-demand prices are those of the embedded table instead of
 	// the published ones; empty when they are published.
 	Estimate string
-	// Fault is why spot prices or instance types are not known as they are now; empty
-	// when they are. FaultReason is the condition reason that goes with it.
+	// Fault is why spot prices, instance types or capacity reservations are not known as they
+	// are now; empty when they are. FaultReason is the condition reason that goes with it.
 	Fault, FaultReason string
 	// BlockedReason is the condition reason that goes with Blocked (NoSubnets, ...).
 	BlockedReason string
