@@ -216,6 +216,7 @@ func (r *Reader) readMarket(ctx context.Context, p *Provisioner) {
 	}
 	r.Failures.Succeeded(p.Raw.Name)
 	p.Market = m
+	p.Findings = append(p.Findings, m.Findings...)
 	switch {
 	case m.Blocked != "":
 		p.Block(m.BlockedReason, m.Blocked)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/lookup"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
@@ -53,7 +54,14 @@ func (c *Cloud) Market(ctx context.Context, p *api.Provisioner, profile *api.Nod
 		return offer.Market{}, fmt.Errorf("read the market of %s: %w", p.Name, r.noReservations)
 	}
 	market := offer.Market{ProfileHash: r.profile.Hash(), Status: r.status(c.now()), Blocked: r.blocked, BlockedReason: r.reason}
-	if r.blocked != "" {
+	if unused, all := r.unsupported(); len(unused) > 0 {
+		text := "spec.capacityReservationSelectorTerms of its EC2NodeClass: " + strings.Join(unused, " and ") + ", which is not supported"
+		market.Findings = finding.List{{Text: finding.Plain(text), Advice: finding.Plain("select other reservations")}}
+		if all && reservedAlone(p) && market.Blocked == "" {
+			market.BlockedReason, market.Blocked = reasonReservation, text+"; select other reservations"
+		}
+	}
+	if market.Blocked != "" {
 		return market, nil
 	}
 	catalogue, err := c.stock.Get(ctx, namedTypes(p)...)
@@ -132,7 +140,7 @@ func (c *Cloud) marketKey(p *api.Provisioner, r *resolved) string {
 	}
 	var left []any
 	for _, of := range r.reservations {
-		left = append(left, of.ID, of.InstanceType, of.Zone, of.Left)
+		left = append(left, of.ID, of.InstanceType, of.Zone, of.Left, of.Unsupported())
 	}
 	key, err := json.Marshal([]any{
 		p.Spec.KubeletConfiguration, r.setup, r.family, r.zones(), full, images, left, c.shortages.state(), c.learnt.state(),

@@ -114,11 +114,6 @@ func (r *resolved) block() {
 			r.blocked = "spec.role: " + r.missingProfile + "; create one for the role, or name one in spec.instanceProfile"
 		}
 	}
-	for i := range r.reservations {
-		if why := r.reservations[i].Unsupported(); why != "" && r.blocked == "" {
-			r.reason, r.blocked = reasonReservation, "spec.capacityReservationSelectorTerms: "+why+", which is not supported; select other reservations"
-		}
-	}
 }
 
 // zones returns the zones that have subnets, sorted.

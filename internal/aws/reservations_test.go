@@ -1,6 +1,7 @@
 package aws
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -11,7 +12,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/lookup"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud"
 )
@@ -253,13 +253,64 @@ func TestReservationEnds(t *testing.T) {
 	}
 }
 
-// A profile that selects a reservation that is not supported says so.
+// Nothing is launched into a reservation that is not supported, and it is named. It keeps nothing else from being bought,
+// so that only a NodePool that allows nothing else is not ready.
 func TestUnsupportedReservations(t *testing.T) {
-	r := &resolved{profile: &api.NodeProfile{LaunchTemplate: awssdk.String("own")}, subnets: []lookup.Subnet{{ID: "subnet-1"}}}
-	r.reservations = []lookup.Reservation{{ReservationStatus: api.ReservationStatus{ID: "cr-2", Type: api.ReservationDefault, Interruptible: true}}}
-	r.block()
-	if r.reason != reasonReservation || r.blocked != "spec.capacityReservationSelectorTerms: cr-2 is interruptible, which is not supported; select other reservations" {
-		t.Errorf("%s: %s", r.reason, r.blocked)
+	f := start(t)
+	usable, block := f.reserve(t, "m5.large", "a", 1), f.reserve(t, "m5.large", "b", 1)
+	describe := f.reads.CapacityReservations
+	f.reads.CapacityReservations = func(ctx context.Context, in *ec2.DescribeCapacityReservationsInput, o ...func(*ec2.Options)) (*ec2.DescribeCapacityReservationsOutput, error) {
+		out, err := describe(ctx, in, o...)
+		if err != nil {
+			return nil, err
+		}
+		for i := range out.CapacityReservations {
+			if r := &out.CapacityReservations[i]; *r.CapacityReservationId == block {
+				r.ReservationType = types.CapacityReservationTypeCapacityBlock
+			}
+		}
+		return out, nil
+	}
+	says := "spec.capacityReservationSelectorTerms of its EC2NodeClass: " + block + " is a capacity block, which is not supported; select other reservations"
+	for name, c := range map[string]struct {
+		terms   []map[string]string
+		allowed []string // capacity types; nil: all
+		blocked string
+		want    int // offerings of reservations
+	}{
+		"beside another":                       {[]map[string]string{{"team": "a"}}, nil, "", 1},
+		"alone":                                {[]map[string]string{byID(block)}, nil, "", 0},
+		"beside another, nothing else allowed": {[]map[string]string{byID(usable), byID(block)}, []string{api.CapacityReserved}, "", 1},
+		"alone, nothing else allowed":          {[]map[string]string{byID(block)}, []string{api.CapacityReserved}, says, 0},
+		"alone, spot allowed":                  {[]map[string]string{byID(block)}, []string{api.CapacityReserved, api.CapacitySpot}, "", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, profile := provisioner(name), classWith(c.terms...)
+			if c.allowed != nil {
+				p.Spec.Requirements = []api.Requirement{{Key: api.LabelCapacityType, Operator: api.OpIn, Values: c.allowed}}
+			}
+			m, err := f.Market(t.Context(), p, profile)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m.Blocked != c.blocked || (m.BlockedReason == reasonReservation) != (c.blocked != "") {
+				t.Errorf("%s: %s", m.BlockedReason, m.Blocked)
+			}
+			if got := m.Findings.Warnings().Summary(); got != says {
+				t.Errorf("warnings: %s", got)
+			}
+			if got := reserved(m); len(got) != c.want || got[block].Reservation != "" {
+				t.Errorf("offerings of reservations: %+v", got)
+			}
+			if c.blocked == "" && price(t, m, "m5.large", api.CapacityOnDemand) == 0 {
+				t.Error("nothing is sold on demand")
+			}
+		})
+	}
+	o := order("one", 1, onDemand("m5.large", "a"))
+	o.Node.Profile = classWith(byID(block))
+	if d := f.launch(t, o); len(d.Instances) != 1 {
+		t.Errorf("%+v", d)
 	}
 }
 
@@ -281,8 +332,8 @@ func TestReservationsThatCannotBeLookedUp(t *testing.T) {
 	}
 	f.clock.Advance(9 * time.Minute)
 	m := f.market(t, profile)
-	if o := find(t, m, "m5.large").OfferingIn(testRegion+"a", api.CapacityOnDemand); o == nil || o.Unavailable != "" || len(reserved(m)) > 0 {
-		t.Errorf("on demand %+v, reserved %+v", o, reserved(m))
+	if price(t, m, "m5.large", api.CapacityOnDemand) == 0 || len(reserved(m)) > 0 {
+		t.Errorf("offerings: %+v", find(t, m, "m5.large").Offerings)
 	}
 	if m.FaultReason != "ReservationsUnknown" || !strings.Contains(m.Fault, "UnauthorizedOperation") {
 		t.Errorf("fault = %q, %q", m.FaultReason, m.Fault)

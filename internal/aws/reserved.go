@@ -25,6 +25,17 @@ func reservedAlone(p *api.Provisioner) bool {
 	})
 }
 
+// unsupported says of the reservations into which machines cannot be launched why that is so, and reports whether there
+// are no others.
+func (r *resolved) unsupported() (why []string, all bool) {
+	for i := range r.reservations {
+		if text := r.reservations[i].Unsupported(); text != "" {
+			why = append(why, text)
+		}
+	}
+	return why, len(why) == len(r.reservations)
+}
+
 // addReserved adds the offerings of the profile's capacity reservations to the instance types.
 func (c *Cloud) addReserved(all []offer.InstanceType, r *resolved, room map[string]lookup.Subnet) {
 	platform := types.CapacityReservationInstancePlatformLinuxUnix
@@ -34,7 +45,7 @@ func (c *Cloud) addReserved(all []offer.InstanceType, r *resolved, room map[stri
 	for i := range r.reservations {
 		of := &r.reservations[i]
 		at, known := slices.BinarySearchFunc(all, of.InstanceType, func(t offer.InstanceType, name string) int { return cmp.Compare(t.Name, name) })
-		if !known || of.Platform != platform || !slices.Contains(r.zones(), of.Zone) {
+		if !known || of.Unsupported() != "" || of.Platform != platform || !slices.Contains(r.zones(), of.Zone) {
 			continue
 		}
 		t := &all[at]

@@ -1,6 +1,9 @@
 package offer
 
-import "github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+import (
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
+)
 
 // Market is what one Provisioner may buy with its node profile.
 type Market struct {
@@ -11,6 +14,8 @@ type Market struct {
 	ProfileHash string
 	// Status is what the profile's selectors resolved to.
 	Status api.AWSNodeTemplateStatus
+	// Findings are warnings about what the profile's selectors find.
+	Findings finding.List
 	// Blocked is why nothing can be bought ("no subnet matches ..."); empty when something can.
 	Blocked string
 	// Estimate is why on-demand prices are those of the embedded table instead of
