@@ -44,6 +44,7 @@ type Reservation struct {
 	api.ReservationStatus
 	Platform types.CapacityReservationInstancePlatform
 	asked    time.Time
+	misfit   string // why the machines of launch templates do not match it; empty: they do
 }
 
 // booking is a number of machines that were launched into a reservation, or that are being
@@ -140,6 +141,12 @@ func reservationOf(of *types.CapacityReservation, asked time.Time) Reservation {
 	if of.EndDate != nil {
 		out.End = metav1.NewTime(*of.EndDate)
 	}
+	switch {
+	case of.Tenancy == types.CapacityReservationTenancyDedicated:
+		out.misfit = "is for dedicated tenancy"
+	case awssdk.ToString(of.PlacementGroupArn) != "":
+		out.misfit = "is for a placement group"
+	}
 	return out
 }
 
@@ -151,6 +158,8 @@ func (r *Reservation) Unsupported() string {
 		return r.ID + " is a capacity block"
 	case r.Interruptible:
 		return r.ID + " is interruptible"
+	case r.misfit != "":
+		return r.ID + " " + r.misfit
 	}
 	return ""
 }
