@@ -1,12 +1,17 @@
 package aws
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
+
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/lookup"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
@@ -136,5 +141,44 @@ func TestPublishedImagesAreTaken(t *testing.T) {
 	f.clock.Advance(5*time.Minute + time.Second)
 	if got := imageName(t, f.market(t, nil), "m5.large"); got <= before {
 		t.Errorf("image = %s, want a newer one than %s", got, before)
+	}
+}
+
+// parameters replaces what SSM knows: the function changes the answers by name.
+func (f *fixture) parameters(change func(values map[string]string)) {
+	get := ssm.NewFromConfig(f.config).GetParameters
+	f.Cloud.images = lookup.NewImages(f.reads, func(ctx context.Context, in *ssm.GetParametersInput, o ...func(*ssm.Options)) (*ssm.GetParametersOutput, error) {
+		out, err := get(ctx, in, o...)
+		if err != nil {
+			return nil, err
+		}
+		values := map[string]string{}
+		for _, p := range out.Parameters {
+			values[*p.Name] = *p.Value
+		}
+		change(values)
+		out = &ssm.GetParametersOutput{}
+		for _, name := range in.Names {
+			if value, ok := values[name]; ok {
+				out.Parameters = append(out.Parameters, types.Parameter{Name: &name, Value: &value})
+			}
+		}
+		return out, nil
+	}, f.clock.Now)
+}
+
+// One published image that EC2 does not know does not take the others of its family away.
+func TestPublishedImageThatEC2DoesNotKnow(t *testing.T) {
+	f := start(t)
+	f.parameters(func(values map[string]string) {
+		for name := range values {
+			if strings.Contains(name, "neuron") {
+				values[name] = "ami-0123456789abcdef0"
+			}
+		}
+	})
+	m := f.market(t, &api.NodeProfile{AMIFamily: new(api.FamilyAL2023)})
+	if got := imageName(t, m, "m5.large"); !strings.Contains(got, "x86_64-standard") || has(m, "inf2.xlarge") {
+		t.Errorf("image %s, machines with Neuron devices are sold: %t", got, has(m, "inf2.xlarge"))
 	}
 }

@@ -179,7 +179,9 @@ func (i *Images) published(ctx context.Context, family, version, release string)
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	found, err := i.describe(ctx, &ec2.DescribeImagesInput{ImageIds: slices.Sorted(maps.Values(ids))})
+	// Where ids are no filter, one that EC2 does not know makes the whole request fail.
+	byIDs := client.Filter(filterImageID, slices.Sorted(maps.Values(ids))...)
+	found, err := i.describe(ctx, &ec2.DescribeImagesInput{Filters: []types.Filter{byIDs}})
 	if err != nil {
 		return nil, fmt.Errorf("describe images of %s for Kubernetes %s: %w", family, version, err)
 	}
