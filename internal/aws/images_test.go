@@ -158,10 +158,8 @@ func (f *fixture) parameters(change func(values map[string]string)) {
 		}
 		change(values)
 		out = &ssm.GetParametersOutput{}
-		for _, name := range in.Names {
-			if value, ok := values[name]; ok {
-				out.Parameters = append(out.Parameters, types.Parameter{Name: &name, Value: &value})
-			}
+		for name, value := range values {
+			out.Parameters = append(out.Parameters, types.Parameter{Name: &name, Value: &value})
 		}
 		return out, nil
 	}, f.clock.Now)
@@ -181,4 +179,36 @@ func TestPublishedImageThatEC2DoesNotKnow(t *testing.T) {
 	if got := imageName(t, m, "m5.large"); !strings.Contains(got, "x86_64-standard") || has(m, "inf2.xlarge") {
 		t.Errorf("image %s, machines with Neuron devices are sold: %t", got, has(m, "inf2.xlarge"))
 	}
+}
+
+const armParameter = "/aws/service/eks/optimized-ami/1.33/amazon-linux-2023/arm64/standard/recommended/image_id"
+
+// An SSM parameter that is missing, as while Terraform replaces it, takes no image away that it has named, because nodes with
+// the image would drift. One that has never been there finds nothing.
+func TestImageParameterThatIsReplaced(t *testing.T) {
+	f := start(t)
+	missing := false
+	f.parameters(func(values map[string]string) {
+		if missing {
+			delete(values, armParameter)
+		}
+	})
+	profile := classOf(func(c *api.ClassTerms) {
+		c.Images = []map[string]string{{api.SelectorParameter: imageParameter}, {api.SelectorParameter: armParameter}}
+	})
+	sold := func(want bool) {
+		t.Helper()
+		if m := f.market(t, profile); m.Blocked != "" || !has(m, "m5.large") || has(m, "m6g.large") != want {
+			t.Errorf("blocked %q, arm64 machines are sold: %t, want %t", m.Blocked, has(m, "m6g.large"), want)
+		}
+	}
+	sold(true)
+	missing = true
+	f.clock.Advance(6 * time.Minute)
+	sold(true)
+	f.clock.Advance(6 * time.Hour)
+	sold(false)
+	missing = false
+	f.clock.Advance(time.Minute)
+	sold(true)
 }

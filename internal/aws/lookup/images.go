@@ -108,7 +108,7 @@ func (i *Images) selected(ctx context.Context, selector map[string]string) ([]Im
 		// SSM answers without the version or label, and may answer an ARN with a name.
 		id := strings.Join(slices.Collect(maps.Values(values)), "")
 		if id == "" {
-			return nil, nil
+			return nil, fmt.Errorf("get the image parameter %s: %w", name, errAbsent)
 		}
 		selector = map[string]string{api.SelectorIDs: id}
 	}

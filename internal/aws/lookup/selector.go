@@ -3,6 +3,7 @@ package lookup
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -41,12 +42,19 @@ func filters(selector map[string]string, idFilter string) []types.Filter {
 	return out
 }
 
+// errAbsent means that what a selector names does not exist. It may be being replaced, so what the selector found before
+// counts until that is outdated.
+var errAbsent = errors.New("it does not exist")
+
 // anyOf returns what each of the selectors finds, from the memo or by asking. What several
 // selectors find is repeated.
 func anyOf[T any](ctx context.Context, found *client.Memo[[]T], selectors []map[string]string, ask func(context.Context, map[string]string) ([]T, error)) ([]T, error) {
 	var out []T
 	for _, selector := range selectors {
 		list, err := found.Get(ctx, selectorKey(selector), func(ctx context.Context) ([]T, error) { return ask(ctx, selector) })
+		if errors.Is(err, errAbsent) {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
