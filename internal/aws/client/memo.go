@@ -37,10 +37,10 @@ type lookup struct {
 const (
 	// RetryInterval is the pause after a failed lookup, during which the old answer is used.
 	RetryInterval = 15 * time.Second
-	// patience is how long callers wait for a lookup if they can do without it. AWS usually
+	// Patience is how long callers wait for a lookup if they can do without it. AWS usually
 	// responds within a second. If a service hangs, a caller that asks for several things each
 	// turn must not wait for all of them each time.
-	patience = 2 * time.Second
+	Patience = 2 * time.Second
 	// lookupTimeout is the time limit of a lookup, which may make several calls.
 	lookupTimeout = 2 * time.Minute
 )
@@ -69,7 +69,7 @@ func (m *Memo[T]) Get(ctx context.Context, key string, lookUp func(context.Conte
 	if running != nil {
 		if !first {
 			var cancel context.CancelFunc
-			ctx, cancel = context.WithDeadline(ctx, running.began.Add(patience))
+			ctx, cancel = context.WithDeadline(ctx, running.began.Add(Patience))
 			defer cancel()
 		}
 		select {

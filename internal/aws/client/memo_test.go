@@ -109,7 +109,7 @@ func TestMemoOfAServiceThatHangs(t *testing.T) {
 					})
 				}
 				all.Wait()
-				if took := time.Since(began); took > patience {
+				if took := time.Since(began); took > Patience {
 					t.Errorf("callers waited for %s", took)
 				}
 				time.Sleep(time.Minute)
@@ -157,7 +157,7 @@ func TestMemoThatForgets(t *testing.T) {
 			}
 			m.Forget() // also that look
 		}
-		if took := time.Since(began); took != RetryInterval+2*patience {
+		if took := time.Since(began); took != RetryInterval+2*Patience {
 			t.Errorf("it took %s", took)
 		}
 		if got, err := m.Get(t.Context(), "key", gives(5, nil)); got != 5 || err != nil {

@@ -2,6 +2,7 @@
 package stock
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -159,29 +160,40 @@ func (s *Stock) lacksLocked(instanceType string) bool {
 // firstRead reads the instance types, without which nothing can be bought, and the spot prices,
 // without which only on-demand machines can be.
 type firstRead struct {
-	done chan struct{} // closed when it is over
-	err  error
+	began  time.Time
+	before error         // of the read before it; nil: there was none
+	done   chan struct{} // closed when it is over
+	err    error
 }
 
 // awaitFirstRead waits until the stock has been read once. If a caller gives up, reading goes
-// on: when EC2 throttles requests, it takes longer than callers wait.
+// on: when EC2 throttles requests, it takes longer than callers wait. Once a read has failed,
+// callers wait for the next ones no longer than client.Patience, as they do for lookups.
 func (s *Stock) awaitFirstRead(ctx context.Context) error {
 	s.mu.Lock()
 	known, first := !s.hardware.at.IsZero(), s.first
 	if !known && (first == nil || first.err != nil && !s.now().Before(s.again)) {
-		first = &firstRead{done: make(chan struct{})}
-		s.first = first
+		next := &firstRead{began: time.Now(), done: make(chan struct{})}
+		if first != nil {
+			next.before = first.err
+		}
+		first, s.first = next, next
 		go s.readFirst(context.WithoutCancel(ctx), first)
 	}
 	s.mu.Unlock()
 	if known {
 		return nil
 	}
+	if first.before != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, first.began.Add(client.Patience))
+		defer cancel()
+	}
 	select {
 	case <-first.done:
 		return first.err
 	case <-ctx.Done():
-		return fmt.Errorf("wait for the catalogue of instance types: %w", ctx.Err())
+		return cmp.Or(first.before, fmt.Errorf("wait for the catalogue of instance types: %w", ctx.Err()))
 	}
 }
 
