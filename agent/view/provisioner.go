@@ -91,8 +91,8 @@ type Reader struct {
 	Market  Market
 	Metrics *metrics.Metrics
 	Log     hclog.Logger
-	// Failures says when a market that stays unreadable is logged and counted again.
-	Failures *pace.Retries // by Provisioner
+	// Failures says when a market that stays unreadable, or a part of it, is logged and counted again.
+	Failures *pace.Retries // by Provisioner, or by the reason of a fault
 }
 
 // marketsAtOnce is for how many Provisioners the cloud is asked at the same time.
@@ -121,6 +121,7 @@ func (r *Reader) Read(ctx context.Context) []*Provisioner {
 		}
 	})
 	slices.SortFunc(out, func(a, b *Provisioner) int { return cmp.Compare(a.Raw.Name, b.Raw.Name) })
+	r.reportFaults(out)
 	findRivals(out)
 	return out
 }
@@ -222,6 +223,18 @@ func (r *Reader) readMarket(ctx context.Context, p *Provisioner) {
 		p.Block(m.BlockedReason, m.Blocked)
 	case len(m.Types) == 0:
 		p.Block(ReasonNoTypes, "no instance type meets its requirements")
+	}
+}
+
+// reportFaults counts and logs what the cloud did not tell, or not lately, once for all Provisioners.
+func (r *Reader) reportFaults(all []*Provisioner) {
+	for _, p := range all {
+		reason := p.Market.FaultReason
+		if key := "fault " + reason; reason != "" && r.Failures.Due(key) { // no Provisioner has such a name
+			r.Failures.Failed(key)
+			r.Metrics.Failed("Stock")
+			r.Log.Warn("could not read a part of the market", "provisioner", p.Raw.Name, "reason", reason, "error", p.Market.Fault)
+		}
 	}
 }
 

@@ -1,11 +1,16 @@
 package view_test
 
 import (
+	"bytes"
 	"context"
+	"fmt"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+	dto "github.com/prometheus/client_model/go"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/metrics"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/pace"
@@ -43,4 +48,35 @@ func TestFindingsOfTheMarket(t *testing.T) {
 	if got := p.Findings.Warnings().Summary(); p.Blocked != "" || !strings.HasSuffix(got, "cr-1 is a capacity block") {
 		t.Errorf("blocked %q, warnings %q", p.Blocked, got)
 	}
+}
+
+// What the cloud does not tell is counted and logged once for all Provisioners, and again from time to time.
+func TestFaultOfTheMarketIsReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &shop{market: offer.Market{FaultReason: "SpotPricesUnknown", Fault: "access denied"}}
+		for i := range 20 {
+			p := provisioner()
+			p.Name = fmt.Sprint("p", i)
+			s.provisioners = append(s.provisioners, p)
+		}
+		var log bytes.Buffer
+		r := s.reader(hclog.New(&hclog.LoggerOptions{Output: &log}))
+		for range 30 * 12 { // half an hour, with a turn every five seconds
+			r.Read(t.Context())
+			time.Sleep(5 * time.Second)
+		}
+		lines := strings.Count(log.String(), "access denied")
+		if lines < 6 || lines > 15 {
+			t.Errorf("%d lines:\n%s", lines, &log)
+		}
+		var counted dto.Metric
+		if err := r.Metrics.CloudErrors.WithLabelValues("Stock").Write(&counted); err != nil || counted.GetCounter().GetValue() != float64(lines) {
+			t.Errorf("%s is counted, error %v, and %d lines are logged", &counted, err, lines)
+		}
+		s.market.FaultReason, s.market.Fault = "", ""
+		r.Read(t.Context())
+		if got := strings.Count(log.String(), "could not"); got != lines {
+			t.Errorf("a market without a fault is logged:\n%s", &log)
+		}
+	})
 }
