@@ -69,7 +69,7 @@ type Cloud struct {
 	listings      *client.EC2
 	reads, writes *client.EC2
 
-	cluster      *clusterFacts
+	cluster      *lookup.Cluster
 	network      *lookup.Network
 	roles        *lookup.Roles
 	images       *lookup.Images
@@ -109,8 +109,8 @@ func New(ctx context.Context, cfg awssdk.Config, o Options) (*Cloud, error) {
 	})
 	standard := func(o *ec2.Options) { o.Retryer = retry.NewStandard(client.Retries) }
 	reads, writes := client.NewEC2(cfg, standard), client.NewEC2(cfg, standard)
-	cluster := newClusterFacts(eks.NewFromConfig(cfg), o)
-	if err := cluster.reach(ctx); err != nil {
+	cluster := lookup.NewCluster(eks.NewFromConfig(cfg), o.ClusterName, o.ClusterEndpoint, o.Now)
+	if err := cluster.Reach(ctx, o.Unreached); err != nil {
 		return nil, err
 	}
 	return &Cloud{

@@ -395,7 +395,7 @@ func TestMarketOutlivesAnOutage(t *testing.T) {
 
 func TestClusterFacts(t *testing.T) {
 	f := start(t)
-	facts, err := f.Cloud.cluster.get(t.Context())
+	facts, err := f.Cloud.cluster.Get(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -404,7 +404,7 @@ func TestClusterFacts(t *testing.T) {
 	}
 	f.account.SetCluster(cloud.Cluster{Name: "prod", Version: "1.29", Endpoint: "https://127.0.0.1:6443", CA: []byte("PEM"), ServiceCIDR: "10.100.0.0/16"})
 	given := f.newCloud(t, func(o *Options) { o.ClusterEndpoint = "https://x" })
-	if facts, err := given.cluster.get(t.Context()); err != nil || facts.Endpoint != "https://x" {
+	if facts, err := given.cluster.Get(t.Context()); err != nil || facts.Endpoint != "https://x" {
 		t.Errorf("facts = %+v, %v, want the endpoint of the options", facts, err)
 	}
 	if name := imageName(t, (&fixture{Cloud: given}).market(t, nil), "m6g.large"); !strings.Contains(name, "amazon-eks-arm64-node-1.29") {

@@ -54,7 +54,7 @@ func (c *Cloud) resolve(ctx context.Context, profile *api.NodeProfile) (*resolve
 	if len(errs) > 0 {
 		return nil, fmt.Errorf("complete node profile: %w", errs)
 	}
-	facts, err := c.cluster.get(ctx)
+	facts, err := c.cluster.Get(ctx)
 	if err != nil {
 		return nil, err
 	}
