@@ -559,3 +559,61 @@ func TestAgentIsNotOrphanedWhileItDrains(t *testing.T) {
 	}
 	untouched()
 }
+
+// Something may hold the namespace, with which a destroy ends. Then the next destroy waits for it again.
+func TestAgentDestroyedUnderAHeldNamespace(t *testing.T) {
+	ofOthers(t, "held-space") // which keeps the definitions for other tests
+	const name = "agent-held"
+	c := installation(t, name, "")
+	c.write(t, map[string]string{"main.tf": lookingAhead("") + fmt.Sprintf(
+		"resource \"packhorse_agent\" \"test\" {\n namespace = %q\n name = %[1]q\n timeouts {\n create = \"20s\"\n delete = \"15s\"\n }\n}\n", name)})
+	if said, err := c.try(t, "apply", "-auto-approve"); err == nil {
+		t.Fatalf("the apply succeeds without a node: %s", said)
+	}
+	hold := func(finalizers string) {
+		t.Helper()
+		patch(t, schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, name, `{"metadata":{"finalizers":`+finalizers+`}}`)
+	}
+	hold(`["example.com/hold"]`)
+	for range 2 {
+		said, err := c.try(t, "destroy", "-auto-approve")
+		if err == nil {
+			t.Fatalf("the destroy succeeds: %s", said)
+		}
+		says(t, said, "Namespace agent-held was not deleted in time", "its finalizers: example.com/hold")
+	}
+	hold("null")
+	c.run(t, "destroy", "-auto-approve")
+	if _, err := kube.CoreV1().Namespaces().Get(t.Context(), name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the namespace: %v", err)
+	}
+}
+
+// When the nodes are gone, the pods of an API such as that of metrics-server may have no node to run on. Then
+// no namespace of the cluster goes, and a destroy does not wait for that.
+func TestAgentDestroyedWhileAnAPIDoesNotAnswer(t *testing.T) {
+	ofOthers(t, "unanswered") // which keeps the definitions for other tests
+	const name = "agent-unanswered"
+	c := installation(t, name, "")
+	if said, err := c.try(t, "apply", "-auto-approve"); err == nil {
+		t.Fatalf("the apply succeeds without a node: %s", said)
+	}
+	services := objects.Resource(schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"})
+	metrics := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": "v1beta1.metrics.k8s.io"},
+		"spec": map[string]any{
+			"group": "metrics.k8s.io", "version": "v1beta1", "groupPriorityMinimum": int64(100), "versionPriority": int64(100), "insecureSkipTLSVerify": true,
+			"service": map[string]any{"namespace": "kube-system", "name": "metrics-server"},
+		},
+	}}
+	if _, err := services.Create(t.Context(), metrics, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := services.Delete(context.Background(), metrics.GetName(), metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	says(t, c.run(t, "destroy", "-auto-approve"), "Namespace agent-unanswered: it is empty, and goes once all APIs of the cluster answer", "kubectl get apiservices", "metrics.k8s.io/v1beta1")
+	says(t, c.run(t, "destroy", "-auto-approve"), "0 destroyed")
+}

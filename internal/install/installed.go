@@ -5,6 +5,9 @@ import "errors"
 // ErrNoAgent says that nobody is there to drain nodes and give their machines back.
 var ErrNoAgent = errors.New("no agent is running that could drain them")
 
+// ErrTerminating says that a namespace is empty, and that the cluster deletes it once it can.
+var ErrTerminating = errors.New("it is empty, and goes once all APIs of the cluster answer")
+
 // Status is how an installation is doing.
 type Status struct {
 	// Leader is the name of the pod that leads, empty if none does.

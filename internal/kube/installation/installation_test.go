@@ -2,9 +2,11 @@ package installation
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -118,6 +120,37 @@ func TestRemoveKeepsAnInhabitedNamespace(t *testing.T) {
 					t.Errorf("%s is there: %t", title(declared[i]), o != nil)
 				}
 			}
+		})
+	}
+}
+
+// When the nodes are gone, an API such as that of metrics-server may have no node to run on. Then Kubernetes
+// completes the deletion of no namespace.
+func TestRemoveDoesNotWaitForAPIs(t *testing.T) {
+	for name, c := range map[string]struct {
+		remaining   string
+		terminating bool
+		want        string
+	}{
+		"an empty namespace": {"False", true, "Namespace packhorse: it is empty, and goes once all APIs of the cluster answer\n  NamespaceDeletionDiscoveryFailure: metrics.k8s.io/v1beta1 failed"},
+		"one with content":   {"True", false, "Namespace packhorse was not deleted in time\n  its finalizers: \n  NamespaceDeletionDiscoveryFailure: metrics.k8s.io/v1beta1 failed\n  NamespaceContentRemaining: it says what"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				space := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "packhorse"}, "status": map[string]any{"conditions": []any{
+					map[string]any{"type": "NamespaceDeletionDiscoveryFailure", "status": "True", "message": "metrics.k8s.io/v1beta1 failed"},
+					map[string]any{"type": "NamespaceDeletionContentFailure", "status": "False", "message": "it says what"},
+					map[string]any{"type": "NamespaceContentRemaining", "status": c.remaining, "message": "it says what"},
+				}}}}
+				k := keeper([]*unstructured.Unstructured{space})
+				k.objects.(*dynamicfake.FakeDynamicClient).PrependReactor("delete", "namespaces", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, nil })
+				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
+				defer cancel()
+				_, err := k.Remove(ctx, []*unstructured.Unstructured{space})
+				if err == nil || err.Error() != c.want || errors.Is(err, install.ErrTerminating) != c.terminating {
+					t.Errorf("Remove() = %v, want %s", err, c.want)
+				}
+			})
 		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,8 +19,13 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
 )
 
+// discoveryPatience is how long Remove waits for an empty namespace while an API of the cluster does not
+// answer. That may pass: the API of a definition that has just been deleted is missing for a moment, too.
+const discoveryPatience = 30 * time.Second
+
 // Remove deletes the objects in reverse order, and waits until each is gone. A namespace that
-// contains other objects is not deleted; Remove returns these as resource/name.
+// contains other objects is not deleted; Remove returns these as resource/name. If a namespace is
+// empty and stays because an API of the cluster does not answer, the error is install.ErrTerminating.
 func (k *Keeper) Remove(ctx context.Context, objects []*unstructured.Unstructured) (kept []string, err error) {
 	for _, object := range slices.Backward(objects) {
 		if object.GetKind() == "Namespace" {
@@ -47,10 +53,17 @@ func (k *Keeper) remove(ctx context.Context, object *unstructured.Unstructured) 
 	}
 	var live *unstructured.Unstructured
 	var unread error // why the object could not be read the last time
+	begin := time.Now()
 	err = wait.PollUntilContextCancel(ctx, pollInterval/5, true, func(ctx context.Context) (bool, error) {
 		live, unread = k.get(ctx, object)
+		if live != nil && undiscovered(live) && time.Since(begin) >= discoveryPatience {
+			return false, install.ErrTerminating
+		}
 		return unread == nil && live == nil, nil
 	})
+	if errors.Is(err, install.ErrTerminating) {
+		return fmt.Errorf("%s: %w%s", title(object), err, reasons(live))
+	}
 	if err != nil && live != nil {
 		if errors.Is(ctx.Err(), context.Canceled) {
 			return fmt.Errorf("the wait for the deletion of %s was interrupted", title(object))
@@ -61,6 +74,13 @@ func (k *Keeper) remove(ctx context.Context, object *unstructured.Unstructured) 
 		return fmt.Errorf("wait until %s is gone: %w", title(object), cmp.Or(unread, err))
 	}
 	return nil
+}
+
+// undiscovered reports whether a Namespace that is being deleted has no content, and stays only because
+// Kubernetes cannot discover all kinds that it might contain. A single API whose pods do not run is enough.
+func undiscovered(namespace *unstructured.Unstructured) bool {
+	return condition(namespace, "NamespaceDeletionDiscoveryFailure") == "True" &&
+		condition(namespace, "NamespaceDeletionContentFailure") == "False" && condition(namespace, "NamespaceContentRemaining") == "False"
 }
 
 // reasons returns what the conditions of a namespace or a CustomResourceDefinition say about its

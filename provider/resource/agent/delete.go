@@ -53,7 +53,7 @@ func (r *agentResource) Delete(ctx context.Context, req resource.DeleteRequest, 
 	}
 	keeper := cluster.Installation()
 	if next != nil {
-		err = removeReplaced(ctx, &m, *next, objects, keeper)
+		err = removeReplaced(ctx, &m, *next, objects, keeper, &resp.Diagnostics)
 	} else {
 		err = uninstall(ctx, &m, objects, keeper, &resp.Diagnostics)
 	}
@@ -63,7 +63,8 @@ func (r *agentResource) Delete(ctx context.Context, req resource.DeleteRequest, 
 }
 
 // uninstall treats the nodes as on_destroy says, and then removes the installation. It removes the agent
-// first, so that the agent buys nothing for provisioners that stay, and the definitions last.
+// first, so that the agent buys nothing for provisioners that stay, and then the definitions. The
+// ServiceAccount and the namespace go last: while they exist, a refresh knows that a destroy is not complete.
 func uninstall(ctx context.Context, m *model, objects []*unstructured.Unstructured, keeper session.Installation, diags *diag.Diagnostics) error {
 	held, err := keeper.Holdings(ctx)
 	if err != nil {
@@ -75,18 +76,37 @@ func uninstall(ctx context.Context, m *model, objects []*unstructured.Unstructur
 	if leave(ctx, m, keeper, held, diags); diags.HasError() {
 		return nil
 	}
-	definitions, others := splitDefinitions(objects)
-	kept, err := keeper.Remove(ctx, others)
+	definitions, others := split(objects, "CustomResourceDefinition")
+	last, others := split(others, "ServiceAccount", "Namespace")
+	_, err = keeper.Remove(ctx, others)
 	if err == nil {
 		err = keeper.RemoveLease(ctx, m.Namespace.ValueString())
+	}
+	if err == nil {
+		err = removeDefinitions(ctx, m, definitions, keeper, diags)
 	}
 	if err != nil {
 		return err
 	}
+	kept, err := remove(ctx, last, keeper, diags)
 	if len(kept) > 0 {
 		diags.AddWarning(fmt.Sprintf("namespace %s is kept: it contains %d other objects", m.Namespace.ValueString(), len(kept)), strings.Join(kept, "\n"))
 	}
-	return removeDefinitions(ctx, m, definitions, keeper, diags)
+	return err
+}
+
+// remove removes objects of the installation. If the namespace is empty and only the cluster can end its
+// deletion, it adds a warning: when the nodes are gone, the pods of an API such as that of metrics-server
+// may have no node to run on.
+func remove(ctx context.Context, objects []*unstructured.Unstructured, keeper session.Installation, diags *diag.Diagnostics) (kept []string, err error) {
+	kept, err = keeper.Remove(ctx, objects)
+	if errors.Is(err, install.ErrTerminating) {
+		summary, detail := lifecycle.Summarise(err.Error())
+		diags.AddWarning(summary, "The destroy does not wait for it. An API has to answer again, or its APIService has to be deleted: `kubectl get apiservices` shows which are not available. "+
+			"Until then, no agent can be installed in this namespace.\n\n"+detail)
+		return kept, nil
+	}
+	return kept, err
 }
 
 // removeDefinitions deletes the definitions. If objects of theirs exist that others have declared, it
@@ -118,9 +138,9 @@ func removeDefinitions(ctx context.Context, m *model, definitions []*unstructure
 
 // removeReplaced removes the Deployment, and the objects that the next installation will not declare again.
 // Definitions, custom resources and nodes stay.
-func removeReplaced(ctx context.Context, m *model, next location, objects []*unstructured.Unstructured, keeper session.Installation) error {
+func removeReplaced(ctx context.Context, m *model, next location, objects []*unstructured.Unstructured, keeper session.Installation, diags *diag.Diagnostics) error {
 	sameNamespace := next.Namespace == m.Namespace.ValueString()
-	_, objects = splitDefinitions(objects)
+	_, objects = split(objects, "CustomResourceDefinition")
 	goes := slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool {
 		switch o.GetKind() {
 		case "Deployment":
@@ -130,22 +150,23 @@ func removeReplaced(ctx context.Context, m *model, next location, objects []*uns
 		}
 		return next == m.location()
 	})
-	_, err := keeper.Remove(ctx, goes)
+	_, err := remove(ctx, goes, keeper, diags)
 	if err == nil && !sameNamespace {
 		err = keeper.RemoveLease(ctx, m.Namespace.ValueString())
 	}
 	return err
 }
 
-func splitDefinitions(objects []*unstructured.Unstructured) (definitions, others []*unstructured.Unstructured) {
+// split separates the objects of some kinds from the others.
+func split(objects []*unstructured.Unstructured, kinds ...string) (chosen, others []*unstructured.Unstructured) {
 	for _, o := range objects {
-		if o.GetKind() == "CustomResourceDefinition" {
-			definitions = append(definitions, o)
+		if slices.Contains(kinds, o.GetKind()) {
+			chosen = append(chosen, o)
 		} else {
 			others = append(others, o)
 		}
 	}
-	return definitions, others
+	return chosen, others
 }
 
 // refuse adds an error if there are nodes.

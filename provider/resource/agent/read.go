@@ -56,7 +56,8 @@ func (r *agentResource) Read(ctx context.Context, req resource.ReadRequest, resp
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }
 
-// refresh reads the installation. It counts as gone if it has neither a Deployment nor a ServiceAccount.
+// refresh reads the installation. It counts as gone if it has neither a Deployment nor a ServiceAccount, and
+// the namespace that it has made is gone too, with which a destroy ends.
 func (r *agentResource) refresh(ctx context.Context, m *model, keeper session.Installation, diags *diag.Diagnostics) (gone bool, err error) {
 	version := r.session.Config.Version
 	all := install.Settings{Namespace: m.Namespace.ValueString(), Name: m.Name.ValueString()}.Defaulted(version)
@@ -68,7 +69,7 @@ func (r *agentResource) refresh(ctx context.Context, m *model, keeper session.In
 	if err != nil {
 		return false, err
 	}
-	if !has(live, "Deployment") && !has(live, "ServiceAccount") {
+	if !has(live, "Deployment") && !has(live, "ServiceAccount") && !m.hasNamespace(live) {
 		return true, nil
 	}
 	if found, err := install.Parse(live); err == nil { // fails if the Deployment is missing, which counts as drift
@@ -90,6 +91,14 @@ func (r *agentResource) refresh(ctx context.Context, m *model, keeper session.In
 	}
 	m.report(install.Status{})
 	return false, nil
+}
+
+// hasNamespace reports whether the namespace is there that the installation has made. Before an import is
+// complete, it is not known who has made it.
+func (m *model) hasNamespace(live []*unstructured.Unstructured) bool {
+	return m.CreateNamespace.ValueBool() && slices.ContainsFunc(live, func(o *unstructured.Unstructured) bool {
+		return o != nil && o.GetKind() == "Namespace" && install.OwnsNamespace(o)
+	})
 }
 
 func has(objects []*unstructured.Unstructured, kind string) bool {
