@@ -20,7 +20,7 @@ type Status struct {
 	Definitions map[string][]string
 	// Waiting says what is missing until it is complete, empty if nothing is.
 	Waiting string
-	// Troubles are what the pods say that are not up.
+	// Troubles are what the pods say that are not up, and why pods are refused.
 	Troubles []string
 }
 

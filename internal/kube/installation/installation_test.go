@@ -260,6 +260,13 @@ func TestStatus(t *testing.T) {
 			[]runtime.Object{deployment(appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 2, UpdatedReplicas: 2}), ended},
 			install.Status{Waiting: "0 of 2 replicas are available", Troubles: []string{"pod four: ended with exit code 137 (OOMKilled)"}},
 		},
+		"pods that admission refuses": {
+			[]runtime.Object{deployment(appsv1.DeploymentStatus{ObservedGeneration: 2, Conditions: []appsv1.DeploymentCondition{
+				{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionFalse, Reason: "MinimumReplicasUnavailable", Message: "Deployment does not have minimum availability."},
+				{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate", Message: `admission webhook "policy" denied the request: no label team`},
+			}})},
+			install.Status{Waiting: "0 of 2 replicas are updated", Troubles: []string{`FailedCreate: admission webhook "policy" denied the request: no label team`}},
+		},
 		"an old replica": {
 			[]runtime.Object{deployment(appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 3, UpdatedReplicas: 2, AvailableReplicas: 3}), pod, lease("one_7", 0)},
 			install.Status{Leader: "one", ImageDigest: "sha256:12", Waiting: "1 old replicas still exist"},

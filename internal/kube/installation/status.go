@@ -34,7 +34,8 @@ func ending(ctx context.Context) string {
 var errNone = errors.New("it does not exist")
 
 // Status reads a Deployment of the agent, its pods, the Lease, and the versions of the
-// CustomResourceDefinitions.
+// CustomResourceDefinitions. Admission may refuse the pods, so that there are none that say why they are
+// not ready: the Deployment says so.
 func (k *Keeper) Status(ctx context.Context, namespace, name string, now time.Time) (install.Status, error) {
 	var s install.Status
 	d, err := call.Get(ctx, func(ctx context.Context) (*appsv1.Deployment, error) {
@@ -67,6 +68,11 @@ func (k *Keeper) Status(ctx context.Context, namespace, name string, now time.Ti
 		}
 	}
 	slices.Sort(s.Troubles)
+	for _, c := range d.Status.Conditions {
+		if c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
+			s.Troubles = append(s.Troubles, c.Reason+": "+c.Message)
+		}
+	}
 	s.Waiting = waiting(d, s.Leader)
 	return s, k.readDefinitions(ctx, &s)
 }
@@ -209,7 +215,7 @@ func (k *Keeper) readDefinitions(ctx context.Context, s *install.Status) error {
 
 // Await waits until all replicas are updated and available and one of them leads. It calls
 // progress whenever what is missing has changed. If the context ends first, the error says what
-// is missing and why pods are not ready.
+// is missing and why pods are not ready or not created.
 func (k *Keeper) Await(ctx context.Context, namespace, name string, progress func(string)) (install.Status, error) {
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
