@@ -617,3 +617,49 @@ func TestAgentDestroyedWhileAnAPIDoesNotAnswer(t *testing.T) {
 	says(t, c.run(t, "destroy", "-auto-approve"), "Namespace agent-unanswered: it is empty, and goes once all APIs of the cluster answer", "kubectl get apiservices", "metrics.k8s.io/v1beta1")
 	says(t, c.run(t, "destroy", "-auto-approve"), "0 destroyed")
 }
+
+// With on_destroy = "orphan", provisioners of the same configuration still go before the agent, with their nodes. To
+// keep these, Terraform forgets the provisioners first, as docs/installation.md says, also if the agent is dead.
+func TestAgentIsOrphanedWithoutItsProvisioners(t *testing.T) {
+	untouched := ofOthers(t, "others-stay")
+	const name = "left-behind"
+	c := installation(t, "agent-left", `  on_destroy = "orphan"`)
+	if said, err := c.try(t, "apply", "-auto-approve"); err == nil {
+		t.Fatalf("the apply succeeds without a node: %s", said)
+	}
+	c.run(t, "untaint", "packhorse_agent.test")
+	c.write(t, map[string]string{"provisioner.tf": fmt.Sprintf(
+		"resource \"packhorse_provisioner\" \"default\" {\n name = %q\n provider_ref = { name = \"others-stay\" }\n depends_on = [packhorse_agent.test]\n}\n", name)})
+	c.run(t, "apply", "-auto-approve")
+	t.Cleanup(func() {
+		if err := objects.Resource(api.ProvisionerGVR).Delete(context.Background(), name, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	addNode(t, name, "left-behind-1")
+	says(t, c.run(t, "plan", "-destroy"), "except those of provisioners that are destroyed too", "by `removed` blocks with `destroy = false`")
+	said, err := c.try(t, "destroy", "-auto-approve")
+	if err == nil {
+		t.Fatalf("the destroy succeeds: %s", said)
+	}
+	says(t, said, "it has 1 nodes and no agent is running that could drain them", "replace the block of this resource by a `removed` block with `destroy = false`")
+
+	page, err := os.ReadFile("../docs/installation.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "\n### Keeping the nodes\n")
+	_, rest, _ = strings.Cut(rest, "```hcl\n")
+	removed, _, _ := strings.Cut(rest, "```\n")
+	c.write(t, map[string]string{"provisioner.tf": removed})
+	c.run(t, "apply", "-auto-approve")
+	says(t, c.run(t, "destroy", "-auto-approve"), "1 nodes and their machines continue to run without an agent", "node left-behind-1; provisioner left-behind")
+	n, err := kube.CoreV1().Nodes().Get(t.Context(), "left-behind-1", metav1.GetOptions{})
+	if err != nil || len(n.Finalizers)+len(n.OwnerReferences) > 0 || n.DeletionTimestamp != nil {
+		t.Errorf("the node: %+v, %v", n.ObjectMeta, err)
+	}
+	if object(t, api.ProvisionerGVR, name).GetDeletionTimestamp() != nil {
+		t.Error("the provisioner is being deleted")
+	}
+	untouched()
+}

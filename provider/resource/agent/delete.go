@@ -216,7 +216,7 @@ func drain(ctx context.Context, m *model, keeper session.Installation, held inst
 	switch {
 	case errors.Is(err, install.ErrNoAgent):
 		diags.AddError(m.title()+": "+err.Error(), "No agent has renewed its Lease in time. Nothing has been deleted. Find out why the agent does not run (kubectl describe pods and kubectl logs in its namespace), "+
-			"or set `on_destroy = \"orphan\"`, apply, destroy again, and terminate the machines of the nodes yourself.\n\n"+listNodes(held.Nodes))
+			"or set `on_destroy = \"orphan\"`, replace the blocks of provisioners by `removed` blocks with `destroy = false`, apply, destroy again, and terminate the machines of the nodes yourself.\n\n"+listNodes(held.Nodes))
 	case err != nil:
 		diags.Append(agentError(m, err))
 	}

@@ -137,7 +137,8 @@ func agentScopeAttributes() attribute.Level {
 			MarkdownDescription: "What happens to the nodes on destroy. `drain`, the default: the agent drains the nodes of " +
 				"Provisioners that are being deleted and terminates their machines before it is removed; if NodePools, or " +
 				"Provisioners that stay, have nodes, nothing is destroyed. `refuse`: nothing is destroyed while there are nodes. `orphan`: nodes " +
-				"and machines keep running without an agent; while the agent drains nodes, nothing is destroyed.",
+				"and machines keep running without an agent; while the agent drains nodes, nothing is destroyed. Provisioners of the same configuration are destroyed " +
+				"before the agent, with their nodes: to keep these, replace the blocks of the provisioners by `removed` blocks with `destroy = false` and apply first.",
 		},
 		"keep_crds": schema.BoolAttribute{
 			Optional: true,

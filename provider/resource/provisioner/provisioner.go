@@ -101,7 +101,8 @@ func (k Kind) Remove(ctx context.Context, r customresource.Removal) error {
 		}
 		if !alive {
 			return fmt.Errorf("it has %d nodes and %w\nNo agent has renewed its Lease in time. Nothing has been deleted: "+
-				"start the agent, or delete the nodes yourself, and destroy again", len(nodes), install.ErrNoAgent)
+				"start the agent and destroy again. If it will not come back, set `on_destroy = \"orphan\"` in packhorse_agent, replace the block of this resource "+
+				"by a `removed` block with `destroy = false`, apply, and then destroy: its machines continue to run", len(nodes), install.ErrNoAgent)
 		}
 	}
 	// With foreground propagation, the object exists until the garbage collector has deleted the
