@@ -103,6 +103,35 @@ func TestDestroyWithoutAgentDeletesNothing(t *testing.T) {
 	})
 }
 
+// The agent keeps its finalizer on a provisioner that has lost its nodes until no instance runs.
+func TestDestroyWithoutAgentDoesNotWaitForIt(t *testing.T) {
+	name := "unreleased"
+	config := provisionerConfig(name, "timeouts {\n delete = \"5s\"\n}")
+	finalizers := func(list string) func() {
+		return func() { patch(t, api.ProvisionerGVR, name, `{"metadata":{"finalizers":`+list+`}}`) }
+	}
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories(),
+		CheckDestroy:             gone(name),
+		Steps: []resource.TestStep{
+			{Config: config},
+			{
+				PreConfig: finalizers(`["` + api.Finalizer + `"]`), Config: config, Destroy: true,
+				ExpectError: words(`provisioner unreleased: it has the finalizer karpenter.sh/termination, and no agent is running`),
+			},
+			{
+				PreConfig: func() {
+					if object(t, api.ProvisionerGVR, name).GetDeletionTimestamp() != nil {
+						t.Error("the provisioner was deleted although nobody could remove its finalizer")
+					}
+					finalizers("null")()
+				},
+				Config: config,
+			},
+		},
+	})
+}
+
 func TestDestroyWaitsForTheNodes(t *testing.T) {
 	name := "drained"
 	holdLease(t)

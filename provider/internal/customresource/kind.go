@@ -42,8 +42,10 @@ type Kind interface {
 
 // Removal identifies the object to remove, and has access to it.
 type Removal struct {
-	Name    string
-	Uid     types.UID
-	Objects session.Objects
-	Cluster session.Cluster
+	Name string
+	Uid  types.UID
+	// Finalizers are those of the object.
+	Finalizers []string
+	Objects    session.Objects
+	Cluster    session.Cluster
 }

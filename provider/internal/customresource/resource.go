@@ -172,7 +172,7 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 		return
 	}
 	if err == nil {
-		err = r.kind.Remove(ctx, Removal{name, live.GetUID(), objects, cluster})
+		err = r.kind.Remove(ctx, Removal{name, live.GetUID(), live.GetFinalizers(), objects, cluster})
 	}
 	if err != nil {
 		resp.Diagnostics.Append(lifecycle.ExplainError(err, r.kind.Title(), name))

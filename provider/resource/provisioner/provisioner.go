@@ -87,22 +87,21 @@ func (k Kind) Computed(spec map[string]any) (map[string]attr.Value, error) {
 func (Kind) DeleteLimit() time.Duration { return 20 * time.Minute }
 
 // Remove deletes the provisioner, upon which the agent drains its nodes, and waits until both are gone. The agent
-// removes the finalizers.
+// removes the finalizers. It keeps that of a provisioner without nodes until no instance of it runs, so that
+// nobody else may remove it.
 func (k Kind) Remove(ctx context.Context, r customresource.Removal) error {
 	watch := r.Cluster.Teardown()
 	nodes, err := watch.Nodes(ctx, r.Name)
 	if err != nil {
 		return err
 	}
-	if len(nodes) > 0 {
+	if held := slices.Contains(r.Finalizers, api.Finalizer); held || len(nodes) > 0 {
 		alive, err := watch.AgentAlive(ctx, time.Now())
 		if err != nil {
 			return err
 		}
 		if !alive {
-			return fmt.Errorf("it has %d nodes and %w\nNo agent has renewed its Lease in time. Nothing has been deleted: "+
-				"start the agent and destroy again. If it will not come back, set `on_destroy = \"orphan\"` in packhorse_agent, replace the block of this resource "+
-				"by a `removed` block with `destroy = false`, apply, and then destroy: its machines continue to run", len(nodes), install.ErrNoAgent)
+			return unattended(len(nodes))
 		}
 	}
 	// With foreground propagation, the object exists until the garbage collector has deleted the
@@ -116,6 +115,17 @@ func (k Kind) Remove(ctx context.Context, r customresource.Removal) error {
 		return err
 	}
 	return k.AwaitGone(ctx, r)
+}
+
+// unattended returns an error that says what needs an agent, and the way out.
+func unattended(nodes int) error {
+	needed := fmt.Errorf("it has %d nodes and %w", nodes, install.ErrNoAgent)
+	if nodes == 0 {
+		needed = fmt.Errorf("it has the finalizer %s, and no agent is running that could say whether instances of it are left", api.Finalizer)
+	}
+	return fmt.Errorf("%w\nNo agent has renewed its Lease in time. Nothing has been deleted: start the agent and destroy again. "+
+		"If it will not come back, set `on_destroy = \"orphan\"` in packhorse_agent, replace the block of this resource by a `removed` block with `destroy = false`, "+
+		"apply, and then destroy: its machines continue to run", needed)
 }
 
 // AwaitGone implements [customresource.Kind].
