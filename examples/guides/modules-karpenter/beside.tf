@@ -1,4 +1,4 @@
-# module.eks and module.karpenter are yours, as they are.
+# module.eks, module.vpc and module.karpenter are yours, as they are.
 resource "packhorse_irsa_role" "agent" {
   name                   = "${module.eks.cluster_name}-packhorse-agent"
   preset                 = "agent"
@@ -10,6 +10,9 @@ resource "packhorse_irsa_role" "agent" {
 resource "packhorse_agent" "main" {
   role_arn           = packhorse_irsa_role.agent.arn
   interruption_queue = module.karpenter.queue_name
+
+  # On destroy, the agent drains nodes: its own node and its route to AWS have to stay until then.
+  depends_on = [module.eks, module.vpc]
 }
 
 resource "packhorse_node_profile" "default" {

@@ -113,6 +113,30 @@ func TestEverySnippetIsRun(t *testing.T) {
 	}
 }
 
+// dependentAgent is an agent that depends on the modules of the cluster and of its network.
+var dependentAgent = regexp.MustCompile(`resource "packhorse_agent" [^}]*depends_on = \[module\.eks, module\.vpc\]`)
+
+// TestAgentDependsOnItsCluster holds that the agent depends on the cluster on all pages that have both in the
+// same apply. Otherwise a destroy removes the agent's node and its route to AWS while it drains nodes.
+func TestAgentDependsOnItsCluster(t *testing.T) {
+	seen := 0
+	for _, p := range readPages(t) {
+		same := slices.ContainsFunc(p.terraform(), func(s string) bool {
+			return strings.Contains(s, "cluster_name = module.eks.") || strings.Contains(s, "module.eks.") && strings.Contains(s, `resource "packhorse_agent"`)
+		})
+		if !same {
+			continue
+		}
+		seen++
+		if !slices.ContainsFunc(p.terraform(), dependentAgent.MatchString) {
+			t.Errorf("%s: the agent does not depend on module.eks and module.vpc", p.path)
+		}
+	}
+	if seen < 2 {
+		t.Errorf("%d pages have a cluster in the same apply, want at least 2", seen)
+	}
+}
+
 // makeLine is a line of a snippet that calls make.
 var makeLine = regexp.MustCompile(`(?m)^make\b[^#\n]*`)
 

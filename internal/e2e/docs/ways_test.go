@@ -213,6 +213,8 @@ func (r *reader) offlinePage(p page) {
 	inTheSameApply.write("main.tf", "resource \"packhorse_provisioner\" \"test\" {\n  name = \"of-a-module\"\n}\n")
 	inTheSameApply.apply()
 	inTheSameApply.destroy()
+	inTheSameApply.write("main.tf", snippets[2])
+	inTheSameApply.sh("terraform plan")
 }
 
 // importingPage imports the cluster as the page says and applies its example.

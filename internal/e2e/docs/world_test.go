@@ -78,7 +78,7 @@ func (r *reader) nodeRole(name, profile string) {
 }
 
 // moduleEKS writes a stand-in for terraform-aws-modules/eks/aws with the outputs that
-// the pages use, for this cluster.
+// the pages use, for this cluster, and one for the module of its network.
 func (f *folder) moduleEKS() {
 	f.t.Helper()
 	f.write("eks.tf", "module \"eks\" {\n  source = \"./eks\"\n}\n")
@@ -87,6 +87,8 @@ output "cluster_name" { value = "prod" }
 output "cluster_endpoint" { value = %q }
 output "cluster_certificate_authority_data" { value = base64encode(%q) }
 `, f.Sandbox.Host, f.Sandbox.CA))
+	f.write("vpc.tf", "module \"vpc\" {\n  source = \"./vpc\"\n}\n")
+	f.write("vpc/main.tf", "output \"vpc_id\" { value = \"vpc-1\" }\n")
 }
 
 // commandAWS gives the reader `aws eks get-token`, as kubeconfigs call it.

@@ -35,7 +35,9 @@ const agentDescription = "Installs the agent in the cluster: the CRDs, a namespa
 	"the agent uses, and a Deployment with two replicas, of which one leads. `packhorse-agent manifests` and the Helm chart " +
 	"install the same objects.\n\nAn apply returns when all replicas are ready and one leads. A destroy drains the nodes first, " +
 	"unless `on_destroy` says otherwise, so that no machine and no finalizer is left. Let provisioners and node profiles " +
-	"depend on this resource: they need its CRDs, and on destroy their nodes need the agent.\n\nIf you upgrade the provider, the " +
+	"depend on this resource: they need its CRDs, and on destroy their nodes need the agent. If the same configuration creates the cluster, " +
+	"let this resource depend on it, such as with `depends_on = [module.eks, module.vpc]`: " +
+	"otherwise a destroy removes the agent's own node and its route to AWS while it drains nodes.\n\nIf you upgrade the provider, the " +
 	"next apply upgrades the agent. New replicas start before old ones stop, and nodes are not disturbed."
 
 func resourceSchema(ctx context.Context) schema.Schema {
