@@ -227,6 +227,23 @@ func TestGracePeriodWithoutProvisioner(t *testing.T) {
 	}
 }
 
+// While a Provisioner that has no termination grace period is being deleted, one can be set on its nodes: Terraform can
+// no longer set one on it.
+func TestGracePeriodOfANodeWhoseProvisionerGoes(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.served(testProvisioner("default"), sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("300m", "300Mi")})
+		r.Protect(sim.Budget{Name: "never", Selector: map[string]string{"app": "web"}, MinAvailable: 1})
+		old := r.ours()[0].Name
+		limit := cluster.NodeChange{SetAnnotations: map[string]string{api.AnnotationGracePeriod: "1m"}}
+		r.DeleteProvisioner("default")
+		r.until("the node is being drained", func() bool { return r.node(old).DeletionTimestamp != nil })
+		if err := r.Connect(nil).Cluster.PatchNode(r.Context(), old, limit); err != nil {
+			t.Fatal(err)
+		}
+		r.until("nothing is left", func() bool { return r.nothingLeft() && r.Provisioner("default") == nil })
+	})
+}
+
 // A node that was chosen to go and waits is not forgotten when its Provisioner is
 // deleted.
 func TestChosenNodeOfDeletedProvisioner(t *testing.T) {

@@ -334,21 +334,23 @@ func hadKubelet(n *cluster.Node, pods []*cluster.Pod) bool {
 	return n.Ready || n.Initialized || slices.ContainsFunc(pods, func(p *cluster.Pod) bool { return p.Running })
 }
 
-// drainLimits are the terminationGracePeriods of the Provisioners that can be read, by name; 0 means no limit.
+// drainLimits are the terminationGracePeriods of the Provisioners that can be read, by name; 0 means no limit. One
+// that is being deleted and has no limit is left out: Terraform can no longer set one.
 func (d *Drainer) drainLimits() map[string]time.Duration {
 	out := map[string]time.Duration{}
 	for _, p := range d.Cluster.Provisioners() {
-		out[p.Name] = 0
 		if d := p.Spec.Disruption; d != nil && d.TerminationGracePeriod != nil {
 			out[p.Name] = max(d.TerminationGracePeriod.Duration, 1)
+		} else if p.DeletionTimestamp == nil {
+			out[p.Name] = 0
 		}
 	}
 	return out
 }
 
 // limitOf is how long the drain of a node may wait for evictions; if it was bought for a NodePool, how long the
-// drain may take. If the Provisioner is gone, as a NodePool is once it is deleted, or cannot be read, what the
-// node carries applies.
+// drain may take. If the Provisioner is gone, as a NodePool is once it is deleted, or cannot be read, or is being
+// deleted and has no limit, what the node carries applies.
 func limitOf(n *cluster.Node, limits map[string]time.Duration) time.Duration {
 	if limit, known := limits[n.Provisioner]; known {
 		return limit

@@ -20,6 +20,8 @@ resource "packhorse_provisioner" "default" {
       { nodes = "10%" },
       { nodes = "0", schedule = "0 9 * * mon-fri", duration = "8h" },
     ]
+    # A PodDisruptionBudget holds up a drain for this time at most.
+    termination_grace_period = "30m"
   }
 
   timeouts {

@@ -26,7 +26,7 @@ func (w *Watch) stuck(ctx context.Context, provisioner string) error {
 	interrupted := ctx.Err()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), diagnosisTimeout)
 	defer cancel()
-	stuck := &StuckError{Interrupted: errors.Is(interrupted, context.Canceled)}
+	stuck := &StuckError{Interrupted: errors.Is(interrupted, context.Canceled), Provisioner: provisioner}
 	if live, err := w.reader.Get(ctx, provisioner); err == nil {
 		stuck.Finalizers = live.GetFinalizers()
 	}

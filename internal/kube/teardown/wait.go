@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 )
 
 // pollInterval is how often the progress is read. Draining a node takes tens of seconds, and a
@@ -93,6 +95,7 @@ func isGone(err error) bool { return apierrors.IsNotFound(err) || meta.IsNoMatch
 type StuckError struct {
 	// Interrupted means that the wait was cancelled and did not run into its deadline.
 	Interrupted bool
+	Provisioner string
 	// Finalizers of the Provisioner itself, if it still exists.
 	Finalizers []string
 	Nodes      []StuckNode
@@ -123,6 +126,10 @@ func (e *StuckError) Error() string {
 	}
 	for _, n := range e.Nodes {
 		lines = append(lines, "  "+n.String())
+	}
+	if slices.ContainsFunc(e.Nodes, func(n StuckNode) bool { return len(n.Budgets) > 0 }) {
+		lines = append(lines, "  A PodDisruptionBudget holds a node as long as its pods have no other node to go to. Delete it, or limit the drains:",
+			fmt.Sprintf("  kubectl annotate --overwrite nodes -l %s=%s %s=1m", api.LabelProvisioner, e.Provisioner, api.AnnotationGracePeriod))
 	}
 	return strings.Join(lines, "\n")
 }
