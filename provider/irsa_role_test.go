@@ -238,6 +238,40 @@ func TestIRSARoleLeavesTheOIDCProviderToOthers(t *testing.T) {
 	})
 }
 
+// A destroy that fails because it cannot look for other roles leaves the OIDC provider to the next one.
+func TestIRSARoleForgetsNoOIDCProvider(t *testing.T) {
+	name := "denied"
+	config := roleConfig(name, agentAccount)
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories(),
+		Steps: []resource.TestStep{
+			{Config: config},
+			{PreConfig: refuseOnce(t, "iam", "ListRoles"), Config: config, Destroy: true, ExpectError: injectedFault},
+			{Config: config, Destroy: true},
+		},
+	})
+	if err := noRole(name)(nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// A role that is not made in time leaves no OIDC provider.
+func TestIRSARoleLeavesNoOIDCProviderOfAFailedApply(t *testing.T) {
+	name := "late"
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories(),
+		Steps: []resource.TestStep{{
+			PreConfig: func() {
+				t.Cleanup(box.Cloud.Inject(cloud.Fault{Service: "iam", Action: "CreateRole", Code: "MalformedPolicyDocument", Message: "Invalid principal in policy"}))
+			},
+			Config: roleConfig(name, agentAccount+"\n timeouts {\n create = \"3s\"\n }\n"), ExpectError: words("Invalid principal in policy"),
+		}},
+	})
+	if err := noRole(name)(nil); err != nil {
+		t.Error(err)
+	}
+}
+
 // An OIDC provider that somebody has deleted is made again.
 func TestIRSARoleRestoresTheOIDCProvider(t *testing.T) {
 	name := "without-provider"

@@ -339,6 +339,38 @@ func TestProvider(t *testing.T) {
 	}
 }
 
+// The OIDC provider goes with roles that are destroyed at the same time, and stays for one that is made again.
+func TestProviderOfRolesThatGoTogether(t *testing.T) {
+	f, ctx := start(t), t.Context()
+	trusting := func(name string) asset.Role {
+		document := `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Federated":"` + providerARN + `"},"Action":"sts:AssumeRoleWithWebIdentity"}]}`
+		return role(func(r *asset.Role) { r.Name, r.Trust, r.Inline, r.Attached = name, document, nil, nil })
+	}
+	known := func(want bool, when string) {
+		t.Helper()
+		if got, err := f.HasProvider(ctx, providerARN); err != nil || got != want {
+			t.Errorf("%s: there is a provider: %t, %v", when, got, err)
+		}
+	}
+	ensure := func(name string) {
+		t.Helper()
+		_, err := f.EnsureProvider(ctx, issuer, providerARN, name, nil)
+		must(t, err)
+		_, err = f.Create(ctx, trusting(name))
+		must(t, err)
+	}
+	ensure("one")
+	ensure("two")
+	must(t, f.DeleteProvider(ctx, providerARN, "one"))
+	known(true, "while one role stays")
+	must(t, f.DeleteProvider(ctx, providerARN, "two"))
+	known(false, "once both roles go")
+	must(t, f.Delete(ctx, trusting("one")))
+	ensure("one")
+	must(t, f.DeleteProvider(ctx, providerARN, "two"))
+	known(true, "a role is made again")
+}
+
 // association is a declared association of a role.
 func association(arn string) asset.Association {
 	return asset.Association{Cluster: "prod", Account: policy.ServiceAccount{Namespace: "web", Name: "app"}, Role: arn, Tags: map[string]string{"team": "infra"}}

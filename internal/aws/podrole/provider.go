@@ -87,8 +87,9 @@ func (r *Roles) HasProvider(ctx context.Context, arn string) (bool, error) {
 	return known != nil, err
 }
 
-// DeleteProvider deletes the OIDC provider if EnsureProvider has created it and no role
-// trusts it but the named one, whose trust IAM may still list after it has gone.
+// DeleteProvider deletes the OIDC provider if EnsureProvider has created it and no role trusts it but the named one,
+// which is about to be deleted or trusts it no longer, and others that DeleteProvider was called for. So does one of
+// several calls at the same time. IAM may list the trust of all these roles for a while.
 func (r *Roles) DeleteProvider(ctx context.Context, arn, role string) error {
 	known, err := r.provider(ctx, arn)
 	if err != nil || known == nil {
@@ -97,11 +98,15 @@ func (r *Roles) DeleteProvider(ctx context.Context, arn, role string) error {
 	if _, ours := call.TagMap(known.Tags)[ownerTag]; !ours {
 		return nil
 	}
+	r.distrust.Store(trust{arn, role}, true)
 	roles, err := r.List(ctx)
 	if err != nil {
 		return fmt.Errorf("find the roles that trust OIDC provider %s: %w", arn, err)
 	}
-	if slices.ContainsFunc(roles, func(other asset.Role) bool { return other.Name != role && strings.Contains(other.Trust, `"`+arn+`"`) }) {
+	if slices.ContainsFunc(roles, func(other asset.Role) bool {
+		_, leaves := r.distrust.Load(trust{arn, other.Name})
+		return !leaves && strings.Contains(other.Trust, `"`+arn+`"`)
+	}) {
 		return nil
 	}
 	err = call.Change(ctx, nil, r.client.DeleteOpenIDConnectProvider, &iam.DeleteOpenIDConnectProviderInput{OpenIDConnectProviderArn: aws.String(arn)})

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"net/url"
 	"slices"
+	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
@@ -18,10 +19,17 @@ import (
 )
 
 // Roles manages roles in one account.
-type Roles struct{ client *iam.Client }
+type Roles struct {
+	client *iam.Client
+	// distrust has the roles that DeleteProvider was called for, each with its provider.
+	distrust sync.Map
+}
+
+// trust is a role that trusts an OIDC provider.
+type trust struct{ provider, role string }
 
 // NewRoles manages the roles of the client's account.
-func NewRoles(client *iam.Client) *Roles { return &Roles{client} }
+func NewRoles(client *iam.Client) *Roles { return &Roles{client: client} }
 
 // Create creates the role without its policies and returns its ARN. If a role of the name
 // exists, the error is fs.ErrExist.
@@ -39,6 +47,12 @@ func (r *Roles) Create(ctx context.Context, role asset.Role) (arn string, err er
 	if role.Boundary != "" {
 		in.PermissionsBoundary = aws.String(role.Boundary)
 	}
+	r.distrust.Range(func(key, _ any) bool {
+		if key.(trust).role == role.Name {
+			r.distrust.Delete(key)
+		}
+		return true
+	})
 	out, err := call.Invoke(ctx, call.UnknownPrincipal, r.client.CreateRole, in)
 	if call.Code(err) == call.Exists {
 		return "", fmt.Errorf("create role %q: %w", role.Name, fs.ErrExist)

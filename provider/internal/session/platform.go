@@ -120,6 +120,6 @@ type Issuers interface {
 	EnsureProvider(ctx context.Context, issuer, arn, owner string, tags map[string]string) (created bool, err error)
 	HasProvider(ctx context.Context, arn string) (bool, error)
 	// DeleteProvider deletes the provider if EnsureProvider has created it and only the named role
-	// trusts it.
+	// trusts it, or others that it was called for.
 	DeleteProvider(ctx context.Context, arn, role string) error
 }

@@ -52,8 +52,8 @@ func (r *irsaRole) Create(ctx context.Context, req resource.CreateRequest, resp 
 		arn, err = account.Roles.Create(ctx, m.role())
 		m.ARN = types.StringValue(arn)
 	}
-	if err != nil && created {
-		err = errors.Join(err, r.dropIssuer(ctx, account.Issuers, &m))
+	if err != nil && created { // maybe because the context has ended
+		err = errors.Join(err, r.dropIssuer(context.WithoutCancel(ctx), account.Issuers, &m))
 	}
 	if err != nil {
 		resp.Diagnostics.Append(r.Error(m.Name.ValueString(), err))
@@ -122,7 +122,8 @@ func (r *irsaRole) change(ctx context.Context, account *session.Account, before,
 }
 
 // Delete deletes the role with its declared policies, associations and annotations, and the OIDC provider with
-// the last role that trusts it.
+// the last role that trusts it. The provider goes first: if that fails, the state still has the role, and with it the
+// provider.
 func (r *irsaRole) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var m model
 	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
@@ -136,10 +137,10 @@ func (r *irsaRole) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 		err = dissociate(ctx, account.Associations, m.associated())
 	}
 	if err == nil {
-		err = account.Roles.Delete(ctx, m.role())
+		err = r.dropIssuer(ctx, account.Issuers, &m)
 	}
 	if err == nil {
-		err = r.dropIssuer(ctx, account.Issuers, &m)
+		err = account.Roles.Delete(ctx, m.role())
 	}
 	if err != nil {
 		resp.Diagnostics.Append(r.Error(m.Name.ValueString(), err))
