@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -30,5 +31,24 @@ func (b *Builder) admit(spec *corev1.PodSpec, namespace, object, path string, r 
 	}
 	for _, label := range cluster.Admit(spec, classes[i]) {
 		b.fail(b.seen[object], refused(path+".nodeSelector["+label+"]", fmt.Sprintf("conflicts with the node selector of the RuntimeClass %s", name), "remove it here"))
+	}
+}
+
+// tolerateDevices does what EKS does with pods at their creation: they tolerate the taints that are named after the
+// devices that they request (the admission plugin ExtendedResourceToleration). For pods of a DaemonSet that is too late:
+// its controller makes none for a node whose taints its template does not tolerate.
+func tolerateDevices(spec *corev1.PodSpec) {
+	devices := map[string]bool{}
+	for _, c := range slices.Concat(spec.InitContainers, spec.Containers) {
+		for _, list := range []corev1.ResourceList{c.Resources.Requests, c.Resources.Limits} {
+			for name := range list {
+				if extended(name) {
+					devices[string(name)] = true
+				}
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(devices)) {
+		spec.Tolerations = append(spec.Tolerations, corev1.Toleration{Key: name, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule})
 	}
 }

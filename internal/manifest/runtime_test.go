@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -71,5 +72,48 @@ spec:
 	const want = "in.yaml:13: document 2: Pod default/a: spec.nodeSelector[runtime]: conflicts with the node selector of the RuntimeClass sandboxed; remove it here"
 	if err == nil || err.Error() != want {
 		t.Errorf("error is\n%v\nand not\n%s", err, want)
+	}
+}
+
+// TestDevices: pods tolerate the taints that are named after the devices that they request, as on EKS. Pods of a
+// DaemonSet do so only if their template says it.
+func TestDevices(t *testing.T) {
+	set := parse(t, `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  template: {spec: {containers: [{name: a, resources: {limits: {nvidia.com/gpu: 1, cpu: 1}}}]}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: alone}
+spec:
+  initContainers: [{name: i, resources: {requests: {aws.amazon.com/neuron: 1}, limits: {aws.amazon.com/neuron: 1}}}]
+  containers: [{name: a, resources: {limits: {nvidia.com/gpu: 1}}}]
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: created}
+spec: {containers: [{name: a, resources: {requests: {nvidia.com/gpu: 1}, limits: {nvidia.com/gpu: 1}}}]}
+status: {phase: Pending, conditions: [{type: PodScheduled, status: "False", reason: Unschedulable}]}
+---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: log}
+spec: {template: {spec: {containers: [{name: a, resources: {limits: {nvidia.com/gpu: 1}}}]}}}
+`)
+	tolerates := func(devices ...string) (out []corev1.Toleration) {
+		for _, d := range devices {
+			out = append(out, corev1.Toleration{Key: d, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule})
+		}
+		return out
+	}
+	pods := set.Snapshot.Pods
+	want := [][]corev1.Toleration{tolerates("aws.amazon.com/neuron", "nvidia.com/gpu"), nil, tolerates("nvidia.com/gpu")}
+	if diff := cmp.Diff(want, [][]corev1.Toleration{pods[0].Template.Tolerations, pods[1].Template.Tolerations, pods[2].Template.Tolerations}); diff != "" {
+		t.Errorf("of alone, created and web: -want +got\n%s", diff)
+	}
+	if of := set.Snapshot.DaemonSets[0].Template.Tolerations; slices.ContainsFunc(of, func(t corev1.Toleration) bool { return t.Key == "nvidia.com/gpu" }) {
+		t.Errorf("of the DaemonSet: %v", of)
 	}
 }

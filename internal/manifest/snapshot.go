@@ -23,7 +23,7 @@ func (b *Builder) snapshot() *cluster.Snapshot {
 		storage.checkPod(&pod.Spec, pod.UID == "", object, "spec", said)
 		if untouched(pod) {
 			b.admit(&pod.Spec, pod.Namespace, object, "spec", said)
-			markUnschedulable(pod)
+			create(pod)
 		}
 		if converted, ok := b.templates.Pod(pod); ok {
 			said.addWaiting(&converted, &pod.Spec, object, "spec")
@@ -89,8 +89,9 @@ func untouched(pod *corev1.Pod) bool {
 		len(pod.Status.Conditions) == 0 && pod.Status.NominatedNodeName == ""
 }
 
-// markUnschedulable does what the scheduler does to a pod that fits no node.
-func markUnschedulable(pod *corev1.Pod) {
+// create does to a new pod what EKS does at its creation, and the scheduler if it fits no node.
+func create(pod *corev1.Pod) {
+	tolerateDevices(&pod.Spec)
 	pod.Status.Phase = corev1.PodPending
 	pod.Status.Conditions = []corev1.PodCondition{{
 		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,

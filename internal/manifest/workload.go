@@ -332,7 +332,7 @@ func (w *workload) pod(name string, ordinal int) *corev1.Pod {
 		})
 	}
 	if untouched(pod) {
-		markUnschedulable(pod)
+		create(pod)
 	}
 	return pod
 }
