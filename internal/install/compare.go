@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -23,7 +24,7 @@ func Revision(objects []*unstructured.Unstructured) (string, error) {
 
 // Differences lists what is declared and is not so in the cluster, one sentence
 // each. What the cluster has besides is no difference: the API server adds
-// defaults, and others may add labels. Live holds the objects in the same order,
+// defaults, and others may add labels, containers or volumes. Live holds the objects in the same order,
 // nil for those that are not there.
 func Differences(declared, live []*unstructured.Unstructured) []string {
 	var out []string
@@ -39,6 +40,10 @@ func Differences(declared, live []*unstructured.Unstructured) []string {
 	}
 	return out
 }
+
+// keys are the fields by which Kubernetes merges lists of a pod. What others add to these stays when the lists are
+// applied.
+var keys = map[string]string{"containers": "name", "env": "name", "ports": "name", "volumes": "name", "volumeMounts": "mountPath", "imagePullSecrets": "name"}
 
 // compare tells every leaf of want that have lacks or has another value of.
 func compare(path string, want, have any, tell func(path string, want, have any)) {
@@ -56,6 +61,9 @@ func compare(path string, want, have any, tell func(path string, want, have any)
 		}
 	case []any:
 		elements, same := have.([]any)
+		if key, merged := keys[path[strings.LastIndex(path, ".")+1:]]; merged {
+			elements = pick(want, elements, key)
+		}
 		if !same && len(want) > 0 || len(elements) != len(want) {
 			tell(path, want, have)
 			return
@@ -68,6 +76,26 @@ func compare(path string, want, have any, tell func(path string, want, have any)
 			tell(path, want, have)
 		}
 	}
+}
+
+// pick returns the elements of have that have the keys of those of want, nil for each that is not there. If elements of
+// want have no key, as ports of a NetworkPolicy, it returns have.
+func pick(want, have []any, key string) []any {
+	of := func(element any) string {
+		fields, _ := element.(map[string]any)
+		text, _ := fields[key].(string)
+		return text
+	}
+	out := make([]any, len(want))
+	for i, w := range want {
+		if of(w) == "" {
+			return have
+		}
+		if at := slices.IndexFunc(have, func(h any) bool { return of(h) == of(w) }); at >= 0 {
+			out[i] = have[at]
+		}
+	}
+	return out
 }
 
 // short is a value as JSON, in which numbers of all types are alike.

@@ -26,6 +26,9 @@ const (
 // ports.
 const StatusPort = 8082
 
+// agentContainer is the name of the agent's container.
+const agentContainer = "agent"
+
 // nobody is the user of distroless images that are not run as root.
 const nobody = 65532
 
@@ -91,7 +94,7 @@ func (s *Settings) podSpec() corev1.PodSpec {
 
 func (s *Settings) container() corev1.Container {
 	container := corev1.Container{
-		Name:            "agent",
+		Name:            agentContainer,
 		Image:           s.Image,
 		ImagePullPolicy: corev1.PullIfNotPresent,
 		Args:            s.args(),

@@ -4,11 +4,13 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
@@ -191,6 +193,45 @@ func TestDifferences(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("differences (-want +got):\n%s", diff)
+	}
+}
+
+// What an admission policy adds to lists that Kubernetes merges is neither a difference nor a setting.
+func TestAdditionsAreNoDifferences(t *testing.T) {
+	s := full.Defaulted("1.2.3")
+	declared, err := s.Objects()
+	if err != nil {
+		t.Fatal(err)
+	}
+	live := make([]*unstructured.Unstructured, len(declared))
+	for i, object := range declared {
+		live[i] = object.DeepCopy()
+	}
+	at := slices.IndexFunc(live, func(o *unstructured.Unstructured) bool { return o.GetKind() == "Deployment" })
+	spec := live[at].Object["spec"].(map[string]any)["template"].(map[string]any)["spec"].(map[string]any)
+	agent := spec["containers"].([]any)[0].(map[string]any)
+	first := func(of map[string]any, list string, added map[string]any) {
+		elements, _ := of[list].([]any)
+		of[list] = append([]any{added}, elements...)
+	}
+	first(spec, "initContainers", map[string]any{"name": "certificates"})
+	first(spec, "containers", map[string]any{"name": "proxy"})
+	first(spec, "volumes", map[string]any{"name": "authorities"})
+	first(agent, "volumeMounts", map[string]any{"name": "authorities", "mountPath": "/etc/ssl/certs"})
+	if got := install.Differences(declared, live); len(got) > 0 {
+		t.Errorf("differences: %v", got)
+	}
+	parsed, err := install.Parse(live)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := parsed.Objects(); err != nil || len(install.Differences(declared, again)) > 0 {
+		t.Errorf("read back: %v, %v", err, install.Differences(declared, again))
+	}
+	agent["volumeMounts"] = agent["volumeMounts"].([]any)[:1]
+	const want = "Deployment muleteer: spec.template.spec.containers[0].volumeMounts[0] is null, declared is "
+	if got := install.Differences(declared, live); len(got) != 1 || !strings.HasPrefix(got[0], want) {
+		t.Errorf("without the mount of the token: %v, want %s...", got, want)
 	}
 }
 

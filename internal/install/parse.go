@@ -56,7 +56,10 @@ func OwnsNamespace(live *unstructured.Unstructured) bool {
 }
 
 func (s *Settings) parseDeployment(d *appsv1.Deployment) {
-	spec, container := &d.Spec.Template.Spec, &d.Spec.Template.Spec.Containers[0]
+	spec := &d.Spec.Template.Spec
+	// An admission policy may have added others.
+	agent := slices.IndexFunc(spec.Containers, func(c corev1.Container) bool { return c.Name == agentContainer })
+	container := &spec.Containers[max(agent, 0)]
 	s.Namespace, s.Name, s.Replicas = d.Namespace, d.Name, d.Spec.Replicas
 	s.Image, s.PriorityClassName = container.Image, spec.PriorityClassName
 	for _, secret := range spec.ImagePullSecrets {
