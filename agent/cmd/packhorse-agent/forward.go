@@ -10,9 +10,7 @@ import (
 	"strings"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -21,7 +19,6 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/teardown"
 )
@@ -68,13 +65,11 @@ func forwardToLeader(ctx context.Context, access *rest.Config, namespace string,
 
 // leader is the name of the pod that holds the Lease.
 func leader(ctx context.Context, client kubernetes.Interface, namespace string) (string, error) {
-	lease, err := call.Get(ctx, func(ctx context.Context) (*coordinationv1.Lease, error) {
-		return client.CoordinationV1().Leases(namespace).Get(ctx, install.LeaseName, metav1.GetOptions{})
-	})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return "", fmt.Errorf("find the agent by its lease %s/%s: %w", namespace, install.LeaseName, err)
+	lease, err := teardown.Held(ctx, client, namespace, time.Now())
+	if err != nil {
+		return "", fmt.Errorf("find the agent: %w", err)
 	}
-	if err == nil && teardown.Held(lease, time.Now()) {
+	if lease != nil {
 		// The identity of a replica is the name of its pod and the number of its process.
 		pod, _, _ := strings.Cut(*lease.Spec.HolderIdentity, "_")
 		return pod, nil

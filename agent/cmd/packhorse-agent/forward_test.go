@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -136,16 +137,18 @@ func TestNobodyLeads(t *testing.T) {
 		Spec:       corev1.NodeSpec{ProviderID: "aws:///eu-west-1a/i-1"},
 	}
 	other := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "group", Labels: label}}
-	for name, client := range map[string]*fake.Clientset{
-		"no lease":                    fake.NewClientset(node, other),
-		"a lease that was given back": fake.NewClientset(node, other, leaseOf("", time.Now())),
-		"a lease that has run out":    fake.NewClientset(node, other, leaseOf("agent-1_7", time.Now().Add(-time.Hour))),
-	} {
-		_, err := leader(t.Context(), client, "corral")
-		if err == nil || !strings.Contains(err.Error(), "no agent leads in namespace corral") || !strings.HasSuffix(err.Error(), "nobody looks after these nodes:\n  left, default, aws:///eu-west-1a/i-1") {
-			t.Errorf("%s: %v", name, err)
+	synctest.Test(t, func(t *testing.T) {
+		for name, client := range map[string]*fake.Clientset{
+			"no lease":                    fake.NewClientset(node, other),
+			"a lease that was given back": fake.NewClientset(node, other, leaseOf("", time.Now())),
+			"a lease that has run out":    fake.NewClientset(node, other, leaseOf("agent-1_7", time.Now().Add(-time.Hour))),
+		} {
+			_, err := leader(t.Context(), client, "corral")
+			if err == nil || !strings.Contains(err.Error(), "no agent leads in namespace corral") || !strings.HasSuffix(err.Error(), "nobody looks after these nodes:\n  left, default, aws:///eu-west-1a/i-1") {
+				t.Errorf("%s: %v", name, err)
+			}
 		}
-	}
+	})
 	if _, err := leader(t.Context(), fake.NewClientset(other), "corral"); err == nil || strings.Contains(err.Error(), "looks after") {
 		t.Errorf("without nodes: %v", err)
 	}

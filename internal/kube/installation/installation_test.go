@@ -273,14 +273,16 @@ func TestStatus(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := keeper(nil, c.live...).Status(t.Context(), "packhorse", "packhorse-agent", now)
-			if err != nil {
-				t.Fatal(err)
-			}
-			c.want.Definitions = map[string][]string{}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("status (-want +got):\n%s", diff)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				got, err := keeper(nil, c.live...).Status(t.Context(), "packhorse", "packhorse-agent", now)
+				if err != nil {
+					t.Fatal(err)
+				}
+				c.want.Definitions = map[string][]string{}
+				if diff := cmp.Diff(c.want, got); diff != "" {
+					t.Errorf("status (-want +got):\n%s", diff)
+				}
+			})
 		})
 	}
 }

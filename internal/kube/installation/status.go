@@ -9,7 +9,6 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -103,17 +102,9 @@ func (k *Keeper) Webhooks(ctx context.Context) ([]string, error) {
 
 // holder returns the identity that holds the Lease, empty if nobody does.
 func (k *Keeper) holder(ctx context.Context, namespace string, now time.Time) (string, error) {
-	lease, err := call.Get(ctx, func(ctx context.Context) (*coordinationv1.Lease, error) {
-		return k.typed.CoordinationV1().Leases(namespace).Get(ctx, install.LeaseName, metav1.GetOptions{})
-	})
-	if apierrors.IsNotFound(err) {
-		return "", nil
-	}
-	if err != nil {
-		return "", fmt.Errorf("read the lease %s/%s: %w", namespace, install.LeaseName, err)
-	}
-	if !teardown.Held(lease, now) {
-		return "", nil
+	lease, err := teardown.Held(ctx, k.typed, namespace, now)
+	if err != nil || lease == nil {
+		return "", err
 	}
 	return *lease.Spec.HolderIdentity, nil
 }

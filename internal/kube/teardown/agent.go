@@ -5,11 +5,14 @@ package teardown
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
@@ -23,27 +26,67 @@ func (w *Watch) AgentAlive(ctx context.Context, now time.Time) (bool, error) {
 
 // AgentAlive reports whether an agent in any namespace holds its Lease at the given time.
 func AgentAlive(ctx context.Context, client kubernetes.Interface, now time.Time) (bool, error) {
-	leases, err := call.Get(ctx, func(ctx context.Context) (*coordinationv1.LeaseList, error) {
-		return client.CoordinationV1().Leases(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + install.LeaseName})
-	})
-	if err != nil {
-		return false, fmt.Errorf("list the leases named %s: %w", install.LeaseName, err)
-	}
-	for i := range leases.Items {
-		if Held(&leases.Items[i], now) {
-			return true, nil
-		}
-	}
-	return false, nil
+	lease, err := Held(ctx, client, metav1.NamespaceAll, now)
+	return lease != nil, err
 }
 
-// Held reports whether the lease has a holder and has not expired at the given time, if clocks differ
-// by no more than cluster.ClockSkew.
-func Held(lease *coordinationv1.Lease, now time.Time) bool {
-	s := lease.Spec
-	if s.HolderIdentity == nil || *s.HolderIdentity == "" || s.RenewTime == nil || s.LeaseDurationSeconds == nil {
-		return false
+// renewal is in which time a leader renews its Lease twice.
+const renewal = 4 * time.Second
+
+// Held returns the lease of an agent in the namespace, or in any, that has a holder and has not expired at the given
+// time, or nil. Clocks may differ by more than cluster.ClockSkew: a lease that looks expired is held if it is renewed
+// while Held waits for that.
+func Held(ctx context.Context, client kubernetes.Interface, namespace string, now time.Time) (*coordinationv1.Lease, error) {
+	before, err := leases(ctx, client, namespace)
+	if err != nil || len(before) == 0 {
+		return nil, err
 	}
-	term := time.Duration(*s.LeaseDurationSeconds) * time.Second
-	return now.Before(s.RenewTime.Add(term + cluster.ClockSkew))
+	for i := range before {
+		term := time.Duration(ptr.Deref(before[i].Spec.LeaseDurationSeconds, 0)) * time.Second
+		if now.Before(before[i].Spec.RenewTime.Add(term + cluster.ClockSkew)) {
+			return &before[i], nil
+		}
+	}
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-time.After(renewal):
+	}
+	after, err := leases(ctx, client, namespace)
+	for i := range after {
+		if slices.ContainsFunc(before, func(b coordinationv1.Lease) bool {
+			return b.Namespace == after[i].Namespace && !b.Spec.RenewTime.Equal(after[i].Spec.RenewTime)
+		}) {
+			return &after[i], nil
+		}
+	}
+	return nil, err
+}
+
+// leases returns those that have a holder.
+func leases(ctx context.Context, client kubernetes.Interface, namespace string) ([]coordinationv1.Lease, error) {
+	if namespace != metav1.NamespaceAll {
+		lease, err := call.Get(ctx, func(ctx context.Context) (*coordinationv1.Lease, error) {
+			return client.CoordinationV1().Leases(namespace).Get(ctx, install.LeaseName, metav1.GetOptions{})
+		})
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the lease %s/%s: %w", namespace, install.LeaseName, err)
+		}
+		return slices.DeleteFunc([]coordinationv1.Lease{*lease}, free), nil
+	}
+	list, err := call.Get(ctx, func(ctx context.Context) (*coordinationv1.LeaseList, error) {
+		return client.CoordinationV1().Leases(namespace).List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + install.LeaseName})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list the leases named %s: %w", install.LeaseName, err)
+	}
+	return slices.DeleteFunc(list.Items, free), nil
+}
+
+// free reports whether nobody has the lease.
+func free(l coordinationv1.Lease) bool {
+	return l.Spec.RenewTime == nil || ptr.Deref(l.Spec.HolderIdentity, "") == ""
 }

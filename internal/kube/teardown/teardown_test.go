@@ -34,20 +34,32 @@ func TestAgentAlive(t *testing.T) {
 		}
 	}
 	tests := map[string]struct {
-		lease *coordinationv1.Lease
-		want  bool
+		lease, becomes *coordinationv1.Lease
+		want           bool
 	}{
-		"renewed a moment ago": {lease("agent-0", -2*time.Second), true},
-		"renewed long ago":     {lease("agent-0", -2*time.Minute), false},
-		"given back":           {lease("", -2*time.Second), false},
-		"never held":           {&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: install.LeaseName, Namespace: "packhorse"}}, false},
+		"renewed a moment ago":                 {lease("agent-0", -2*time.Second), nil, true},
+		"renewed long ago":                     {lease("agent-0", -2*time.Minute), nil, false},
+		"renewed by a clock that is behind":    {lease("agent-0", -2*time.Minute), lease("agent-0", -2*time.Minute+2*time.Second), true},
+		"given back":                           {lease("", -2*time.Second), nil, false},
+		"given back by a clock that is behind": {lease("agent-0", -2*time.Minute), lease("", -2*time.Minute+2*time.Second), false},
+		"never held":                           {&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: install.LeaseName, Namespace: "packhorse"}}, nil, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := teardown.NewWatch(fake.NewClientset(tt.lease), nil, nil).AgentAlive(t.Context(), now)
-			if err != nil || got != tt.want {
-				t.Errorf("alive = %v, %v, want %v", got, err, tt.want)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				client := fake.NewClientset(tt.lease)
+				if tt.becomes != nil {
+					time.AfterFunc(2*time.Second, func() {
+						if _, err := client.CoordinationV1().Leases("packhorse").Update(t.Context(), tt.becomes, metav1.UpdateOptions{}); err != nil {
+							t.Error(err)
+						}
+					})
+				}
+				got, err := teardown.NewWatch(client, nil, nil).AgentAlive(t.Context(), now)
+				if err != nil || got != tt.want {
+					t.Errorf("alive = %v, %v, want %v", got, err, tt.want)
+				}
+			})
 		})
 	}
 }
