@@ -205,15 +205,23 @@ func (n *neighbours) machines() []foreignCase {
 	marks := map[string]string{
 		api.TagManagedBy: "prod", api.TagClusterPrefix + "prod": owned, api.LabelProvisioner: "default", api.TagLaunchID: "launch",
 	}
+	untag := func(ids []string, keys ...string) func(context.Context, anyone) error {
+		in := &ec2.DeleteTagsInput{Resources: ids}
+		for _, key := range keys {
+			in.Tags = append(in.Tags, types.Tag{Key: &key})
+		}
+		return func(ctx context.Context, who anyone) error {
+			_, err := who.ec2().DeleteTags(ctx, in)
+			return err
+		}
+	}
 	return []foreignCase{
 		{"claim another cluster's machine by tags", tag(n.foreign, map[string]string{"Name": "mine"})},
 		{"tag a machine of a node group", tag(n.nodeGroup, map[string]string{"Name": "mine"})},
 		{"tag a machine of its own after the launch", tag(n.mine, map[string]string{"Name": "other"})},
 		{"tag a subnet", tag([]string{n.subnet}, map[string]string{"Name": "other"})},
-		{"untag a machine of its own", func(ctx context.Context, who anyone) error {
-			_, err := who.ec2().DeleteTags(ctx, &ec2.DeleteTagsInput{Resources: n.mine, Tags: []types.Tag{{Key: awssdk.String("Name")}}})
-			return err
-		}},
+		{"untag a machine of its own", untag(n.mine, "Name")},
+		{"untag a machine of a node group", untag(n.nodeGroup, api.LabelNodePool)},
 		{"terminate another cluster's machine", terminate(n.foreign...)},
 		{"terminate a machine of a node group", terminate(n.nodeGroup...)},
 		{"terminate another's machine along with its own", terminate(n.mine[0], n.foreign[0])},
@@ -223,6 +231,8 @@ func (n *neighbours) machines() []foreignCase {
 		}},
 		{"put its own tags on another cluster's machine", tag(n.foreign, marks)},
 		{"put its own tags on a machine of a node group", tag(n.nodeGroup, marks)},
+		{"remove all tags of a machine of its own", untag(n.mine)},
+		{"remove all tags of a machine of a node group", untag(n.nodeGroup)},
 	}
 }
 

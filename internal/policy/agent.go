@@ -113,9 +113,12 @@ func (a Agent) launch() []statement {
 			"StringEquals": {a.clusterTag("aws:ResourceTag/"): {"owned"}},
 			"StringLike":   {"aws:ResourceTag/" + api.LabelNodePool: {"*"}},
 		}),
+		// EC2 removes all tags if the request names none, which ForAllValues alone would allow.
 		allow("DisownMachines", values{"ec2:DeleteTags"}, a.ec2("instance"), map[string]condition{
 			"StringEquals":              a.owned("aws:ResourceTag/"),
+			"StringLike":                {"aws:ResourceTag/" + api.LabelProvisioner: {"*"}},
 			"ForAllValues:StringEquals": {"aws:TagKeys": {api.LabelNodePool}},
+			"Null":                      {"aws:TagKeys": {"false"}},
 		}),
 	}
 }

@@ -81,7 +81,7 @@ func (s Statement) conditionsHold(context ContextKeys) bool {
 
 func (op operator) holds(have []string, present bool, wanted []string, context ContextKeys) bool {
 	if op.base == "Null" {
-		return nullHolds(present, wanted)
+		return nullHolds(present && len(have) > 0, wanted)
 	}
 	compare := comparisons[op.base]
 	if !present || len(have) == 0 {

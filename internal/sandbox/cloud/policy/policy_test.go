@@ -52,6 +52,7 @@ func TestConditions(t *testing.T) {
 	keys := ContextKeys{
 		"aws:RequestTag/team": {"infra"}, "aws:TagKeys": {"team", "env"}, "ec2:CreateAction": {"RunInstances"}, "aws:SecureTransport": {"true"},
 		"aws:SourceArn": {"arn:aws:events:eu-west-1:1:rule/spot"}, "s3:max-keys": {"10"}, "aws:CurrentTime": {"2026-03-04T10:00:00Z"}, "aws:PrincipalTag/team": {"infra"},
+		"aws:Empty": {},
 	}
 	cases := map[string]struct {
 		condition string
@@ -74,6 +75,8 @@ func TestConditions(t *testing.T) {
 		"all values":                        {`{"ForAllValues:StringEquals":{"aws:TagKeys":["env","team","x"]}}`, true},
 		"not all values":                    {`{"ForAllValues:StringEquals":{"aws:TagKeys":["env"]}}`, false},
 		"all values of an absent key":       {`{"ForAllValues:StringEquals":{"aws:None":["env"]}}`, true},
+		"all values of an empty key":        {`{"ForAllValues:StringEquals":{"aws:Empty":["env"]}}`, true},
+		"null and empty":                    {`{"Null":{"aws:Empty":"true"}}`, true},
 		"null and absent":                   {`{"Null":{"aws:None":"true"}}`, true},
 		"null and present":                  {`{"Null":{"aws:TagKeys":"true"}}`, false},
 		"not null":                          {`{"Null":{"aws:TagKeys":false}}`, true},
