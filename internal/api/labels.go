@@ -45,6 +45,8 @@ const (
 	TaintDisrupted    = "karpenter.sh/disrupted"
 	// TagClusterPrefix + cluster name = "owned" marks ownership as AWS tools know it.
 	TagClusterPrefix = "kubernetes.io/cluster/"
+	// TagEKSCluster holds the cluster's name on machines of Karpenter 1.0 and later.
+	TagEKSCluster = "eks:eks-cluster-name"
 
 	// TagLabelPrefix + label key on an instance holds a label that its node was
 	// planned with beyond those of its Provisioner, so that the Node object can be

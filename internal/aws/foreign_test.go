@@ -62,10 +62,10 @@ type neighbours struct {
 }
 
 // The tags of the agent's machines, of another cluster's, and of a managed node
-// group's in the agent's own cluster.
+// group's in the agent's own cluster. IAM does not tell the tag keys of the clusters apart.
 var (
-	ownTags       = map[string]string{"kubernetes.io/cluster/prod": owned, api.LabelProvisioner: "default"}
-	foreignTags   = map[string]string{"kubernetes.io/cluster/other": owned, api.LabelProvisioner: "default"}
+	ownTags       = map[string]string{"kubernetes.io/cluster/prod": owned, api.TagManagedBy: "prod", api.LabelProvisioner: "default"}
+	foreignTags   = map[string]string{"kubernetes.io/cluster/Prod": owned, api.TagManagedBy: "Prod", api.LabelProvisioner: "default"}
 	nodeGroupTags = map[string]string{"kubernetes.io/cluster/prod": owned, "eks:nodegroup-name": "system"}
 )
 

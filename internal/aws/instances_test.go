@@ -272,6 +272,12 @@ func TestRetag(t *testing.T) {
 	if found := f.found(t, "i-0123456789abcdef0"); len(found) > 0 {
 		t.Errorf("found %v, which does not exist", found)
 	}
+	claimed := f.launch(t, order("launch-2", 1, onDemand("m5.large", "a"))).Instances[0]
+	_, err := f.admin.CreateTags(t.Context(), &ec2.CreateTagsInput{Resources: []string{claimed.ID}, Tags: tagList(map[string]string{api.TagManagedBy: "Prod"})})
+	must(t, err)
+	if err := f.Retag(t.Context(), f.found(t, claimed.ID)[0]); err == nil {
+		t.Error("what another cluster manages was claimed")
+	}
 }
 
 func TestSweep(t *testing.T) {

@@ -72,7 +72,7 @@ func (c *Cloud) Disown(ctx context.Context, ids []string) ([]string, error) {
 // eks:eks-cluster-name.
 func (c *Cloud) GiveBack(ctx context.Context, id, nodePool, nodeClass string) error {
 	tags := tagList(map[string]string{
-		tagNodePool: nodePool, api.LabelNodeClass: nodeClass, "eks:eks-cluster-name": c.options.ClusterName,
+		tagNodePool: nodePool, api.LabelNodeClass: nodeClass, api.TagEKSCluster: c.options.ClusterName,
 	})
 	if _, err := client.Invoke(ctx, c.writes.CreateTags, &ec2.CreateTagsInput{Resources: []string{id}, Tags: tags}); err != nil {
 		return fmt.Errorf("give %s back to Karpenter: tag it: %w", id, err)

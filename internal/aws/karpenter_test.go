@@ -164,6 +164,15 @@ func TestOnlyMachinesOfKarpenterAreTakenOver(t *testing.T) {
 	if found := f.found(t, other.ID)[0]; found.Owned || found.State == offer.StateGone {
 		t.Errorf("instance %+v", found)
 	}
+	for release, tag := range map[string]string{"before 1.0": api.TagManagedBy, "1.0": api.TagEKSCluster} {
+		theirs := f.karpenters(t, 1)
+		f.loseTags(t, theirs[0], api.TagClusterPrefix+"prod", api.TagEKSCluster)
+		_, err := f.admin.CreateTags(t.Context(), &ec2.CreateTagsInput{Resources: theirs, Tags: tagList(map[string]string{api.TagClusterPrefix + "Prod": owned, tag: "Prod"})})
+		must(t, err)
+		if done, err := f.TakeOver(t.Context(), "general", theirs); err == nil {
+			t.Errorf("%s: took over %v of the cluster Prod", release, done)
+		}
+	}
 }
 
 // The way back: every release of Karpenter finds the machine, and it is none of the agent's any more.

@@ -76,8 +76,9 @@ func (o *Options) ownedFilters() []types.Filter {
 // marked reports whether the tags that are left of an instance still show that it belongs to
 // the cluster. These are the tags that the agent's IAM policy requires too.
 func (o *Options) marked(tags map[string]string) bool {
+	manager, managed := tags[api.TagManagedBy]
 	_, provisioned := tags[api.LabelProvisioner]
-	return tags[api.TagManagedBy] == o.ClusterName || tags[api.TagClusterPrefix+o.ClusterName] == owned && provisioned
+	return manager == o.ClusterName || !managed && provisioned && tags[api.TagClusterPrefix+o.ClusterName] == owned
 }
 
 // owns reports whether tags include all tags of ownership.

@@ -3,6 +3,7 @@ package policy
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -91,11 +92,12 @@ func (a Agent) launch() []statement {
 		// Only a launch template can tag them, which one for both capacity types cannot do.
 		allow("RequestSpot", create, spotRequests, nil),
 		allow("UseOwnTemplates", create, a.ec2("launch-template"), map[string]condition{
-			"StringEquals": a.owned("aws:ResourceTag/"),
+			"StringEquals":         a.owned("aws:ResourceTag/"),
+			"StringEqualsIfExists": a.managed("aws:ResourceTag/"),
 		}),
 		allow("LaunchTagged", create, machines, a.tagged("aws:RequestTag/")),
 		allow("CreateTaggedTemplates", values{"ec2:CreateLaunchTemplate"}, a.ec2("launch-template"), map[string]condition{
-			"StringEquals": a.owned("aws:RequestTag/"),
+			"StringEquals": a.marked("aws:RequestTag/"),
 		}),
 		allow("TagWhatIsCreated", values{"ec2:CreateTags"}, slices.Concat(machines, spotRequests, a.ec2("launch-template")), map[string]condition{
 			"StringEquals": {
@@ -105,17 +107,25 @@ func (a Agent) launch() []statement {
 		}),
 		// Whatever remains of a machine's tags has to say that it is the cluster's.
 		a.restoreTags("RestoreClusterTag", map[string]condition{
-			"StringEquals": {"aws:ResourceTag/" + api.TagManagedBy: {a.Cluster}},
+			"StringEquals": a.managed("aws:ResourceTag/"),
 		}),
-		a.restoreTags("RestoreOtherTags", a.tagged("aws:ResourceTag/")),
+		a.restoreTags("RestoreOtherTags", map[string]condition{
+			"StringEquals":         a.owned("aws:ResourceTag/"),
+			"StringEqualsIfExists": a.managed("aws:ResourceTag/"),
+			"StringLike":           {"aws:ResourceTag/" + api.LabelProvisioner: {"*"}},
+		}),
 		// Machines of this cluster that Karpenter has launched, and no others.
 		a.restoreTags("TakeOverMachines", map[string]condition{
-			"StringEquals": {a.clusterTag("aws:ResourceTag/"): {"owned"}},
-			"StringLike":   {"aws:ResourceTag/" + api.LabelNodePool: {"*"}},
+			"StringEquals": a.owned("aws:ResourceTag/"),
+			"StringEqualsIfExists": {
+				"aws:ResourceTag/" + api.TagManagedBy:  {a.Cluster}, // of Karpenter before 1.0
+				"aws:ResourceTag/" + api.TagEKSCluster: {a.Cluster}, // and of later releases
+			},
+			"StringLike": {"aws:ResourceTag/" + api.LabelNodePool: {"*"}},
 		}),
 		// EC2 removes all tags if the request names none, which ForAllValues alone would allow.
 		allow("DisownMachines", values{"ec2:DeleteTags"}, a.ec2("instance"), map[string]condition{
-			"StringEquals":              a.owned("aws:ResourceTag/"),
+			"StringEquals":              a.marked("aws:ResourceTag/"),
 			"StringLike":                {"aws:ResourceTag/" + api.LabelProvisioner: {"*"}},
 			"ForAllValues:StringEquals": {"aws:TagKeys": {api.LabelNodePool}},
 			"Null":                      {"aws:TagKeys": {"false"}},
@@ -125,9 +135,7 @@ func (a Agent) launch() []statement {
 
 // restoreTags allows a machine's own marks to be put back where the conditions hold.
 func (a Agent) restoreTags(sid string, conditions map[string]condition) statement {
-	equals := conditions["StringEquals"]
-	equals[a.clusterTag("aws:RequestTag/")] = values{"owned"}
-	equals["aws:RequestTag/"+api.TagManagedBy] = values{a.Cluster}
+	maps.Copy(conditions["StringEquals"], a.marked("aws:RequestTag/"))
 	conditions["ForAllValues:StringEquals"] = condition{
 		"aws:TagKeys": {api.TagManagedBy, api.LabelProvisioner, a.clusterTag(""), api.TagLaunchID},
 	}
@@ -138,7 +146,7 @@ func (a Agent) terminate() []statement {
 	return []statement{
 		allow("TerminateOwnMachines", values{"ec2:TerminateInstances"}, a.ec2("instance"), a.tagged("aws:ResourceTag/")),
 		allow("DeleteOwnTemplates", values{"ec2:DeleteLaunchTemplate"}, a.ec2("launch-template"), map[string]condition{
-			"StringEquals": a.owned("aws:ResourceTag/"),
+			"StringEquals": a.marked("aws:ResourceTag/"),
 		}),
 	}
 }
@@ -205,13 +213,24 @@ func (a Agent) shared(types ...string) values {
 
 func (a Agent) clusterTag(prefix string) string { return prefix + api.TagClusterPrefix + a.Cluster }
 
-// owned demands the cluster's ownership tag.
+// owned demands the cluster's ownership tag. IAM compares the keys of tags without regard to
+// case, and there may be clusters whose names differ only in case.
 func (a Agent) owned(prefix string) condition { return condition{a.clusterTag(prefix): {"owned"}} }
 
-// tagged demands the ownership tag and that some Provisioner is named.
+// managed demands the tag that has the cluster's name as its value, which is compared exactly.
+func (a Agent) managed(prefix string) condition {
+	return condition{prefix + api.TagManagedBy: {a.Cluster}}
+}
+
+// marked demands both tags of ownership.
+func (a Agent) marked(prefix string) condition {
+	return condition{a.clusterTag(prefix): {"owned"}, prefix + api.TagManagedBy: {a.Cluster}}
+}
+
+// tagged demands the tags of ownership and that some Provisioner is named.
 func (a Agent) tagged(prefix string) map[string]condition {
 	return map[string]condition{
-		"StringEquals": a.owned(prefix),
+		"StringEquals": a.marked(prefix),
 		"StringLike":   {prefix + api.LabelProvisioner: {"*"}},
 	}
 }

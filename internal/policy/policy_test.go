@@ -123,7 +123,7 @@ func TestAgentTerminatesOnlyMachinesOfAProvisioner(t *testing.T) {
 	for _, r := range rules(t, agent()) {
 		if slices.Contains(list(r.Action), "ec2:TerminateInstances") {
 			want := map[string]map[string]any{
-				"StringEquals": {"aws:ResourceTag/kubernetes.io/cluster/prod": "owned"},
+				"StringEquals": {"aws:ResourceTag/kubernetes.io/cluster/prod": "owned", "aws:ResourceTag/karpenter.sh/managed-by": "prod"},
 				"StringLike":   {"aws:ResourceTag/karpenter.sh/provisioner-name": "*"},
 			}
 			if diff := cmp.Diff(want, r.Condition); diff != "" {
