@@ -10,6 +10,8 @@ import (
 	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,6 +25,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	kubeapply "github.com/packhorse-io/terraform-provider-packhorse/internal/kube/apply"
+	kubeinstallation "github.com/packhorse-io/terraform-provider-packhorse/internal/kube/installation"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/survey"
 )
 
@@ -383,6 +388,41 @@ func TestAgentFindsOldKarpenterAtPlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	says(t, c.run(t, "plan"), warning)
+}
+
+// With the rights of the guide, a destroy that leaves the nodes can scale back what surge has scaled up.
+func TestRunnerMayScaleBack(t *testing.T) {
+	ofOthers(t, "surging")
+	addNode(t, "surging", "surging-1")
+	deployments := kube.AppsV1().Deployments("default")
+	labels := map[string]string{"app": "surging"}
+	d, err := deployments.Create(t.Context(), &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: "surging"},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: ptr.To[int32](0), Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "a"}}}},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := deployments.Delete(context.Background(), d.Name, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	more := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Name: d.Name, Namespace: d.Namespace}, Spec: autoscalingv1.ScaleSpec{Replicas: 1}}
+	if _, err := deployments.UpdateScale(t.Context(), d.Name, more, metav1.UpdateOptions{FieldManager: cluster.Manager}); err != nil {
+		t.Fatal(err)
+	}
+	record := fmt.Sprintf(`[{"namespace": "default", "deployment": "surging", "uid": %q, "replicas": 0, "pods": [{"name": "a", "uid": "a"}]}]`, d.UID)
+	patch := fmt.Sprintf(`{"metadata": {"annotations": {%q: %q}}}`, api.AnnotationSurging, record)
+	if _, err := kube.CoreV1().Nodes().Patch(t.Context(), "surging-1", types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := kubeinstallation.NewKeeper(objects, runner(t), kubeapply.Manager{Name: "terraform"}, nil).MayRelease(t.Context()); err != nil {
+		t.Error(err)
+	}
 }
 
 // runner returns access to the cluster with the rights that the guide about the Terraform runner gives.

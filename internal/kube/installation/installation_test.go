@@ -14,6 +14,7 @@ import (
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -356,12 +357,28 @@ func TestReleaseScalesDeploymentsBack(t *testing.T) {
 		{"namespace": "a", "deployment": "gone", "uid": "4", "replicas": 5, "pods": [{"name": "x"}, {"name": "y"}]}
 	]`}}}
 	k := keeper(nil, node, deployment("grown", "1", 7, cluster.Manager), deployment("by-others", "2", 7, "kubectl"), deployment("again", "5", 7, cluster.Manager))
-	scaled := map[string]int32{}
+	scaled, tried := map[string]int32{}, map[string]int32{}
+	var denied error
 	k.typed.(*fake.Clientset).PrependReactor("update", "deployments", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		scale := action.(clienttesting.UpdateAction).GetObject().(*autoscalingv1.Scale)
-		scaled[scale.Name] = scale.Spec.Replicas
-		return true, scale, nil
+		into := scaled
+		if len(action.(clienttesting.UpdateActionImpl).UpdateOptions.DryRun) > 0 {
+			into = tried
+		}
+		into[scale.Name] = scale.Spec.Replicas
+		return true, scale, denied
 	})
+	if err := k.MayRelease(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]int32{"grown": 5}, tried); diff != "" || len(scaled) > 0 {
+		t.Errorf("scaled %v, tried: %s", scaled, diff)
+	}
+	denied = apierrors.NewForbidden(schema.GroupResource{Group: "apps", Resource: "deployments"}, "grown", nil)
+	if err := k.MayRelease(t.Context()); err == nil || !strings.Contains(err.Error(), "scale Deployment a/grown back to 5: ") {
+		t.Errorf("without the right: %v", err)
+	}
+	denied = nil
 	if _, err := k.Release(t.Context()); err != nil {
 		t.Fatal(err)
 	}

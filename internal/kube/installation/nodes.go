@@ -119,6 +119,16 @@ func removalOf(provisioners []*unstructured.Unstructured, nodes []corev1.Node, n
 	return out
 }
 
+// MayRelease returns the error that Release would return because it could not scale Deployments back, such as
+// a missing right. It changes nothing.
+func (k *Keeper) MayRelease(ctx context.Context) error {
+	live, err := k.nodes(ctx)
+	if err != nil {
+		return err
+	}
+	return k.scaleAllBack(ctx, live, metav1.DryRunAll)
+}
+
 // Release removes from all Provisioners and nodes what needs an agent: finalizers, the nodes'
 // owner references, the agent's taints, and the deletion costs that it has set on pods. It scales
 // Deployments back that were scaled up to move pods off the nodes. It drains nothing, and the machines go on
@@ -132,12 +142,8 @@ func (k *Keeper) Release(ctx context.Context) ([]install.Node, error) {
 	if err := k.unmarkPods(ctx, nodes); err != nil {
 		return nil, err
 	}
-	for i := range live {
-		for _, r := range cluster.Surges(live[i].Annotations) {
-			if err := k.scaleBack(ctx, &r); err != nil {
-				return nil, err
-			}
-		}
+	if err := k.scaleAllBack(ctx, live); err != nil {
+		return nil, err
 	}
 	for _, n := range nodes {
 		if err := k.releaseNode(ctx, n.Name); err != nil {
@@ -177,9 +183,21 @@ func (k *Keeper) releaseNode(ctx context.Context, name string) error {
 	return nil
 }
 
+// scaleAllBack scales back the Deployments that were scaled up for pods of the nodes.
+func (k *Keeper) scaleAllBack(ctx context.Context, nodes []corev1.Node, dryRun ...string) error {
+	for i := range nodes {
+		for _, r := range cluster.Surges(nodes[i].Annotations) {
+			if err := k.scaleBack(ctx, &r, dryRun); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // scaleBack scales a Deployment back that was scaled up for the pods of a node, unless somebody else has scaled it
 // since. The marks of the pods come off before: without them, the youngest pods end.
-func (k *Keeper) scaleBack(ctx context.Context, r *cluster.Surge) error {
+func (k *Keeper) scaleBack(ctx context.Context, r *cluster.Surge, dryRun []string) error {
 	err := call.DoIf(ctx, call.Conflicting, func(ctx context.Context) error {
 		live, err := k.typed.AppsV1().Deployments(r.Namespace).Get(ctx, r.Deployment, metav1.GetOptions{})
 		if err != nil {
@@ -189,7 +207,7 @@ func (k *Keeper) scaleBack(ctx context.Context, r *cluster.Surge) error {
 		if !r.Of(&d) || !r.Grown(&d) {
 			return nil
 		}
-		_, err = k.typed.AppsV1().Deployments(d.Namespace).UpdateScale(ctx, d.Name, d.Scale(r.Replicas), metav1.UpdateOptions{FieldManager: k.manager.Name})
+		_, err = k.typed.AppsV1().Deployments(d.Namespace).UpdateScale(ctx, d.Name, d.Scale(r.Replicas), metav1.UpdateOptions{FieldManager: k.manager.Name, DryRun: dryRun})
 		return err
 	})
 	if err != nil && !apierrors.IsNotFound(err) {

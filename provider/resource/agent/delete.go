@@ -223,7 +223,8 @@ func drain(ctx context.Context, m *model, keeper session.Installation, held inst
 }
 
 // orphan removes the agent's Deployment, and what makes the nodes depend on an agent. While an agent drains nodes, it
-// adds an error: without their finalizer, the API server deletes these nodes at once, with the pods that are left.
+// adds an error: without their finalizer, the API server deletes these nodes at once, with the pods that are left. So
+// it does if it may not scale back Deployments, which only the agent could do then.
 func orphan(ctx context.Context, m *model, keeper session.Installation, held install.Holdings, diags *diag.Diagnostics) {
 	if _, leaving := splitNodes(held.Nodes); len(leaving) > 0 {
 		drains, err := keeper.AgentAlive(ctx, time.Now())
@@ -237,6 +238,10 @@ func orphan(ctx context.Context, m *model, keeper session.Installation, held ins
 					"Destroy again when the nodes are gone. `packhorse-agent top` says what holds them up.\n\n"+listNodes(leaving))
 			return
 		}
+	}
+	if err := keeper.MayRelease(ctx); err != nil {
+		diags.Append(agentError(m, fmt.Errorf("nothing has been deleted: %w", err)))
+		return
 	}
 	var deployment unstructured.Unstructured
 	deployment.SetAPIVersion("apps/v1")

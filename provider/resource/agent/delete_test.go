@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -104,5 +105,19 @@ func TestRefreshForgetsOnlyWhatIsGone(t *testing.T) {
 				t.Errorf("refresh() = %t, %v, want %t", gone, err, tt.want)
 			}
 		})
+	}
+}
+
+// unscalable is an installation whose Deployments may not be scaled back. Whatever else is asked of it panics.
+type unscalable struct{ session.Installation }
+
+func (unscalable) MayRelease(context.Context) error { return errors.New("no right to scale") }
+
+// A destroy that leaves the nodes does not remove the agent before it is sure that it can do what is left to do.
+func TestOrphanBeginsNothingThatItMayNotFinish(t *testing.T) {
+	var diags diag.Diagnostics
+	orphan(t.Context(), &model{}, unscalable{}, install.Holdings{}, &diags)
+	if len(diags) != 1 || !strings.Contains(diags[0].Summary(), "nothing has been deleted: no right to scale") {
+		t.Errorf("diagnostics %v", diags)
 	}
 }
