@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -11,7 +12,62 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
+	iampolicy "github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/policy"
 )
+
+// documented returns the policies that a page prints, in order.
+func documented(t *testing.T, page string) (out []iampolicy.Document) {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/" + page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, found := range regexp.MustCompile("(?ms)^```json\n(.*?)^```$").FindAllStringSubmatch(string(text), -1) {
+		document, err := iampolicy.Parse(found[1], iampolicy.Identity)
+		if err != nil {
+			t.Fatalf("%s: %v", page, err)
+		}
+		out = append(out, document)
+	}
+	return out
+}
+
+// What users copy does not give more than its page says.
+func TestDocumentedPolicies(t *testing.T) {
+	const (
+		role    = "arn:aws:iam::123456789012:role/prod-agent"
+		service = "iam:PassedToService"
+		limit   = "iam:PermissionsBoundary"
+		limited = "arn:aws:iam::123456789012:policy/packhorse-boundary"
+		cluster = "arn:aws:eks:eu-west-1:123456789012:cluster/prod"
+	)
+	guide := documented(t, "guides/terraform-runner.md")
+	runner, bounded := guide[:1], guide[:2]
+	for name, c := range map[string]struct {
+		documents        []iampolicy.Document
+		action, resource string
+		keys             iampolicy.ContextKeys
+		want             iampolicy.Decision
+	}{
+		"the names of images":             {runner, "ssm:GetParameters", "arn:aws:ssm:eu-west-1::parameter/aws/service/eks/optimized-ami/1.35/image_id", nil, iampolicy.Allowed},
+		"a password":                      {runner, "ssm:GetParameters", "arn:aws:ssm:eu-west-1:123456789012:parameter/db/password", nil, iampolicy.NotAllowed},
+		"a role for machines":             {runner, "iam:PassRole", role, iampolicy.ContextKeys{service: {"ec2.amazonaws.com"}}, iampolicy.Allowed},
+		"a role for functions":            {runner, "iam:PassRole", role, iampolicy.ContextKeys{service: {"lambda.amazonaws.com"}}, iampolicy.NotAllowed},
+		"the entry of a node":             {runner, "eks:CreateAccessEntry", cluster, iampolicy.ContextKeys{"eks:accessEntryType": {"EC2_LINUX"}}, iampolicy.Allowed},
+		"the entry of a person":           {runner, "eks:CreateAccessEntry", cluster, iampolicy.ContextKeys{"eks:accessEntryType": {"STANDARD"}}, iampolicy.NotAllowed},
+		"an entry of the default type":    {runner, "eks:CreateAccessEntry", cluster, nil, iampolicy.NotAllowed},
+		"a role without its boundary":     {runner, "iam:DeleteRolePermissionsBoundary", role, iampolicy.ContextKeys{limit: {limited}}, iampolicy.NotAllowed},
+		"a role":                          {runner, "iam:CreateRole", role, nil, iampolicy.Allowed},
+		"a role that has to have limits":  {bounded, "iam:CreateRole", role, nil, iampolicy.Denied},
+		"a role with limits":              {bounded, "iam:CreateRole", role, iampolicy.ContextKeys{limit: {limited}}, iampolicy.Allowed},
+		"a policy for a role with others": {bounded, "iam:PutRolePolicy", role, iampolicy.ContextKeys{limit: {limited + "s"}}, iampolicy.Denied},
+		"a role with other limits":        {bounded, "iam:PutRolePermissionsBoundary", role, iampolicy.ContextKeys{limit: {limited + "s"}}, iampolicy.Denied},
+	} {
+		if got := iampolicy.Evaluate(c.documents, iampolicy.Request{Action: c.action, Resource: c.resource, Context: c.keys}); got != c.want {
+			t.Errorf("%s: the decision on %s is %d, want %d", name, c.action, got, c.want)
+		}
+	}
+}
 
 // docs/iam.md explains each statement with exactly its actions, in order.
 func TestStatementsAreExplained(t *testing.T) {

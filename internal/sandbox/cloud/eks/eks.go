@@ -62,7 +62,7 @@ func (c *EKS) Service() *account.Service {
 	account.AddOn(s, c, onCluster, (*EKS).listNodegroups)
 	account.AddOn(s, c, onCluster, (*EKS).describeNodegroup)
 	account.AddOn(s, c, onCluster, (*EKS).listAccessEntries)
-	account.AddOn(s, c, onCluster, (*EKS).createAccessEntry)
+	account.AddOn(s, c, onNewEntry, (*EKS).createAccessEntry)
 	account.AddOn(s, c, onAccessEntry, (*EKS).describeAccessEntry)
 	account.AddOn(s, c, onAccessEntry, (*EKS).updateAccessEntry)
 	account.AddOn(s, c, onAccessEntry, (*EKS).deleteAccessEntry)
@@ -140,6 +140,16 @@ func clusterMember(input any) string {
 func onCluster[In any](action string) func(*EKS, *In) []account.Access {
 	return func(c *EKS, input *In) []account.Access {
 		return []account.Access{{Action: action, Resource: c.clusterARN(clusterMember(input))}}
+	}
+}
+
+func onNewEntry(action string) func(*EKS, *eks.CreateAccessEntryInput) []account.Access {
+	return func(c *EKS, input *eks.CreateAccessEntryInput) []account.Access {
+		need := account.Access{Action: action, Resource: c.clusterARN(clusterMember(input))}
+		if input.Type != nil {
+			need.Context = map[string][]string{"eks:accessEntryType": {*input.Type}}
+		}
+		return []account.Access{need}
 	}
 }
 
