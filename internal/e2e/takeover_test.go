@@ -6,6 +6,8 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,8 +15,11 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -44,7 +49,7 @@ func TestTakeover(t *testing.T) {
 	pods, machines := s.uids("web"), s.ids()
 
 	s.agent.Stop()
-	said := s.admin("packhorse-agent", "handback", "--cluster-name", s.Sandbox.ClusterName)
+	said := s.handBack()
 	if !strings.Contains(said, "machines of NodePools are Karpenter's again: start it now.") {
 		t.Errorf("handback says %s", said)
 	}
@@ -159,6 +164,75 @@ func (s *scene) admin(binary string, args ...string) string {
 		s.t.Fatalf("%s %v: %v\n%s", binary, args, err, out)
 	}
 	return string(out)
+}
+
+// handBack runs handback with the rights that its help lists and no others.
+func (s *scene) handBack() (said string) {
+	s.t.Helper()
+	operator := s.operator()
+	s.until("the machines are handed back", func(ctx context.Context) (bool, string, error) {
+		cmd := exec.CommandContext(ctx, s.built("packhorse-agent"), "handback", "--cluster-name", s.Sandbox.ClusterName)
+		cmd.Env = slices.Concat(os.Environ(), s.Sandbox.Env(), operator)
+		out, err := cmd.CombinedOutput()
+		said = string(out)
+		if strings.Contains(said, "cannot find RESTMapping") {
+			return false, said, nil // admission learns of a new kind within half a minute
+		}
+		return err == nil, said, err
+	})
+	return said
+}
+
+// operator makes an identity with the rights that the help of handback lists, and returns the variables with
+// its credentials.
+func (s *scene) operator() []string {
+	s.t.Helper()
+	const name = "operator"
+	help := s.admin("packhorse-agent", "handback", "--help")
+	_, rules, _ := strings.Cut(help, "  rules:\n")
+	rules, _, _ = strings.Cut(rules, "\n\n")
+	s.kubectl(fmt.Sprintf(`
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: %[1]s}
+rules:
+%[2]s
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: %[1]s}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: %[1]s}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: %[1]s}]
+`, name, rules), "apply", "-f", "-")
+	access, err := clientcmd.LoadFromFile(s.Sandbox.Kubeconfig)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, user := range access.AuthInfos {
+		user.Impersonate = name
+	}
+	file := filepath.Join(s.t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*access, file); err != nil {
+		s.t.Fatal(err)
+	}
+	actions := strings.Join(regexp.MustCompile(`(?:ec2|eks):[A-Z]\w+`).FindAllString(help, -1), `","`)
+	roles, trust := iam.NewFromConfig(s.AWS()), `{"Statement":{"Effect":"Allow","Action":"sts:AssumeRole","Principal":{"AWS":"*"}}}`
+	made, err := roles.CreateRole(s.t.Context(), &iam.CreateRoleInput{RoleName: ptr.To(name), AssumeRolePolicyDocument: &trust})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	rights := `{"Statement":{"Effect":"Allow","Action":["` + actions + `"],"Resource":"*"}}`
+	if _, err := roles.PutRolePolicy(s.t.Context(), &iam.PutRolePolicyInput{RoleName: ptr.To(name), PolicyName: ptr.To(name), PolicyDocument: &rights}); err != nil {
+		s.t.Fatal(err)
+	}
+	session, err := sts.NewFromConfig(s.AWS()).AssumeRole(s.t.Context(), &sts.AssumeRoleInput{RoleArn: made.Role.Arn, RoleSessionName: ptr.To(name)})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return []string{
+		"KUBECONFIG=" + file, "AWS_ACCESS_KEY_ID=" + *session.Credentials.AccessKeyId, "AWS_SECRET_ACCESS_KEY=" + *session.Credentials.SecretAccessKey,
+		"AWS_SESSION_TOKEN=" + *session.Credentials.SessionToken,
+	}
 }
 
 // uids are the pods of an app, none of which has restarted.

@@ -48,9 +48,24 @@ If you leave out the second step, the machines keep running, but nobody manages
 them, because Karpenter does not know them. If handback ends with an error, run it again before
 you start Karpenter.
 
-It needs the rights to write NodeClaims, their status, nodes and the status of pods in the
-cluster, to read and scale Deployments that surge has scaled up, and ec2:DescribeInstances,
-ec2:CreateTags and ec2:DeleteTags in AWS.`,
+In AWS, it needs eks:DescribeCluster, ec2:DescribeInstances, ec2:CreateTags and
+ec2:DeleteTags. In the cluster, it needs the rights of this ClusterRole, of which
+--dry-run needs those to list:
+
+  rules:
+  - {apiGroups: [""], resources: [nodes], verbs: [list, get, patch, delete]}
+  - {apiGroups: [""], resources: [pods], verbs: [list, get]}
+  - {apiGroups: [""], resources: [pods/status], verbs: [patch]}
+  - {apiGroups: [apps], resources: [deployments], verbs: [list]}
+  - {apiGroups: [apps], resources: [deployments/scale], verbs: [update]}
+  - {apiGroups: [coordination.k8s.io], resources: [leases], verbs: [list]}
+  - {apiGroups: [karpenter.sh], resources: [nodepools, provisioners], verbs: [list]}
+  - {apiGroups: [karpenter.sh], resources: [nodeclaims], verbs: [create, get]}
+  - {apiGroups: [karpenter.sh], resources: [nodeclaims/status], verbs: [update]}
+  - {apiGroups: [karpenter.sh], resources: [nodeclaims/finalizers, nodepools/finalizers], verbs: [update]}
+
+It deletes no node, but API servers may ask for that right, and for those to finalizers,
+from whoever sets an owner.`,
 		Example: `  packhorse-agent handback --cluster-name prod --dry-run
   packhorse-agent handback --cluster-name prod`,
 		Args:    cobra.NoArgs,
@@ -118,7 +133,11 @@ func (o *handbackOptions) find(ctx context.Context, access *rest.Config, cloud *
 	if err != nil {
 		return nil, left, err
 	}
-	whole, err := objects.Survey(ctx)
+	nodes, err := objects.Nodes(ctx)
+	if err != nil {
+		return nil, left, err
+	}
+	provisioners, err := objects.Provisioners(ctx)
 	if err != nil {
 		return nil, left, err
 	}
@@ -126,7 +145,7 @@ func (o *handbackOptions) find(ctx context.Context, access *rest.Config, cloud *
 	if err != nil {
 		return nil, left, err
 	}
-	machines, left.unlisted, left.unlabelled = handback.Find(instances, whole.Snapshot.Nodes, pools, whole.Provisioners)
+	machines, left.unlisted, left.unlabelled = handback.Find(instances, nodes, pools, provisioners)
 	return machines, left, nil
 }
 

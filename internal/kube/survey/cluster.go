@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/apply"
 )
@@ -60,6 +62,17 @@ func documents(objects []*unstructured.Unstructured) []map[string]any {
 // Survey reads the whole cluster; see Take.
 func (c *Cluster) Survey(ctx context.Context) (*cluster.Survey, error) {
 	return Take(ctx, c.typed, c.custom)
+}
+
+// Nodes returns the nodes, without what is known of their CSI drivers.
+func (c *Cluster) Nodes(ctx context.Context) (out []cluster.Node, err error) {
+	err = kind(ctx, c.typed.CoreV1().Nodes().List, &out, func(n *corev1.Node) cluster.Node { return cluster.FromNode(n, nil) })()
+	return out, err
+}
+
+// Provisioners returns the Provisioners that can be read, and none that stand for NodePools.
+func (c *Cluster) Provisioners(ctx context.Context) ([]*api.Provisioner, error) {
+	return decodeAll(ctx, c.custom, api.ProvisionerGVR, api.DecodeProvisioner, &cluster.Survey{})
 }
 
 // Webhooks returns the configurations of Karpenter's admission webhooks; see the function Webhooks.
