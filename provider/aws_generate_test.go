@@ -63,6 +63,7 @@ resource "packhorse_irsa_role" "agent" {
   preset                 = "agent"
   node_roles             = ["generated-least"]
   interruption_queue_arn = "arn:aws:sqs:eu-west-1:123456789012:generated-least"
+  node_pools             = true
 }
 `
 

@@ -143,12 +143,14 @@ data "packhorse_iam_policies" "test" {
   region       = "eu-west-1"
   account_id   = "123456789012"
   node_roles   = ["arn:aws:iam::123456789012:role/nodes/node"]
+  node_pools   = true
 }
 `,
 			ConfigStateChecks: []statecheck.StateCheck{
 				statecheck.ExpectKnownValue(address, at("policies", "packhorse-node-role"), knownvalue.StringRegexp(regexp.MustCompile("arn:aws:iam::123456789012:role/nodes/node"))),
-				statecheck.ExpectKnownValue(address, at("policies"), knownvalue.MapSizeExact(4)),
-				statecheck.ExpectKnownValue(address, at("sizes"), knownvalue.MapSizeExact(4)),
+				statecheck.ExpectKnownValue(address, at("policies", "packhorse-takeover"), knownvalue.StringRegexp(regexp.MustCompile("TakeOverMachines"))),
+				statecheck.ExpectKnownValue(address, at("policies"), knownvalue.MapSizeExact(5)),
+				statecheck.ExpectKnownValue(address, at("sizes"), knownvalue.MapSizeExact(5)),
 			},
 		}},
 	})

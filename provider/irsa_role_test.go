@@ -62,6 +62,12 @@ func TestIRSARoleOfTheAgent(t *testing.T) {
 				},
 			},
 			{
+				Config: roleConfig(name, agent+"node_pools = true"), ConfigPlanChecks: empty,
+				Check: func(*terraform.State) error {
+					return inlinePolicies(name, policy.LaunchPolicy, policy.NodeRolePolicy, policy.ReadPolicy, policy.TakeoverPolicy, policy.TerminatePolicy)
+				},
+			},
+			{
 				ResourceName: roleAddress, ImportState: true, ImportStateId: name, ImportStateVerify: true,
 				ImportStateVerifyIdentifierAttribute: "name", ImportStateVerifyIgnore: []string{"create_oidc_provider"},
 			},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 )
 
 // karpenters has machines with the tags that Karpenter gives them.
@@ -171,6 +172,21 @@ func TestOnlyMachinesOfKarpenterAreTakenOver(t *testing.T) {
 		must(t, err)
 		if done, err := f.TakeOver(t.Context(), "general", theirs); err == nil {
 			t.Errorf("%s: took over %v of the cluster Prod", release, done)
+		}
+	}
+}
+
+// An agent that does not serve NodePools may run beside Karpenter. It has no rights to the machines of any release.
+func TestMachinesOfKarpenterAreLeftAlone(t *testing.T) {
+	f := start(t)
+	agent := f.asRole(t, agentPolicies(t, func(a *policy.Agent) { a.NodePools = false }))
+	for release, bought := range map[string]func(*fixture, *testing.T, int) []string{"before 1.0": (*fixture).oldKarpenters, "1.0": (*fixture).karpenters} {
+		theirs := bought(f, t, 1)
+		if done, err := agent.TakeOver(t.Context(), "general", theirs); err == nil {
+			t.Errorf("%s: took over %v", release, done)
+		}
+		if done, err := agent.Disown(t.Context(), theirs); err == nil {
+			t.Errorf("%s: disowned %v", release, done)
 		}
 	}
 }

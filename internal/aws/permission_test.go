@@ -17,13 +17,18 @@ import (
 const testAccount = "123456789012"
 
 // agentPolicies are those that the product generates for the agent of "prod", by name.
-func agentPolicies(t *testing.T) map[string]string {
+func agentPolicies(t *testing.T, change ...func(*policy.Agent)) map[string]string {
 	t.Helper()
-	policies, err := policy.Agent{
+	agent := policy.Agent{
 		Partition: "aws", Region: testRegion, Account: testAccount, Cluster: "prod",
 		NodeRoles: []string{"arn:aws:iam::" + testAccount + ":role/packhorse-node"},
 		Queue:     "arn:aws:sqs:" + testRegion + ":" + testAccount + ":prod-interruptions",
-	}.Policies()
+		NodePools: true,
+	}
+	for _, c := range change {
+		c(&agent)
+	}
+	policies, err := agent.Policies()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -79,6 +79,7 @@ func (i *Item) addPolicies(role *Role) {
 		i.add("preset", "agent")
 		i.add("node_roles", roleNames(facts.NodeRoles, role.ARN))
 		i.addIf(facts.Queue != "", "interruption_queue_arn", facts.Queue)
+		i.addIf(facts.NodePools, "node_pools", true)
 	}
 	i.addIf(len(own) > 0, "policies", own)
 	i.addIf(len(role.Attached) > 0, "policy_arns", role.Attached)

@@ -20,11 +20,14 @@ type Agent struct {
 	NodeRoles []string
 	// Queue is the ARN of the interruption queue, empty without one.
 	Queue string
+	// NodePools says that it serves NodePools, and may take over the machines of Karpenter.
+	NodePools bool
 }
 
 // The names of the agent's policies.
 const (
 	LaunchPolicy    = "packhorse-launch"
+	TakeoverPolicy  = "packhorse-takeover"
 	TerminatePolicy = "packhorse-terminate"
 	ReadPolicy      = "packhorse-read"
 	NodeRolePolicy  = "packhorse-node-role"
@@ -32,7 +35,7 @@ const (
 )
 
 // Names are those of all policies that the agent may have, in the order of a machine's life.
-var Names = []string{LaunchPolicy, TerminatePolicy, ReadPolicy, NodeRolePolicy, QueuePolicy}
+var Names = []string{LaunchPolicy, TakeoverPolicy, TerminatePolicy, ReadPolicy, NodeRolePolicy, QueuePolicy}
 
 // Policies returns the agent's least-privilege policies by name. Each fits into a managed policy, and all of them together
 // into the inline policies of one role. Whatever changes something is bound to
@@ -46,6 +49,7 @@ func (a Agent) Policies() (map[string]string, error) {
 		statements []statement
 	}{
 		{LaunchPolicy, a.launch()},
+		{TakeoverPolicy, a.takeOver()},
 		{TerminatePolicy, a.terminate()},
 		{ReadPolicy, a.read()},
 		{NodeRolePolicy, a.nodeRole()},
@@ -105,16 +109,26 @@ func (a Agent) launch() []statement {
 				"ec2:CreateAction":              {"CreateFleet", "CreateLaunchTemplate", "RunInstances"},
 			},
 		}),
-		// Whatever remains of a machine's tags has to say that it is the cluster's.
+		// Whatever remains of a machine's tags has to say that it is the cluster's. Karpenter before 1.0 sets
+		// karpenter.sh/managed-by too.
 		a.restoreTags("RestoreClusterTag", map[string]condition{
 			"StringEquals": a.managed("aws:ResourceTag/"),
+			"Null":         {"aws:ResourceTag/" + api.LabelNodePool: {"true"}},
 		}),
 		a.restoreTags("RestoreOtherTags", map[string]condition{
 			"StringEquals":         a.owned("aws:ResourceTag/"),
 			"StringEqualsIfExists": a.managed("aws:ResourceTag/"),
 			"StringLike":           {"aws:ResourceTag/" + api.LabelProvisioner: {"*"}},
 		}),
-		// Machines of this cluster that Karpenter has launched, and no others.
+	}
+}
+
+// takeOver allows the machines of this cluster that Karpenter has launched, and no others, to become the agent's.
+func (a Agent) takeOver() []statement {
+	if !a.NodePools {
+		return nil
+	}
+	return []statement{
 		a.restoreTags("TakeOverMachines", map[string]condition{
 			"StringEquals": a.owned("aws:ResourceTag/"),
 			"StringEqualsIfExists": {
@@ -236,8 +250,8 @@ func (a Agent) tagged(prefix string) map[string]condition {
 }
 
 // ParseAgent finds in the agent's policies, by name, what they depend on beside
-// the account: the cluster, the node roles and the queue. What the policies do
-// not say stays empty.
+// the account: the cluster, the node roles, the queue and whether it serves NodePools.
+// What the policies do not say stays empty.
 func ParseAgent(policies map[string]string) Agent {
 	var a Agent
 	for _, raw := range policies {
@@ -249,6 +263,8 @@ func ParseAgent(policies map[string]string) Agent {
 			switch {
 			case slices.Contains(s.Action, "iam:PassRole"):
 				a.NodeRoles = s.Resource
+			case slices.Contains(s.Action, "ec2:DeleteTags"):
+				a.NodePools = true
 			case slices.Contains(s.Action, "sqs:ReceiveMessage") && len(s.Resource) == 1:
 				a.Queue = s.Resource[0]
 			case slices.Contains(s.Action, "eks:DescribeCluster") && len(s.Resource) == 1:

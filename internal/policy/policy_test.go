@@ -24,6 +24,7 @@ func agent() policy.Agent {
 		Cluster:   "prod",
 		NodeRoles: []string{"arn:aws:iam::123456789012:role/node"},
 		Queue:     "arn:aws:sqs:eu-west-1:123456789012:prod",
+		NodePools: true,
 	}
 }
 
@@ -135,6 +136,27 @@ func TestAgentTerminatesOnlyMachinesOfAProvisioner(t *testing.T) {
 	t.Error("no statement allows ec2:TerminateInstances")
 }
 
+// An agent that serves no NodePools has no business with the machines of Karpenter.
+func TestTakingOverIsOptional(t *testing.T) {
+	a := agent()
+	a.NodePools = false
+	for _, r := range rules(t, a) {
+		if r.Sid == "TakeOverMachines" || slices.Contains(list(r.Action), "ec2:DeleteTags") {
+			t.Errorf("%s is allowed", r.Sid)
+		}
+	}
+	for _, served := range []bool{true, false} {
+		a.NodePools = served
+		policies, err := a.Policies()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := policy.ParseAgent(policies).NodePools; got != served {
+			t.Errorf("parsed back: NodePools is %t, want %t", got, served)
+		}
+	}
+}
+
 func TestQueueIsOptional(t *testing.T) {
 	a := agent()
 	a.Queue = ""
@@ -152,13 +174,14 @@ func TestSizesStayWithinIAMLimits(t *testing.T) {
 		a := agent()
 		a.Partition = rapid.SampledFrom([]string{"aws", "aws-cn", "aws-us-gov"}).Draw(t, "partition")
 		a.Cluster = strings.Repeat("c", rapid.IntRange(1, 100).Draw(t, "length of the cluster's name"))
+		a.NodePools = rapid.Bool().Draw(t, "NodePools are served")
 		a.NodeRoles = nil
 		for i := range rapid.IntRange(0, 60).Draw(t, "node roles") {
 			a.NodeRoles = append(a.NodeRoles, fmt.Sprintf("arn:aws:iam::123456789012:role/%s-%d", strings.Repeat("r", 40), i))
 		}
 		policies, err := a.Policies()
 		if err != nil {
-			if len(a.NodeRoles) < 10 {
+			if len(a.NodeRoles) < 10 && !a.NodePools || len(a.NodeRoles) < 5 {
 				t.Fatalf("refused an ordinary cluster: %v", err)
 			}
 			return

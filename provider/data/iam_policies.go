@@ -34,6 +34,7 @@ type iamPoliciesModel struct {
 	AccountID   types.String `tfsdk:"account_id"`
 	NodeRoles   types.Set    `tfsdk:"node_roles"`
 	Queue       types.String `tfsdk:"interruption_queue_arn"`
+	NodePools   types.Bool   `tfsdk:"node_pools"`
 	Policies    types.Map    `tfsdk:"policies"`
 	Sizes       types.Map    `tfsdk:"sizes"`
 }
@@ -56,6 +57,9 @@ func (d *iamPoliciesData) Schema(_ context.Context, _ datasource.SchemaRequest, 
 			},
 			"interruption_queue_arn": schema.StringAttribute{
 				Optional: true, MarkdownDescription: "ARN of the SQS queue with interruption events.", Validators: []validator.String{attribute.Form(policy.QueueARN)},
+			},
+			"node_pools": schema.BoolAttribute{
+				Optional: true, MarkdownDescription: "Whether the agent may take over the machines of Karpenter, for `node_pools` of `packhorse_agent`. Off by default.",
 			},
 			"policies": computedMap("Policies by name, as JSON."),
 			"sizes": schema.MapAttribute{
@@ -84,7 +88,7 @@ func (d *iamPoliciesData) Read(ctx context.Context, req datasource.ReadRequest, 
 	}
 	agent := policy.Agent{
 		Partition: m.Partition.ValueString(), Region: m.Region.ValueString(), Account: m.AccountID.ValueString(),
-		Cluster: m.ClusterName.ValueString(), Queue: m.Queue.ValueString(), NodeRoles: roles,
+		Cluster: m.ClusterName.ValueString(), Queue: m.Queue.ValueString(), NodeRoles: roles, NodePools: m.NodePools.ValueBool(),
 	}
 	policies, err := agent.Policies()
 	if err != nil {

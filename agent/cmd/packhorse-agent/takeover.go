@@ -51,7 +51,8 @@ The agent itself takes over, when it runs with --node-pools:
 
   1. packhorse-agent takeover --dry-run
   2. kubectl -n kube-system scale deployment karpenter --replicas=0
-  3. install the agent with the option node-pools
+  3. install the agent with the option node-pools, and a role with the policy
+     packhorse-takeover
   4. packhorse-agent takeover
 
 Without --dry-run it changes nothing either. It refuses while Karpenter runs, and

@@ -69,7 +69,7 @@ func resourceSchema(ctx context.Context) schema.Schema {
 		"options": attribute.TextMap("Additional flags of `packhorse-agent run`, by name, such as `{ \"batch-idle\" = \"2s\" }`. Several values of `tag` or `scheduler-name` " +
 			"have commas between them: `{ \"tag\" = \"team=platform,stage=prod\" }`."),
 		"node_pools": attribute.Flag("Whether the agent serves Karpenter's NodePools and EC2NodeClasses too, while Karpenter itself does not run. " +
-			"It is the option `node-pools`. Off by default."),
+			"It is the option `node-pools`. Off by default. To take over the machines of Karpenter, the agent's role needs `node_pools = true` of `packhorse_irsa_role` too."),
 	}
 	for _, part := range []attribute.Level{agentPodAttributes(), agentScopeAttributes(), agentStatusAttributes()} {
 		maps.Copy(level, part)

@@ -31,6 +31,7 @@ type model struct {
 	Preset                  types.String `tfsdk:"preset"`
 	NodeRoles               types.Set    `tfsdk:"node_roles"`
 	InterruptionQueueARN    types.String `tfsdk:"interruption_queue_arn"`
+	NodePools               types.Bool   `tfsdk:"node_pools"`
 	PresetPolicies          types.Map    `tfsdk:"preset_policies"`
 }
 
@@ -76,6 +77,7 @@ func (m *model) presetPolicies(account *session.Account, nodeRoles []string) (ty
 		Cluster:   m.ClusterName.ValueString(),
 		NodeRoles: nodeRoles,
 		Queue:     m.InterruptionQueueARN.ValueString(),
+		NodePools: m.NodePools.ValueBool(),
 	}
 	documents, err := agent.Policies()
 	return awsresource.Documents(documents, true), err

@@ -72,7 +72,7 @@ func (r *irsaRole) predict(ctx context.Context, config, state model, m *model, d
 		m.OIDCIssuerURL = state.OIDCIssuerURL
 	}
 	inputs := []bool{
-		!m.OIDCIssuerURL.IsUnknown(), !m.ClusterName.IsUnknown(), !m.Preset.IsUnknown(), !m.InterruptionQueueARN.IsUnknown(),
+		!m.OIDCIssuerURL.IsUnknown(), !m.ClusterName.IsUnknown(), !m.Preset.IsUnknown(), !m.InterruptionQueueARN.IsUnknown(), !m.NodePools.IsUnknown(),
 		value.FullyKnown(ctx, m.ServiceAccounts), value.FullyKnown(ctx, m.NodeRoles),
 	}
 	account := awsresource.AccountOf(m.ARN)

@@ -123,6 +123,9 @@ func (m *model) adoptPreset(preset map[string]string, account *session.Account) 
 	facts := policy.ParseAgent(preset)
 	m.ClusterName = value.TextOrNull(facts.Cluster)
 	m.InterruptionQueueARN = value.TextOrNull(facts.Queue)
+	if facts.NodePools {
+		m.NodePools = types.BoolValue(true)
+	}
 	local := fmt.Sprintf("arn:%s:iam::%s:role/", account.Partition, account.ID)
 	for i, arn := range facts.NodeRoles {
 		if name, ok := strings.CutPrefix(arn, local); ok && !strings.Contains(name, "/") { // without a path, the name is enough

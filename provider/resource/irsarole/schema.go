@@ -109,6 +109,8 @@ func irsaPolicyAttributes() attribute.Level {
 			Validators: attribute.EachForm(policy.Role),
 		},
 		"interruption_queue_arn": attribute.FormText("ARN of the SQS queue with interruption events, for the preset `agent`.", policy.QueueARN),
+		"node_pools": attribute.Flag("Whether the preset `agent` lets the agent take over the machines of Karpenter, for `node_pools` of `packhorse_agent`. " +
+			"Off by default."),
 		"preset_policies": schema.MapAttribute{
 			Computed: true, ElementType: jsontypes.NormalizedType{},
 			MarkdownDescription: "Inline policies that the preset adds to the role, by name.",

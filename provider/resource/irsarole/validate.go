@@ -61,6 +61,9 @@ func (m model) validatePreset(resp *resource.ValidateConfigResponse) {
 	if !m.InterruptionQueueARN.IsNull() {
 		without = append(without, "interruption_queue_arn")
 	}
+	if m.NodePools.ValueBool() {
+		without = append(without, "node_pools")
+	}
 	if len(without) > 0 {
 		resp.Diagnostics.AddAttributeError(path.Root(without[0]), strings.Join(without, " and ")+`: has no effect without preset = "agent"`,
 			"Remove it, or set the preset.")

@@ -63,6 +63,7 @@ resource "packhorse_irsa_role" "agent" {
   name                 = "${var.cluster_name}-packhorse-agent"
   preset               = "agent"
   node_roles           = [var.node_role]
+  node_pools           = true
   create_oidc_provider = true
 
   service_accounts = [{ namespace = "packhorse", name = "packhorse-agent" }]
