@@ -340,6 +340,16 @@ func TestAgentFindsDefinitionsOfOthersAtPlan(t *testing.T) {
 	}
 }
 
+// The address of a proxy may have a password.
+func TestAgentsEnvironmentIsNotShown(t *testing.T) {
+	const password = "planted-password-5c1d"
+	said := installation(t, "agent-proxied", `  environment = { HTTPS_PROXY = "http://agent:`+password+`@proxy:443" }`).run(t, "plan")
+	says(t, said, "1 to add")
+	if strings.Contains(said, password) {
+		t.Errorf("the plan shows the password:\n%s", said)
+	}
+}
+
 // Webhooks of a Karpenter that is stopped are named before the agent meets them.
 func TestAgentFindsWebhooksOfKarpenterAtPlan(t *testing.T) {
 	const found = "validatingwebhookconfigurations/validation.webhook.karpenter.sh"

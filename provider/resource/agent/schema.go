@@ -96,6 +96,10 @@ func agentPodAttributes() attribute.Level {
 		}
 	}
 	replicas, _ := install.RangeOf("replicas")
+	environment := attribute.TextMap("Additional environment variables of the agent, such as `HTTPS_PROXY`. With a proxy, put the cluster's service range into `NO_PROXY`, " +
+		"or requests to the API server go through it too, and set `network_policy = false` unless the proxy listens on the port 443 or 6443. " +
+		"Plans do not show the values, but whoever may read the state or the Deployment sees them.")
+	environment.Sensitive = true
 	return attribute.Level{
 		"image": schema.StringAttribute{
 			Optional: true, Computed: true, MarkdownDescription: "Reference of the image. By default `" + install.Repository + "` in the version of the provider.",
@@ -119,8 +123,7 @@ func agentPodAttributes() attribute.Level {
 			"value":    attribute.Text("Value of the taint."),
 			"effect":   attribute.Text("`NoSchedule`, `PreferNoSchedule` or `NoExecute`. Any effect if omitted."),
 		}),
-		"environment": attribute.TextMap("Additional environment variables of the agent, such as `HTTPS_PROXY`. With a proxy, put the cluster's service range into `NO_PROXY`, " +
-			"or requests to the API server go through it too, and set `network_policy = false` unless the proxy listens on the port 443 or 6443."),
+		"environment": environment,
 	}
 }
 
