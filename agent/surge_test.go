@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -404,6 +405,76 @@ func TestSurgeThatLosesItsRecord(t *testing.T) {
 			})
 		})
 	}
+}
+
+// forged writes a record of a surge to a node, as its kubelet may.
+func (r *rig) forged(node, deployment string, replicas int, pods []*corev1.Pod) {
+	record := cluster.Surge{Namespace: "default", Deployment: deployment, UID: "deployment/" + deployment, Replicas: replicas, Since: time.Now()}
+	for _, p := range pods {
+		record.Pods = append(record.Pods, cluster.SurgePod{Name: p.Name, UID: string(p.UID)})
+	}
+	text, err := json.Marshal([]cluster.Surge{record})
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.EditNode(node, func(n *corev1.Node) {
+		n.Annotations[api.AnnotationSurging], n.Annotations[api.AnnotationDisruption] = string(text), api.ReasonExpiry
+		if replicas == 0 {
+			delete(n.Annotations, api.AnnotationDisruption)
+		}
+	})
+}
+
+// A kubelet may write any annotation to its node. That does not scale a Deployment which does not ask for surge, or whose
+// pods are on other nodes.
+func TestForgedSurge(t *testing.T) {
+	for name, load := range map[string]sim.Workload{
+		"no surge":       {Name: "web", Replicas: 3, Spec: sim.Requests("900m", "1Gi"), Revision: "1"},
+		"pods elsewhere": surging("web", 3),
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, sim.Options{}, func(r *rig) {
+				r.Apply(testProvisioner("default", func(s *api.ProvisionerSpec) { s.InstanceTypes = []string{"m5.large"} }))
+				r.start(Options{}, nil)
+				r.Deploy(load)
+				r.until("the workload runs", r.allRun("web", 3))
+				r.until("all nodes are up", r.allUp)
+				pods := r.Pods()
+				node := pods[0].Spec.NodeName
+				if all := r.onNode("web", node) == 3; all {
+					t.Fatal("all pods are on one node")
+				}
+				scaled := func() bool { return len(r.Misscaled()) > 0 }
+				r.forged(node, "web", 3, pods)
+				r.never(time.Minute, "it is scaled up", scaled)
+				r.forged(node, "web", 0, pods)
+				r.never(time.Minute, "it is scaled down", scaled)
+				if r.traces() != "" {
+					t.Errorf("surge leaves %s", r.traces())
+				}
+			})
+		})
+	}
+}
+
+// A record that is changed while pods move does not take more replicas away than surge has made.
+func TestSurgeWithAnotherRecord(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		load := surging("web", 2)
+		node := r.onOldNode(load, cheaper)
+		r.SetUnready("web", true)
+		r.until("there are more pods", func() bool { return r.count("web", anyPod) == 4 })
+		r.forged(node, "web", 0, r.Pods())
+		r.until("it is scaled back", func() bool { return len(r.Misscaled()) == 0 && r.traces() == "" })
+		if events := r.Events(event.Surging); !strings.Contains(events[len(events)-1].Message, "scaled back from 4 to 2") {
+			t.Errorf("events %v", events)
+		}
+		r.SetUnready("web", false)
+		r.until("the pods have moved", r.moved(node, load))
+		if len(r.Missed()) > 0 {
+			t.Error(r.Missed())
+		}
+	})
 }
 
 // unnoted is a cluster whose caches of nodes stand still from the moment on in which they would show the record of a surge.

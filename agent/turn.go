@@ -206,7 +206,7 @@ func (a *Agent) disrupt(ctx context.Context, v *view.View, plan *decide.Plan, bo
 	// A node whose surge fails stays. If that were not known before the next plan, a machine would be bought
 	// for its pods.
 	cached := a.cluster.Snapshot()
-	a.surger.Tend(ctx, cached, a.assumed.Apply(cached))
+	a.surger.Tend(ctx, cached, a.assumed.Apply(cached), a.cluster.Provisioners())
 	if len(plan.Chosen) > 0 {
 		a.disrupter.Release(ctx, a.verify(v), plan.Chosen)
 	}

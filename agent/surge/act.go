@@ -29,7 +29,7 @@ func (s *Surger) carryOut(ctx context.Context, n *cluster.Node, now *state, do a
 	case shrink:
 		return s.shrink(ctx, n, r, d)
 	case undo:
-		return s.undo(ctx, r)
+		return s.undo(ctx, n, r)
 	case forget:
 		return s.steer(ctx, r, 0)
 	}
@@ -55,20 +55,30 @@ func (s *Surger) grow(ctx context.Context, n *cluster.Node, r *cluster.Surge, d 
 }
 
 func (s *Surger) shrink(ctx context.Context, n *cluster.Node, r *cluster.Surge, d *cluster.Deployment) error {
-	if err := s.Cluster.ScaleDeployment(ctx, d, r.Replicas); err != nil {
+	if err := s.Cluster.ScaleDeployment(ctx, d, d.Before); err != nil {
 		return err
 	}
-	s.Log.Info("scaled a deployment back", "deployment", r.String(), "node", n.Name, "replicas", r.Replicas)
+	s.scaledBack(n, d)
 	return nil
+}
+
+// scaledBack says that a Deployment has been scaled back.
+func (s *Surger) scaledBack(n *cluster.Node, d *cluster.Deployment) {
+	s.Log.Info("scaled a deployment back", "deployment", d.Namespace+"/"+d.Name, "node", n.Name, "from", d.Replicas, "replicas", d.Before)
+	s.Events.Normal(event.Deployment(d), event.Surging, fmt.Sprintf("scaled back from %d to %d after surge for its pods on node %s", d.Replicas, d.Before, n.Name))
 }
 
 // undo takes back what is still there of what was begun. Without the marks, the ReplicaSet controller
 // ends the youngest pods, and before those all that are not ready.
-func (s *Surger) undo(ctx context.Context, r *cluster.Surge) error {
+func (s *Surger) undo(ctx context.Context, n *cluster.Node, r *cluster.Surge) error {
 	if err := s.steer(ctx, r, 0); err != nil {
 		return err
 	}
-	return scaleBack(ctx, s.Cluster, r)
+	d, err := scaleBack(ctx, s.Cluster, r)
+	if d != nil {
+		s.scaledBack(n, d)
+	}
+	return err
 }
 
 // Deployments reads and scales Deployments.
@@ -85,7 +95,7 @@ type Deployments interface {
 // scaled them since. The caller takes the marks off the pods before, and the record off the node afterwards.
 func Undo(ctx context.Context, c Deployments, n *cluster.Node) error {
 	for _, r := range records(n) {
-		if err := scaleBack(ctx, c, &r); err != nil {
+		if _, err := scaleBack(ctx, c, &r); err != nil {
 			return err
 		}
 	}
@@ -93,13 +103,18 @@ func Undo(ctx context.Context, c Deployments, n *cluster.Node) error {
 }
 
 // scaleBack goes by the Deployment as it is now: once the record is dropped, nothing would scale the Deployment back. It
-// asks for nothing where the Deployment has not grown, because whoever may not scale it has not scaled it up.
-func scaleBack(ctx context.Context, c Deployments, r *cluster.Surge) error {
+// asks for nothing where the Deployment has not grown, because whoever may not scale it has not scaled it up. How many
+// replicas there were is what the Deployment says: a kubelet may write any number to a record. It returns the Deployment
+// as it was if it has scaled it.
+func scaleBack(ctx context.Context, c Deployments, r *cluster.Surge) (*cluster.Deployment, error) {
 	d, err := c.Deployment(ctx, r.Namespace, r.Deployment)
-	if err != nil || d == nil || !r.Of(d) || !r.Grown(d) {
-		return err
+	if err != nil || d == nil || !r.Of(d) || d.Before == 0 {
+		return nil, err
 	}
-	return c.ScaleDeployment(ctx, d, r.Replicas)
+	if err := c.ScaleDeployment(ctx, d, d.Before); err != nil {
+		return nil, err
+	}
+	return d, nil
 }
 
 // steer marks the pods that leave, or takes the marks off.

@@ -15,6 +15,7 @@ type coverage struct {
 	snapshot *cluster.Snapshot
 	asked    map[string]bool // Provisioners that ask for it for all pods of their nodes
 	records  []cluster.Surge
+	at       []string           // by record: its node
 	of       map[workload][]int // by Deployment: its records
 	others   []int              // by record: pods of the Deployment besides those that leave
 	failed   func(uid string) string
@@ -34,17 +35,25 @@ func index(records []cluster.Surge) map[workload][]int {
 	return out
 }
 
-// cover returns the snapshot with the pods marked that surge moves. Those in whose place others have
-// been made already count as terminating: they need no other place. The argument is not changed.
-func cover(s *cluster.Snapshot, provisioners []*api.Provisioner, failed func(uid string) string) *cluster.Snapshot {
-	c := &coverage{snapshot: s, asked: map[string]bool{}, failed: failed}
+func newCoverage(s *cluster.Snapshot, provisioners []*api.Provisioner) *coverage {
+	c := &coverage{snapshot: s, asked: map[string]bool{}}
 	for _, p := range provisioners {
 		if p.Spec.Annotations[api.AnnotationSurge] == "true" {
 			c.asked[p.Name] = true
 		}
 	}
+	return c
+}
+
+// cover returns the snapshot with the pods marked that surge moves. Those in whose place others have
+// been made already count as terminating: they need no other place. The argument is not changed.
+func cover(s *cluster.Snapshot, provisioners []*api.Provisioner, failed func(uid string) string) *cluster.Snapshot {
+	c := newCoverage(s, provisioners)
+	c.failed = failed
 	for i := range s.Nodes {
-		c.records = append(c.records, records(&s.Nodes[i])...)
+		for _, r := range records(&s.Nodes[i]) {
+			c.records, c.at = append(c.records, r), append(c.at, s.Nodes[i].Name)
+		}
 	}
 	wanted := slices.ContainsFunc(s.Deployments, func(d cluster.Deployment) bool { return d.Surge == "true" })
 	if !wanted && len(c.asked)+len(c.records) == 0 {
@@ -95,7 +104,7 @@ func (c *coverage) mark(p *cluster.Pod) {
 		r := &c.records[k]
 		switch {
 		case !r.Of(d):
-		case r.Has(p.UID) && c.others[k] >= r.Replicas:
+		case r.Has(p.UID) && c.at[k] == p.NodeName && c.others[k] >= r.Replicas:
 			p.State = cluster.PodTerminating
 			return
 		default:
@@ -116,6 +125,18 @@ func (c *coverage) covers(p *cluster.Pod, d *cluster.Deployment) bool {
 	}
 	asked := d.Surge == "true" || d.Surge == "" && c.asked[n.Provisioner]
 	return asked && !d.Autoscaled && !d.Recreate && !p.CostSet && !c.exclusive(p)
+}
+
+// moves reports whether the pods of a record are all among those of its node, and surge moves them: the kubelet of
+// the node could have written it.
+func (c *coverage) moves(r *cluster.Surge, d *cluster.Deployment, pods []*cluster.Pod) bool {
+	n := 0
+	for _, p := range pods {
+		if p.State == cluster.PodBound && r.Has(p.UID) && p.Namespace == d.Namespace && p.Deployment() == d.Name && c.covers(p, d) {
+			n++
+		}
+	}
+	return n == len(r.Pods)
 }
 
 // exclusive reports whether a pod has a volume that no pod of another node can have at the same time.

@@ -92,6 +92,12 @@ func TestCoverCountsPodsInTheirPlace(t *testing.T) {
 	if got := cover(s, nil, none).Pods; got[0].State != cluster.PodTerminating || got[1].State != cluster.PodNew {
 		t.Errorf("after: %+v", got)
 	}
+	other := s.Nodes[0]
+	other.Name, s.Nodes[0].Annotations = "b", nil
+	s.Nodes = append(s.Nodes, other)
+	if got := cover(s, nil, none).Pods[0]; got.State != cluster.PodBound {
+		t.Errorf("after another node's record: %+v", got)
+	}
 }
 
 // How many records a pod is compared with does not grow with those of other Deployments, also where nodes of

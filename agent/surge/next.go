@@ -41,6 +41,7 @@ type state struct {
 	record     *cluster.Surge
 	deployment *cluster.Deployment // nil: it is gone
 	left       int                 // pods that are to leave and do not yet
+	covered    bool                // those that are to leave are all on the node, and surge moves them
 	going      bool                // the node is to go voluntarily
 	grown      bool                // it has been scaled up, and what is known of it is not older
 	now        time.Time
@@ -54,6 +55,8 @@ func next(s *state) step {
 	}
 	ours := r.Grown(d)
 	switch {
+	case !ours && d.Before > 0:
+		return step{do: undo} // it has grown for a record that is gone, or is not what it was
 	case !ours && d.Replicas != r.Replicas:
 		return step{do: undo, failed: fmt.Sprintf("was scaled to %d by somebody else meanwhile", d.Replicas)}
 	case r.Back:
@@ -68,6 +71,8 @@ func next(s *state) step {
 		return step{}
 	case s.grown:
 		return step{do: undo, failed: "was scaled back by somebody else meanwhile"}
+	case !s.covered:
+		return step{do: undo}
 	}
 	return step{do: grow}
 }

@@ -170,7 +170,7 @@ func (s *Surger) prune(ctx context.Context, cached, in *cluster.Snapshot) {
 	}
 	s.mu.Unlock()
 	for _, g := range lost {
-		if err := s.undo(ctx, &g.record); err != nil {
+		if err := s.undo(ctx, &g.node, &g.record); err != nil {
 			s.again(ctx, &g.node, &g.record, err)
 			continue
 		}
@@ -206,8 +206,9 @@ func underWay(in *cluster.Snapshot, d *cluster.Deployment) bool {
 
 // Tend takes all that was begun a step further, or back where its node does not go any more. The pods
 // of the snapshot are as they are: it is not that of Cover. Cached is the snapshot without what is assumed.
-func (s *Surger) Tend(ctx context.Context, cached, in *cluster.Snapshot) {
+func (s *Surger) Tend(ctx context.Context, cached, in *cluster.Snapshot, provisioners []*api.Provisioner) {
 	s.prune(ctx, cached, in)
+	c := newCoverage(in, provisioners)
 	pods := sync.OnceValue(in.PodsByNode)
 	var noted []cluster.Node
 	for _, n := range in.Nodes {
@@ -220,7 +221,7 @@ func (s *Surger) Tend(ctx context.Context, cached, in *cluster.Snapshot) {
 			s.write(ctx, &n, nil) // nobody else would take off what cannot be read, and it keeps the node
 		}
 		for _, r := range records(&n) {
-			if ctx.Err() == nil && s.tend(ctx, in, &n, pods()[n.Name], &r) && s.write(ctx, &n, slices.DeleteFunc(records(&n), func(o cluster.Surge) bool { return o.UID == r.UID })) {
+			if ctx.Err() == nil && s.tend(ctx, c, &n, pods()[n.Name], &r) && s.write(ctx, &n, slices.DeleteFunc(records(&n), func(o cluster.Surge) bool { return o.UID == r.UID })) {
 				s.settled(&r)
 			}
 		}
@@ -238,17 +239,17 @@ func (s *Surger) write(ctx context.Context, n *cluster.Node, all []cluster.Surge
 }
 
 // tend takes one record of a node with these pods a step further, and reports whether it is done with.
-func (s *Surger) tend(ctx context.Context, in *cluster.Snapshot, n *cluster.Node, pods []*cluster.Pod, r *cluster.Surge) (done bool) {
+func (s *Surger) tend(ctx context.Context, c *coverage, n *cluster.Node, pods []*cluster.Pod, r *cluster.Surge) (done bool) {
 	now := &state{record: r, now: time.Now(), going: n.Mark().Reason != "" && !n.Deleting}
-	if d := in.Deployment(r.Namespace, r.Deployment); d != nil && r.Of(d) {
-		now.deployment, now.grown = d, s.hasGrown(d)
+	if d := c.snapshot.Deployment(r.Namespace, r.Deployment); d != nil && r.Of(d) {
+		now.deployment, now.grown, now.covered = d, s.hasGrown(d), c.moves(r, d, pods)
 	}
 	now.left = staying(r, pods)
 	next := next(now)
 	err := s.carryOut(ctx, n, now, next.do)
 	if next.do == grow && errors.Is(err, cluster.ErrRefused) {
 		next = step{do: undo, failed: "could not be scaled up: " + err.Error()}
-		err = s.undo(ctx, r)
+		err = s.undo(ctx, n, r)
 	}
 	if err != nil {
 		s.again(ctx, n, r, err)

@@ -87,7 +87,7 @@ const (
 	// "false" excludes it from what a Provisioner asks for.
 	AnnotationSurge = "packhorse.io/surge"
 	// AnnotationSurging, on a node, lists the Deployments that have been scaled up for pods of
-	// the node, until they have been scaled back.
+	// the node, until they have been scaled back. As all annotations of nodes, kubelets may forge it.
 	AnnotationSurging = "packhorse.io/surging"
 )
 

@@ -1,7 +1,7 @@
 package cluster
 
 import (
-	"slices"
+	"strconv"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -20,9 +20,9 @@ type Deployment struct {
 	Version string
 	// Surge is the annotation that asks for it, as written; empty where there is none.
 	Surge string
-	// Replicas is how many are wanted. Scaled: it was the agent that has set this number last.
-	Replicas int
-	Scaled   bool
+	// Replicas is how many are wanted. Before is how many were before the agent made more of them; 0 if it has not, or
+	// somebody has set the number since.
+	Replicas, Before int
 	// Settled: its controller has made as many pods as are wanted, all of them of the current template.
 	Settled bool
 	// Available is how many of them serve.
@@ -41,12 +41,24 @@ func FromDeployment(d *appsv1.Deployment, manager string) Deployment {
 		Namespace: d.Namespace, Name: d.Name, UID: string(d.UID), Version: d.ResourceVersion,
 		Surge:    d.Annotations[api.AnnotationSurge],
 		Replicas: int(replicas),
-		Scaled:   scaledBy(d, manager),
+		Before:   before(d, manager),
 		Settled: d.Status.ObservedGeneration >= d.Generation && d.DeletionTimestamp == nil &&
 			d.Status.Replicas == replicas && d.Status.UpdatedReplicas == replicas,
 		Available: int(d.Status.AvailableReplicas),
 		Recreate:  d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType,
 	}
+}
+
+// surgeFrom, followed by how many replicas there were, makes the agent's name the field manager under which it makes
+// more of them. Unlike the records of surge, which are on nodes, only those may change it who may scale the Deployment.
+const surgeFrom = "-surge-from-"
+
+// Scaler is the field manager under which the agent sets how many replicas the Deployment has.
+func (d *Deployment) Scaler(replicas int) string {
+	if replicas <= d.Replicas {
+		return Manager
+	}
+	return Manager + surgeFrom + strconv.Itoa(d.Replicas)
 }
 
 // Scale states how many replicas the Deployment is to have. The API server refuses it if the Deployment has
@@ -67,12 +79,17 @@ func (s *Snapshot) SetAutoscaled(by []*autoscalingv2.HorizontalPodAutoscaler) {
 	}
 }
 
-// scaledBy reports whether the manager was the last to change the number of replicas: the API server
-// takes a field from its earlier managers when another one changes it.
-func scaledBy(o metav1.Object, manager string) bool {
-	return slices.ContainsFunc(o.GetManagedFields(), func(f metav1.ManagedFieldsEntry) bool {
-		return f.Manager == manager && f.Subresource == "scale" && f.FieldsV1 != nil && strings.Contains(f.FieldsV1.String(), `"f:replicas"`)
-	})
+// before is how many replicas there were before the manager made more of them, if it was the last to change their
+// number: the API server takes a field from its earlier managers when another one changes it.
+func before(o metav1.Object, manager string) int {
+	for _, f := range o.GetManagedFields() {
+		from, grows := strings.CutPrefix(f.Manager, manager+surgeFrom)
+		if grows && f.Subresource == "scale" && f.FieldsV1 != nil && strings.Contains(f.FieldsV1.String(), `"f:replicas"`) {
+			replicas, _ := strconv.Atoi(from)
+			return replicas
+		}
+	}
+	return 0
 }
 
 // Deployment names the Deployment that the pod's ReplicaSet belongs to, which follows from how its

@@ -29,12 +29,15 @@ func TestFromDeployment(t *testing.T) {
 		"it is being deleted":               {change: func(d *appsv1.Deployment) { d.DeletionTimestamp = &metav1.Time{} }, want: Deployment{Replicas: 3, Available: 3}},
 		"it asks for surge":                 {change: func(d *appsv1.Deployment) { d.Annotations = map[string]string{api.AnnotationSurge: "true"} }, want: Deployment{Replicas: 3, Settled: true, Available: 3, Surge: "true"}},
 		"two must not run at the same time": {change: func(d *appsv1.Deployment) { d.Spec.Strategy.Type = appsv1.RecreateDeploymentStrategyType }, want: Deployment{Replicas: 3, Settled: true, Available: 3, Recreate: true}},
-		"the agent has scaled it":           {change: func(d *appsv1.Deployment) { d.ManagedFields = append(d.ManagedFields, by("agent", "scale", replicas)) }, want: Deployment{Replicas: 3, Settled: true, Available: 3, Scaled: true}},
+		"the agent has scaled it up": {change: func(d *appsv1.Deployment) {
+			d.ManagedFields = append(d.ManagedFields, by("agent-surge-from-2", "scale", replicas))
+		}, want: Deployment{Replicas: 3, Settled: true, Available: 3, Before: 2}},
+		"the agent has scaled it back": {change: func(d *appsv1.Deployment) { d.ManagedFields = append(d.ManagedFields, by("agent", "scale", replicas)) }, want: Deployment{Replicas: 3, Settled: true, Available: 3}},
 		"somebody else has scaled it": {change: func(d *appsv1.Deployment) {
 			d.ManagedFields = append(d.ManagedFields, by("kubectl", "scale", replicas))
 		}, want: Deployment{Replicas: 3, Settled: true, Available: 3}},
 		"the agent has changed something else": {change: func(d *appsv1.Deployment) {
-			d.ManagedFields = append(d.ManagedFields, by("agent", "", `{"f:metadata":{}}`))
+			d.ManagedFields = append(d.ManagedFields, by("agent-surge-from-2", "", `{"f:metadata":{}}`))
 		}, want: Deployment{Replicas: 3, Settled: true, Available: 3}},
 	} {
 		d := &appsv1.Deployment{

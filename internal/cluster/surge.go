@@ -34,7 +34,7 @@ type SurgePod struct {
 func (r *Surge) More() int { return r.Replicas + len(r.Pods) }
 
 // Grown reports whether the Deployment still has the replicas that surge gave it.
-func (r *Surge) Grown(d *Deployment) bool { return d.Scaled && d.Replicas == r.More() }
+func (r *Surge) Grown(d *Deployment) bool { return d.Before == r.Replicas && d.Replicas == r.More() }
 
 // Of reports whether it is about the Deployment.
 func (r *Surge) Of(d *Deployment) bool {

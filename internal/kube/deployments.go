@@ -23,7 +23,7 @@ type deployment struct {
 // a request that failed may have had an effect.
 func (c *Cluster) ScaleDeployment(ctx context.Context, d *cluster.Deployment, replicas int) error {
 	err := callOnce(ctx, func(ctx context.Context) error {
-		_, err := c.client.AppsV1().Deployments(d.Namespace).UpdateScale(ctx, d.Name, d.Scale(replicas), metav1.UpdateOptions{FieldManager: manager})
+		_, err := c.client.AppsV1().Deployments(d.Namespace).UpdateScale(ctx, d.Name, d.Scale(replicas), metav1.UpdateOptions{FieldManager: d.Scaler(replicas)})
 		return err
 	})
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {

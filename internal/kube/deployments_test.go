@@ -49,12 +49,13 @@ func seen(t *testing.T, c *Cluster, namespace, name string, as func(*cluster.Dep
 	return got
 }
 
-// A Deployment is scaled only as it was read, and it is known who has scaled it last.
+// A Deployment is scaled only as it was read, and it is known from how many replicas the agent has scaled it up, unless it has been
+// scaled since.
 func TestScaleDeployment(t *testing.T) {
 	c, ns := connect(t), namespace(t)
 	newDeployment(t, ns, "web", 2)
 	first := seen(t, c, ns, "web", func(d *cluster.Deployment) bool { return d.Replicas == 2 })
-	if first.Surge != "true" || first.Scaled || first.Recreate || first.Autoscaled {
+	if first.Surge != "true" || first.Before != 0 || first.Recreate || first.Autoscaled {
 		t.Errorf("it is read as %+v", first)
 	}
 	scale := func(d *cluster.Deployment, replicas int, want error) {
@@ -68,8 +69,8 @@ func TestScaleDeployment(t *testing.T) {
 		first = seen(t, c, ns, "web", func(d *cluster.Deployment) bool { return d.Replicas == 2 })
 		return c.ScaleDeployment(t.Context(), &first, 3)
 	})
-	seen(t, c, ns, "web", func(d *cluster.Deployment) bool { return d.Replicas == 3 && d.Scaled })
-	if now, err := c.Deployment(t.Context(), ns, "web"); err != nil || now == nil || now.Replicas != 3 || !now.Scaled || now.UID != first.UID {
+	seen(t, c, ns, "web", func(d *cluster.Deployment) bool { return d.Replicas == 3 && d.Before == 2 })
+	if now, err := c.Deployment(t.Context(), ns, "web"); err != nil || now == nil || now.Replicas != 3 || now.Before != 2 || now.UID != first.UID {
 		t.Errorf("without the caches it is %+v: %v", now, err)
 	}
 	scale(&first, 4, cluster.ErrStale)
@@ -79,13 +80,20 @@ func TestScaleDeployment(t *testing.T) {
 	if _, err := admin.AppsV1().Deployments(ns).UpdateScale(t.Context(), "web", user, metav1.UpdateOptions{FieldManager: "kubectl"}); err != nil {
 		t.Fatal(err)
 	}
-	seen(t, c, ns, "web", func(d *cluster.Deployment) bool { return d.Replicas == 5 && !d.Scaled })
+	seen(t, c, ns, "web", func(d *cluster.Deployment) bool { return d.Replicas == 5 && d.Before == 0 })
 	eventually(t, "a number that it has is set again", func() error {
 		now := seen(t, c, ns, "web", func(d *cluster.Deployment) bool { return d.Replicas == 5 })
 		return c.ScaleDeployment(t.Context(), &now, 5)
 	})
-	if seen(t, c, ns, "web", func(d *cluster.Deployment) bool { return d.Replicas == 5 }).Scaled {
+	if seen(t, c, ns, "web", func(d *cluster.Deployment) bool { return d.Replicas == 5 }).Before != 0 {
 		t.Error("the agent counts as the one who has scaled it to what it was")
+	}
+	for _, replicas := range []int{7, 5} {
+		eventually(t, "it is scaled up and back", func() error {
+			now := seen(t, c, ns, "web", func(*cluster.Deployment) bool { return true })
+			return c.ScaleDeployment(t.Context(), &now, replicas)
+		})
+		seen(t, c, ns, "web", func(d *cluster.Deployment) bool { return d.Replicas == replicas && (d.Before == 5) == (replicas == 7) })
 	}
 	if err := admin.AppsV1().Deployments(ns).Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)

@@ -342,8 +342,10 @@ func TestReleaseTakesTheAgentsTaintsOff(t *testing.T) {
 	}
 }
 
-// Deployments that were scaled up to move pods off a node are scaled back, unless somebody else has scaled them since.
+// Deployments that were scaled up to move pods off a node are scaled back, unless somebody else has scaled them since. The number of
+// replicas that they had before is known from them: a kubelet may write any number to its node.
 func TestReleaseScalesDeploymentsBack(t *testing.T) {
+	const surge = cluster.Manager + "-surge-from-5"
 	deployment := func(name string, uid types.UID, replicas int32, manager string) *appsv1.Deployment {
 		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name, UID: uid}}
 		d.Spec.Replicas = ptr.To(replicas)
@@ -354,9 +356,12 @@ func TestReleaseScalesDeploymentsBack(t *testing.T) {
 		{"namespace": "a", "deployment": "grown", "uid": "1", "replicas": 5, "pods": [{"name": "x"}, {"name": "y"}]},
 		{"namespace": "a", "deployment": "by-others", "uid": "2", "replicas": 5, "pods": [{"name": "x"}, {"name": "y"}]},
 		{"namespace": "a", "deployment": "again", "uid": "3", "replicas": 5, "pods": [{"name": "x"}, {"name": "y"}]},
+		{"namespace": "a", "deployment": "forged", "uid": "6", "replicas": 0, "pods": [{"name": "x"}]},
+		{"namespace": "a", "deployment": "back", "uid": "7", "replicas": 5, "pods": [{"name": "x"}, {"name": "y"}]},
 		{"namespace": "a", "deployment": "gone", "uid": "4", "replicas": 5, "pods": [{"name": "x"}, {"name": "y"}]}
 	]`}}}
-	k := keeper(nil, node, deployment("grown", "1", 7, cluster.Manager), deployment("by-others", "2", 7, "kubectl"), deployment("again", "5", 7, cluster.Manager))
+	k := keeper(nil, node, deployment("grown", "1", 7, surge), deployment("by-others", "2", 7, "kubectl"),
+		deployment("again", "5", 7, surge), deployment("forged", "6", 7, surge), deployment("back", "7", 7, cluster.Manager))
 	scaled, tried := map[string]int32{}, map[string]int32{}
 	var denied error
 	k.typed.(*fake.Clientset).PrependReactor("update", "deployments", func(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -371,18 +376,18 @@ func TestReleaseScalesDeploymentsBack(t *testing.T) {
 	if err := k.MayRelease(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[string]int32{"grown": 5}, tried); diff != "" || len(scaled) > 0 {
+	if diff := cmp.Diff(map[string]int32{"grown": 5, "forged": 5}, tried); diff != "" || len(scaled) > 0 {
 		t.Errorf("scaled %v, tried: %s", scaled, diff)
 	}
 	denied = apierrors.NewForbidden(schema.GroupResource{Group: "apps", Resource: "deployments"}, "grown", nil)
-	if err := k.MayRelease(t.Context()); err == nil || !strings.Contains(err.Error(), "scale Deployment a/grown back to 5: ") {
+	if err := k.MayRelease(t.Context()); err == nil || !strings.Contains(err.Error(), "scale Deployment a/grown back: ") {
 		t.Errorf("without the right: %v", err)
 	}
 	denied = nil
 	if _, err := k.Release(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[string]int32{"grown": 5}, scaled); diff != "" {
+	if diff := cmp.Diff(map[string]int32{"grown": 5, "forged": 5}, scaled); diff != "" {
 		t.Errorf("scaled: %s", diff)
 	}
 	got, err := k.typed.CoreV1().Nodes().Get(t.Context(), "n1", metav1.GetOptions{})

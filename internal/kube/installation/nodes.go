@@ -204,14 +204,14 @@ func (k *Keeper) scaleBack(ctx context.Context, r *cluster.Surge, dryRun []strin
 			return err
 		}
 		d := cluster.FromDeployment(live, cluster.Manager)
-		if !r.Of(&d) || !r.Grown(&d) {
+		if !r.Of(&d) || d.Before == 0 {
 			return nil
 		}
-		_, err = k.typed.AppsV1().Deployments(d.Namespace).UpdateScale(ctx, d.Name, d.Scale(r.Replicas), metav1.UpdateOptions{FieldManager: k.manager.Name, DryRun: dryRun})
+		_, err = k.typed.AppsV1().Deployments(d.Namespace).UpdateScale(ctx, d.Name, d.Scale(d.Before), metav1.UpdateOptions{FieldManager: k.manager.Name, DryRun: dryRun})
 		return err
 	})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("scale Deployment %s back to %d: %w", r, r.Replicas, err)
+		return fmt.Errorf("scale Deployment %s back: %w", r, err)
 	}
 	return nil
 }

@@ -193,7 +193,10 @@ func (s Scale) Scaled(before, after *Workload, byAgent bool) Scale {
 func (l *Workload) Deployment(active []*corev1.Pod, s Scale) cluster.Deployment {
 	d := cluster.Deployment{
 		Namespace: metav1.NamespaceDefault, Name: l.Name, UID: "deployment/" + l.Name, Version: strconv.Itoa(s.Version),
-		Surge: l.Surge, Replicas: l.Replicas, Scaled: s.ByAgent, Autoscaled: l.Autoscaled,
+		Surge: l.Surge, Replicas: l.Replicas, Autoscaled: l.Autoscaled,
+	}
+	if s.ByAgent && l.Replicas > s.Wished {
+		d.Before = s.Wished
 	}
 	current := 0
 	for _, p := range active {
