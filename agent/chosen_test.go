@@ -69,6 +69,37 @@ func TestChosenNodeWaitsForBudget(t *testing.T) {
 	})
 }
 
+// A node whose deletion a policy forbids does not stay tainted for ever, nor does its replacement stay paid for.
+func TestChosenNodeThatCannotBeDeleted(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		var refuses atomic.Bool
+		refuses.Store(true)
+		r.Apply(testProvisioner("default", expireAfter(600), emptyAfter(30)))
+		var old string
+		r.start(Options{}, func(call string, when sim.When) error {
+			if call == "DeleteNode" && when == sim.Before && refuses.Load() {
+				return fmt.Errorf("delete node: %w: forbidden", cluster.ErrRefused)
+			}
+			return nil
+		})
+		r.Deploy(sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("700m", "1Gi")})
+		r.until("the workload runs", r.allRun("web", 2))
+		r.until("all nodes are up", r.allUp)
+		old = r.ours()[0].Name
+		marked := func() bool { return r.node(old).Annotations[api.AnnotationDisruption] != "" }
+		r.until("the node is marked", marked)
+		if took := r.until("the node is kept", func() bool { return !marked() && len(r.node(old).Spec.Taints) == 0 }); took > 35*time.Minute {
+			t.Errorf("it was kept after %s", took)
+		}
+		if !slices.ContainsFunc(r.Events(event.Kept), func(e sim.Event) bool { return strings.Contains(e.Message, "forbidden") }) {
+			t.Errorf("it was told %v", r.Events(event.Kept))
+		}
+		refuses.Store(false)
+		r.until("the node is gone", r.gone(old))
+		r.until("the workload runs", r.allRun("web", 2))
+	})
+}
+
 // A node that expires just before its window closes is replaced in the next one. A machine that came up after the
 // window has closed would be idle until then.
 func TestExpiryAtTheEndOfAWindow(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/pace"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
@@ -18,7 +19,16 @@ type Assumptions struct {
 	nodes map[string]assumedNode
 	pods  map[string]assumedBinding // by UID
 	edits map[string]assumedEdit    // by node
+
+	refused map[string]string // by node: why its deletion was refused the last time
+	pauses  *pace.Retries     // by node: until when it counts as refused
 }
+
+// A node whose deletion was refused is not chosen again for 10 minutes, then for twice as long each time, up to 6 hours.
+const (
+	firstPause   = 10 * time.Minute
+	longestPause = 6 * time.Hour
+)
 
 // ttl is how long the agent trusts what it did over what its caches say.
 const ttl = 30 * time.Second
@@ -48,6 +58,9 @@ func NewAssumptions() *Assumptions {
 		nodes: map[string]assumedNode{},
 		pods:  map[string]assumedBinding{},
 		edits: map[string]assumedEdit{},
+
+		refused: map[string]string{},
+		pauses:  pace.NewRetries(firstPause, longestPause),
 	}
 }
 
@@ -76,9 +89,17 @@ func (a *Assumptions) edited(node string, change cluster.NodeChange) {
 	a.edits[node] = e
 }
 
-func (a *Assumptions) deleted(node string) {
+// asked notes that a node's deletion was asked for, and why the API server has refused it.
+func (a *Assumptions) asked(node string, refused error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if refused != nil {
+		a.pauses.Failed(node)
+		a.refused[node] = "the agent could not " + refused.Error()
+		return
+	}
+	a.pauses.Succeeded(node)
+	delete(a.refused, node)
 	e := a.edits[node]
 	e.deleted, e.until = true, time.Now().Add(ttl)
 	a.edits[node] = e
@@ -103,6 +124,8 @@ func (a *Assumptions) Gone(node string) {
 	defer a.mu.Unlock()
 	delete(a.nodes, node)
 	delete(a.edits, node)
+	delete(a.refused, node)
+	a.pauses.Succeeded(node)
 }
 
 // Uncreated reports whether the node has no Node object although its machine exists.
@@ -123,7 +146,20 @@ func (a *Assumptions) Apply(s *cluster.Snapshot) *cluster.Snapshot {
 	a.applyPods(&out, now)
 	a.applyEdits(&out, now)
 	a.applyNodes(&out, now)
+	a.applyRefusals(&out)
 	return &out
+}
+
+func (a *Assumptions) applyRefusals(s *cluster.Snapshot) {
+	if len(a.refused) == 0 {
+		return
+	}
+	s.Nodes = slices.Clone(s.Nodes)
+	for i := range s.Nodes {
+		if n := &s.Nodes[i]; !a.pauses.Due(n.Name) {
+			n.Refused = a.refused[n.Name]
+		}
+	}
 }
 
 func (a *Assumptions) applyPods(s *cluster.Snapshot, now time.Time) {

@@ -2,6 +2,7 @@ package nodes
 
 import (
 	"encoding/json"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,7 +33,7 @@ func TestAssumptionsBridgeTheLag(t *testing.T) {
 			AddTaints: []corev1.Taint{taint}, Cordon: ptr.To(true),
 		}
 		a.edited("known", change)
-		a.deleted("going")
+		a.asked("going", nil)
 
 		lagging := &cluster.Snapshot{
 			Pods: []cluster.Pod{pod},
@@ -78,11 +79,35 @@ func TestAssumptionsExpire(t *testing.T) {
 		pod := waitingPod("web")
 		a.node(cluster.Node{Name: "new"}, true)
 		a.Bound(pod.PodKey, "new")
-		a.deleted("known")
+		a.asked("known", nil)
 		s := &cluster.Snapshot{Pods: []cluster.Pod{pod}, Nodes: []cluster.Node{{Name: "known"}}}
 		time.Sleep(ttl + time.Second)
 		if diff := cmp.Diff(s, a.Apply(s)); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
+		}
+	})
+}
+
+// A deletion that was refused is remembered for ten minutes, then for twice as long, until one is accepted.
+func TestRefusedDeletions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := NewAssumptions()
+		s := &cluster.Snapshot{Nodes: []cluster.Node{{Name: "a"}, {Name: "b"}}}
+		refused := func() string { return a.Apply(s).Nodes[1].Refused }
+		for _, pause := range []time.Duration{firstPause, 2 * firstPause} {
+			a.asked("b", errors.New("delete node b: forbidden"))
+			time.Sleep(pause - time.Second)
+			if got := refused(); got != "the agent could not delete node b: forbidden" || a.Apply(s).Nodes[0].Refused != "" {
+				t.Errorf("within %s it is %q", pause, got)
+			}
+			time.Sleep(time.Second)
+			if got := refused(); got != "" {
+				t.Errorf("after %s it is %q", pause, got)
+			}
+		}
+		a.asked("b", errors.New("delete node b: forbidden"))
+		if a.asked("b", nil); refused() != "" {
+			t.Error("it counts as refused although it was accepted")
 		}
 	})
 }
@@ -101,7 +126,7 @@ func asJSON(t *testing.T, s *cluster.Snapshot) string {
 func TestANewNodeHasNoEarlierEdits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := NewAssumptions()
-		a.deleted("node")
+		a.asked("node", nil)
 		a.node(cluster.Node{Name: "node"}, true)
 		s := a.Apply(&cluster.Snapshot{Nodes: []cluster.Node{{Name: "node", ProviderID: "aws:///a/i-2"}}})
 		if s.Nodes[0].Deleting {

@@ -26,7 +26,8 @@ type API interface {
 	// PatchNode returns cluster.ErrGone if there is no such node, or if it is another machine's.
 	PatchNode(ctx context.Context, name string, change cluster.NodeChange) error
 	// DeleteNode asks for a deletion, which the finalizer holds up until the drain
-	// is over. A node that is gone is no error. If it is another machine's, the error is cluster.ErrGone.
+	// is over. A node that is gone is no error. If it is another machine's, the error is cluster.ErrGone, and
+	// cluster.ErrRefused if the API server refuses it.
 	DeleteNode(ctx context.Context, name, providerID string) error
 }
 
@@ -129,7 +130,11 @@ func (w *Writer) Delete(ctx context.Context, n *cluster.Node) bool {
 	if !w.Refused.Due(key) {
 		return false
 	}
-	if err := w.API.DeleteNode(ctx, n.Name, n.ProviderID); err != nil {
+	err := w.API.DeleteNode(ctx, n.Name, n.ProviderID)
+	if err == nil || errors.Is(err, cluster.ErrRefused) {
+		w.Assumed.asked(n.Name, err)
+	}
+	if err != nil {
 		if ctx.Err() == nil && !errors.Is(err, cluster.ErrGone) {
 			w.Log.Warn("could not delete a node", "node", n.Name, "error", err)
 			w.failed(key, err)
@@ -137,7 +142,6 @@ func (w *Writer) Delete(ctx context.Context, n *cluster.Node) bool {
 		return false
 	}
 	w.Refused.Succeeded(key)
-	w.Assumed.deleted(n.Name)
 	w.Deleted()
 	return true
 }

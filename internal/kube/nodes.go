@@ -16,7 +16,6 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
 )
 
 // CreateNode creates a Node with its status. If the kubelet has already created the Node,
@@ -113,14 +112,6 @@ func (c *Cluster) DeleteNode(ctx context.Context, name, providerID string) error
 		}
 		return nil
 	})
-}
-
-// refused marks an error that will not soon be another one.
-func refused(err error) error {
-	if call.Refused(err) && !call.Conflicting(err) {
-		return fmt.Errorf("%w: %w", cluster.ErrRefused, err)
-	}
-	return err
 }
 
 func (c *Cluster) patchNode(ctx context.Context, name string, patch []byte) error {

@@ -3,10 +3,12 @@ package kube
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
 )
 
@@ -26,6 +28,15 @@ func callOnce(ctx context.Context, call func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	return call(ctx)
+}
+
+// refused marks an error as [cluster.ErrRefused] if it is an answer that will not soon be another one, to a request
+// that had no effect.
+func refused(err error) error {
+	if call.Refused(err) && !passing(err) {
+		return fmt.Errorf("%w: %w", cluster.ErrRefused, err)
+	}
+	return err
 }
 
 // passing reports whether an error is temporary, so that the same request may soon succeed.

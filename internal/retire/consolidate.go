@@ -50,7 +50,7 @@ func (c *Case) Source(last time.Time) Hold {
 	if why := c.first([]protection{notUp, nominated}); why != "" {
 		return Hold{BlockedQuiet, why} // it passes by itself
 	}
-	if why := c.first([]protection{blocked, annotated, unlabelled, doNotDisrupt, ownerless, finishing, local, heldBySurge}); why != "" {
+	if why := c.first([]protection{blocked, annotated, unlabelled, doNotDisrupt, ownerless, finishing, local, heldBySurge, refused}); why != "" {
 		return Hold{BlockedProtection, why}
 	}
 	if quiet := last.Add(after); c.Now.Before(quiet) {

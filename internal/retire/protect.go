@@ -31,9 +31,9 @@ type Case struct {
 type protection func(c *Case) string
 
 var (
-	protections = []protection{blocked, notUp, closed, closing, nominated, annotated, inTime(doNotDisrupt), ownerless, young, inTime(twoPDBs), inTime(blockedByPDB), heldBySurge}
+	protections = []protection{blocked, notUp, closed, closing, nominated, annotated, inTime(doNotDisrupt), ownerless, young, inTime(twoPDBs), inTime(blockedByPDB), heldBySurge, refused}
 	lasting     = []protection{annotated, inTime(doNotDisrupt), ownerless, consolidated(finishing), local}
-	passing     = []protection{blocked, inTime(twoPDBs), inTime(blockedByPDB), heldBySurge}
+	passing     = []protection{blocked, inTime(twoPDBs), inTime(blockedByPDB), heldBySurge, refused}
 )
 
 // Protected returns what holds a node back from going voluntarily, or an empty
@@ -211,6 +211,10 @@ func blockedByPDB(c *Case) string {
 	}
 	return ""
 }
+
+// refused holds for a while after the API server has refused to delete the node. It would stay, and its replacement would
+// be paid for.
+func refused(c *Case) string { return c.Node.Refused }
 
 // heldBySurge holds while a pod cannot be moved without fewer of its replicas being ready meanwhile, as
 // it is to be.

@@ -107,6 +107,7 @@ func TestProtected(t *testing.T) {
 			want:   "it has the annotation karpenter.sh/do-not-disrupt",
 		},
 		"surge cannot move it now": {change: func(n *Node) { n.Pods[0].Covered, n.Pods[0].Held = true, "was not moved" }, want: "pod d/web was not moved"},
+		"its deletion was refused": {change: func(n *Node) { n.Refused = "it could not be deleted" }, want: "it could not be deleted"},
 		"budget elsewhere":         {budgets: []cluster.DisruptionBudget{{Namespace: "e", Name: "b", Selector: &metav1.LabelSelector{}}}, want: ""},
 	} {
 		n := up("n", provisioner(nil), web())
