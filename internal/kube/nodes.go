@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -18,8 +19,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
-// CreateNode creates a Node with its status. If the kubelet has already created the Node,
-// CreateNode adds labels, annotations and finalizers, replaces the owner references, and leaves
+// CreateNode creates a Node with its status. If the kubelet has already created the Node, also where a policy lets nobody
+// else create it, CreateNode adds labels, annotations and finalizers, replaces the owner references, and leaves
 // taints and status as they are. If the Node of that name is another machine's or is being deleted, the error
 // is cluster.ErrStale.
 func (c *Cluster) CreateNode(ctx context.Context, node *corev1.Node) (ready bool, err error) {
@@ -27,8 +28,10 @@ func (c *Cluster) CreateNode(ctx context.Context, node *corev1.Node) (ready bool
 		// The API server accepts the status of a new Node, so that the Node never looks ready
 		// too early.
 		_, err := c.client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{FieldManager: manager})
-		if apierrors.IsAlreadyExists(err) {
-			ready, err = c.takeOver(ctx, node)
+		if errors.Is(refused(err), cluster.ErrRefused) { // it exists, or the policy is asked before it is looked for
+			if taken, took := c.takeOver(ctx, node); !apierrors.IsNotFound(took) {
+				ready, err = taken, took
+			}
 		}
 		if err != nil {
 			return fmt.Errorf("create node %s: %w", node.Name, err)

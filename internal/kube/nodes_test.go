@@ -141,6 +141,28 @@ func TestCreateNodeTakesTheKubeletsOver(t *testing.T) {
 	}
 }
 
+// Where a policy lets only kubelets create Nodes, it refuses also one that is there. It is taken over nevertheless.
+func TestCreateNodeThatIsRefused(t *testing.T) {
+	for name, denied := range map[string]*apierrors.StatusError{
+		"the API server": apierrors.NewForbidden(corev1.Resource("nodes"), "there", errors.New("only kubelets")),
+		"a webhook":      apierrors.NewBadRequest("admission webhook denied the request"),
+	} {
+		client := kubefake.NewClientset(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "there"}})
+		client.PrependReactor("create", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, denied })
+		c := &Cluster{client: client}
+		if _, err := c.CreateNode(t.Context(), launching("there")); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		got, err := client.CoreV1().Nodes().Get(t.Context(), "there", metav1.GetOptions{})
+		if err != nil || got.Labels[api.LabelProvisioner] != "default" || len(got.Finalizers) != 1 {
+			t.Errorf("%s: the node is %+v, %v", name, got, err)
+		}
+		if _, err := c.CreateNode(t.Context(), launching("absent")); !errors.Is(err, denied) {
+			t.Errorf("%s: %v for a node that is not there", name, err)
+		}
+	}
+}
+
 func TestCreateNodeLeavesOthersAlone(t *testing.T) {
 	c := connect(t)
 	const name = "name-used-again"
