@@ -33,14 +33,14 @@ func (d *Drainer) stop(ctx context.Context, s *step, pods []*cluster.Pod) {
 // go now does not hold up the others.
 func (d *Drainer) evictAll(ctx context.Context, n *cluster.Node, pods []*cluster.Pod) {
 	pods = slices.DeleteFunc(slices.Clone(pods), func(p *cluster.Pod) bool { return p.State != cluster.PodBound || !d.memory.due(p.UID) })
-	if n.Mark().Reason == api.ReasonConsolidation {
+	if n.Mark().Reason == api.ReasonConsolidation && n.Annotations[api.AnnotationInterrupted] == "" {
 		pods = largest(n, pods)
 	}
 	parallel.Each(podsAtOnce, pods, func(p *cluster.Pod) { d.evict(ctx, n, p) })
 }
 
 // largest returns the pod that needs the largest part of its node. Consolidation evicts one pod of
-// a node in each pass, the largest first: kube-scheduler spreads their successors, and large ones
+// a node in each pass, the largest first, unless the machine ends within minutes: kube-scheduler spreads their successors, and large ones
 // would find no room if small ones came first.
 func largest(n *cluster.Node, pods []*cluster.Pod) []*cluster.Pod {
 	if len(pods) == 0 {

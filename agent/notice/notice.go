@@ -156,11 +156,11 @@ func (w *Watcher) interrupt(ctx context.Context, n *cluster.Node, notice *offer.
 	if !w.markInterrupted(ctx, n, notice) {
 		return false
 	}
+	w.avoidInterrupted(n, notice)
 	if n.Deleting {
 		return true
 	}
 	why := noticeText(notice)
-	w.avoidInterrupted(n, notice)
 	if !w.Nodes.Drain(ctx, n) {
 		return false
 	}
@@ -175,10 +175,12 @@ func (w *Watcher) interrupt(ctx context.Context, n *cluster.Node, notice *offer.
 	return true
 }
 
-// markInterrupted lets the drain of a NodePool's node evict all pods where the machine ends within minutes.
+// markInterrupted lets the drain of a NodePool's node, or of one that consolidation removes, evict all pods where the
+// machine ends within minutes.
 func (w *Watcher) markInterrupted(ctx context.Context, n *cluster.Node, notice *offer.Notice) bool {
 	later := notice.Kind == offer.NoticeRebalance || notice.Kind == offer.NoticeScheduledChange
-	if later || !n.OfNodePool() || n.Annotations[api.AnnotationInterrupted] != "" {
+	slow := n.OfNodePool() || n.Mark().Reason == api.ReasonConsolidation
+	if later || !slow || n.Annotations[api.AnnotationInterrupted] != "" {
 		return true
 	}
 	return w.Nodes.Patch(ctx, n, cluster.NodeChange{SetAnnotations: map[string]string{api.AnnotationInterrupted: "true"}})
@@ -191,7 +193,9 @@ func (w *Watcher) avoidInterrupted(n *cluster.Node, notice *offer.Notice) {
 	case offer.NoticeSpotInterruption, offer.NoticeReservation:
 		w.Avoid(n, "machine of node "+n.Name+" got an interruption notice")
 	case offer.NoticeStateChange:
-		w.Ended(n)
+		if !n.Deleting { // it may be the agent that has ended it
+			w.Ended(n)
+		}
 	}
 }
 

@@ -35,6 +35,7 @@ type world struct {
 	slow         time.Duration // deletions
 	mu           sync.Mutex
 	deleted      []string
+	marked       []string
 	acknowledged []string
 	avoided      []string
 	replanned    int
@@ -55,9 +56,16 @@ func (w *world) Acknowledge(_ context.Context, handles ...string) error {
 	return w.keep
 }
 
-func (w *world) CreateNode(context.Context, *corev1.Node) (bool, error)      { return false, nil }
-func (w *world) PatchNode(context.Context, string, cluster.NodeChange) error { return nil }
-func (w *world) Event(cluster.ObjectRef, string, string, string)             {}
+func (w *world) CreateNode(context.Context, *corev1.Node) (bool, error) { return false, nil }
+func (w *world) Event(cluster.ObjectRef, string, string, string)        {}
+func (w *world) PatchNode(_ context.Context, name string, change cluster.NodeChange) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if change.SetAnnotations[api.AnnotationInterrupted] != "" {
+		w.marked = append(w.marked, name)
+	}
+	return nil
+}
 func (w *world) DeleteNode(_ context.Context, name, _ string) error {
 	time.Sleep(w.slow)
 	w.mu.Lock()
@@ -114,6 +122,8 @@ func ours() cluster.Node {
 func TestNotices(t *testing.T) {
 	deleting := ours()
 	deleting.Deleting = true
+	consolidated := deleting
+	consolidated.Annotations = map[string]string{api.AnnotationDisruption: api.ReasonConsolidation}
 	foreign := ours()
 	foreign.Finalizers = nil
 	unheld := ours()
@@ -124,12 +134,15 @@ func TestNotices(t *testing.T) {
 		refuse                         error
 		incomplete, runs               bool
 		deleted, avoided, acknowledged bool
+		marked                         bool
 	}{
 		"a spot interruption":                         {kind: offer.NoticeSpotInterruption, node: ours(), deleted: true, avoided: true, acknowledged: true},
 		"a rebalance recommendation":                  {kind: offer.NoticeRebalance, node: ours(), deleted: true, acknowledged: true},
 		"planned maintenance":                         {kind: offer.NoticeScheduledChange, node: ours(), deleted: true, acknowledged: true},
 		"the API server refuses":                      {kind: offer.NoticeScheduledChange, node: ours(), refuse: errors.New("away")},
-		"a node that is going":                        {kind: offer.NoticeSpotInterruption, node: deleting, acknowledged: true},
+		"a node that is going":                        {kind: offer.NoticeSpotInterruption, node: deleting, avoided: true, acknowledged: true},
+		"consolidation drains it":                     {kind: offer.NoticeSpotInterruption, node: consolidated, marked: true, avoided: true, acknowledged: true},
+		"consolidation drains it, and there is time":  {kind: offer.NoticeScheduledChange, node: consolidated, acknowledged: true},
 		"its node has lost its finalizer":             {kind: offer.NoticeSpotInterruption, node: unheld, deleted: true, avoided: true, acknowledged: true},
 		"a machine of others":                         {kind: offer.NoticeSpotInterruption, node: foreign, acknowledged: true},
 		"a machine that may become a node":            {kind: offer.NoticeSpotInterruption, node: foreign, incomplete: true},
@@ -146,6 +159,9 @@ func TestNotices(t *testing.T) {
 			}
 			if slices.Contains(w.acknowledged, "h") != c.acknowledged {
 				t.Errorf("acknowledged %v, want %t", w.acknowledged, c.acknowledged)
+			}
+			if slices.Contains(w.marked, "a") != c.marked {
+				t.Errorf("marked %v as interrupted, want %t", w.marked, c.marked)
 			}
 		})
 	}

@@ -67,7 +67,7 @@ const (
 	// AnnotationGracePeriod on a node repeats the terminationGracePeriod of its Provisioner, for a drain that
 	// goes on when the Provisioner is gone.
 	AnnotationGracePeriod = "packhorse.io/termination-grace-period"
-	// AnnotationInterrupted on a node of a NodePool is "true" once the cloud has said that it takes its machine
+	// AnnotationInterrupted on a node of a NodePool, or one that consolidation removes, is "true" once the cloud has said that it takes its machine
 	// back: its drain spares no pod.
 	AnnotationInterrupted = "packhorse.io/interrupted"
 	// AnnotationRemade on a node is "true" if its object was lost while its machine ran, and was made again: it is
