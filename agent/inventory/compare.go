@@ -363,7 +363,7 @@ func (inv *Inventory) terminate(ctx context.Context, v *view.View, surplus []ins
 		case slices.Contains(gone, i.ID):
 			inv.gaveBack(i.ID)
 			inv.Assumed.Gone(i.NodeName)
-			inv.Log.Info("terminated an instance without a node", "instance", i.ID)
+			inv.Log.Info("terminated an instance without a node", "instance", i.ID, "provisioner", i.Provisioner, "launch_id", i.LaunchID)
 		case p == nil || len(i.own)+len(i.others) > 0 || !i.Runs():
 		case p.Reason == view.ReasonMarket:
 			without.note(i.Instance, errUnknown)

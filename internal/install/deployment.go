@@ -146,12 +146,14 @@ func (s *Settings) args() []string {
 }
 
 func (s *Settings) environment() []corev1.EnvVar {
-	vars := []corev1.EnvVar{{Name: "POD_NAME", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.name"}}}}
+	podName := &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.name"}}
+	vars := []corev1.EnvVar{{Name: "POD_NAME", ValueFrom: podName}}
 	if s.Region != "" {
 		vars = append(vars, corev1.EnvVar{Name: "AWS_REGION", Value: s.Region})
 	}
 	if s.RoleARN != "" {
-		vars = append(vars, corev1.EnvVar{Name: "AWS_ROLE_ARN", Value: s.RoleARN}, corev1.EnvVar{Name: "AWS_WEB_IDENTITY_TOKEN_FILE", Value: tokenFolder + "/token"})
+		vars = append(vars, corev1.EnvVar{Name: "AWS_ROLE_ARN", Value: s.RoleARN}, corev1.EnvVar{Name: "AWS_WEB_IDENTITY_TOKEN_FILE", Value: tokenFolder + "/token"},
+			corev1.EnvVar{Name: "AWS_ROLE_SESSION_NAME", ValueFrom: podName}) // CloudTrail names it
 	}
 	vars = append(vars, s.endpointVariables()...)
 	for _, name := range slices.Sorted(maps.Keys(s.Environment)) {

@@ -131,7 +131,7 @@ func checkTolerations(at *field.Path, tolerations []corev1.Toleration) (errs fie
 // ownVariable says where a variable comes from that the installation sets.
 func ownVariable(name string) string {
 	switch {
-	case name == "POD_NAME":
+	case name == "POD_NAME", name == "AWS_ROLE_SESSION_NAME":
 		return "the name of the pod"
 	case name == "AWS_ROLE_ARN", name == "AWS_WEB_IDENTITY_TOKEN_FILE":
 		return "set role_arn"
