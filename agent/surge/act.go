@@ -25,9 +25,9 @@ func (s *Surger) carryOut(ctx context.Context, n *cluster.Node, now *state, do a
 		if !s.write(ctx, n, all) {
 			return nil
 		}
-		return s.shrink(ctx, n, r, d)
+		return s.shrink(ctx, n, d)
 	case shrink:
-		return s.shrink(ctx, n, r, d)
+		return s.shrink(ctx, n, d)
 	case undo:
 		return s.undo(ctx, n, r)
 	case forget:
@@ -54,7 +54,7 @@ func (s *Surger) grow(ctx context.Context, n *cluster.Node, r *cluster.Surge, d 
 	return nil
 }
 
-func (s *Surger) shrink(ctx context.Context, n *cluster.Node, r *cluster.Surge, d *cluster.Deployment) error {
+func (s *Surger) shrink(ctx context.Context, n *cluster.Node, d *cluster.Deployment) error {
 	if err := s.Cluster.ScaleDeployment(ctx, d, d.Before); err != nil {
 		return err
 	}
