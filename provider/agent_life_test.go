@@ -409,7 +409,7 @@ func TestRunnerMayScaleBack(t *testing.T) {
 	d, err := deployments.Create(t.Context(), &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: "surging"},
 		Spec: appsv1.DeploymentSpec{
-			Replicas: ptr.To[int32](0), Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Replicas: ptr.To[int32](1), Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "a"}}}},
 		},
 	}, metav1.CreateOptions{})
@@ -421,16 +421,16 @@ func TestRunnerMayScaleBack(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	more := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Name: d.Name, Namespace: d.Namespace}, Spec: autoscalingv1.ScaleSpec{Replicas: 1}}
-	if _, err := deployments.UpdateScale(t.Context(), d.Name, more, metav1.UpdateOptions{FieldManager: cluster.Manager}); err != nil {
+	more := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Name: d.Name, Namespace: d.Namespace}, Spec: autoscalingv1.ScaleSpec{Replicas: 2}}
+	if _, err := deployments.UpdateScale(t.Context(), d.Name, more, metav1.UpdateOptions{FieldManager: cluster.Manager + "-surge-from-1"}); err != nil {
 		t.Fatal(err)
 	}
-	record := fmt.Sprintf(`[{"namespace": "default", "deployment": "surging", "uid": %q, "replicas": 0, "pods": [{"name": "a", "uid": "a"}]}]`, d.UID)
+	record := fmt.Sprintf(`[{"namespace": "default", "deployment": "surging", "uid": %q, "replicas": 1, "pods": [{"name": "a", "uid": "a"}]}]`, d.UID)
 	patch := fmt.Sprintf(`{"metadata": {"annotations": {%q: %q}}}`, api.AnnotationSurging, record)
 	if _, err := kube.CoreV1().Nodes().Patch(t.Context(), "surging-1", types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := kubeinstallation.NewKeeper(objects, runner(t), kubeapply.Manager{Name: "terraform"}, nil).MayRelease(t.Context()); err != nil {
+	if err := kubeinstallation.NewKeeper(objects, runner(t), kubeapply.Manager{Name: "terraform"}, nil).MayScaleBack(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
@@ -692,7 +692,7 @@ func TestAgentIsOrphanedWithoutItsProvisioners(t *testing.T) {
 	if err == nil {
 		t.Fatalf("the destroy succeeds: %s", said)
 	}
-	says(t, said, "it has 1 nodes and no agent is running that could drain them", "replace the block of this resource by a `removed` block with `destroy = false`")
+	says(t, said, "it has 1 nodes and no agent is running that could drain them", "replace the blocks of this resource and of its packhorse_node_role by `removed` blocks with `destroy = false`")
 
 	page, err := os.ReadFile("../docs/installation.md")
 	if err != nil {

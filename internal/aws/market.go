@@ -71,7 +71,11 @@ func (c *Cloud) Market(ctx context.Context, p *api.Provisioner, profile *api.Nod
 	market.Estimate = c.stock.Estimate()
 	market.FaultReason, market.Fault = c.stock.Fault()
 	if r.noReservations != nil {
-		market.FaultReason, market.Fault = reasonReservationsUnknown, fmt.Sprintf("capacity reservations are not used, because they are not known: %s", r.noReservations)
+		text := fmt.Sprintf("capacity reservations are not used, because they are not known: %s", r.noReservations)
+		if market.Fault != "" {
+			text = market.Fault + "; " + text
+		}
+		market.FaultReason, market.Fault = reasonReservationsUnknown, text
 	}
 	known := c.markets.of(p.Name, c.marketKey(p, r), catalogue, func() []offer.InstanceType {
 		return c.types(catalogue, r, p.Spec.KubeletConfiguration)

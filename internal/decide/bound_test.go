@@ -157,3 +157,41 @@ func TestBoundKnowsWhichPodsLowerWeightsAreFor(t *testing.T) {
 		t.Errorf("the plan costs %d, want %d, and the bound is %d", plan.HourlyPrice, want, plan.LowerBound)
 	}
 }
+
+// TestBoundIsBelowPlansWithWeights: what is bought for pods of lower weights is not always what is the cheapest for
+// each class alone, and the room that it leaves is for pods of higher weights.
+func TestBoundIsBelowPlansWithWeights(t *testing.T) {
+	dear := zonal(size("dear", 4, 8, 9), map[string]int64{"c": 1000})
+	for name, c := range map[string]struct {
+		types []offer.InstanceType
+		pods  func(w *world)
+	}{
+		"fewer nodes cost less": {
+			[]offer.InstanceType{zonal(size("small", 2, 4, 9), map[string]int64{"a": 10}), zonal(size("big", 17, 40, 40), map[string]int64{"a": 81})},
+			func(w *world) { w.pods(8, "l", "{requests: {cpu: 1}, nodeSelector: {$zone: a}}") },
+		},
+		"the second node selector term is cheaper": {
+			[]offer.InstanceType{zonal(size("big", 17, 40, 40), map[string]int64{"a": 100}), zonal(size("small", 2, 4, 9), map[string]int64{"b": 10})},
+			func(w *world) { w.pods(1, "l", "{requests: {cpu: 1}, "+requires("$zone In a", "OR", "$zone In b")+"}") },
+		},
+		"pods that must share a machine": {
+			[]offer.InstanceType{zonal(size("small", 2, 4, 9), map[string]int64{"a": 20}), zonal(size("big", 33, 40, 40), map[string]int64{"a": 200}), zonal(size("other", 17, 40, 40), map[string]int64{"b": 10})},
+			func(w *world) {
+				w.pods(1, "l", "{requests: {cpu: 1}, labels: {app: l}, nodeSelector: {$zone: a}}")
+				w.pods(14, "f", "{requests: {cpu: 1}, "+requires("$zone In a, b")+", affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: $host, labelSelector: {matchLabels: {app: l}}}]}}}")
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, append(c.types, dear))
+			w.provisioner("high", "weight: 10, requirements: [{key: $zone, operator: In, values: [c]}]")
+			w.provisioner("low", "requirements: [{key: $zone, operator: In, values: [a, b]}]")
+			c.pods(w)
+			w.pods(8, "h", "requests: {cpu: 1}")
+			plan := w.decide()
+			if plan.LowerBound > plan.HourlyPrice || plan.LowerBound == 0 || len(plan.Unplaced) > 0 {
+				t.Errorf("the bound is %d, and the plan costs %d; %d pods unplaced", plan.LowerBound, plan.HourlyPrice, len(plan.Unplaced))
+			}
+		})
+	}
+}

@@ -147,7 +147,7 @@ func (v *voluntary) goes(these ...retire.DueNode) {
 
 func (v *voluntary) keepForBudget(one retire.DueNode) {
 	why := "a disruption budget of provisioner " + one.Node.Provisioner.Name + " allows no more disruptions now"
-	if v.budgets.Untried(one) {
+	if !v.in.Postponed[one.Node.Name] && v.budgets.Untried(one) {
 		why = "no machine of what provisioner " + one.Node.Provisioner.Name + " describes now has come up yet: until then, drifted nodes go one by one"
 	}
 	v.kept[one.Node.Name] = cmp.Or(v.kept[one.Node.Name], why)

@@ -43,7 +43,7 @@ func Differences(declared, live []*unstructured.Unstructured) []string {
 
 // keys are the fields by which Kubernetes merges lists of a pod. What others add to these stays when the lists are
 // applied.
-var keys = map[string]string{"containers": "name", "env": "name", "ports": "name", "volumes": "name", "volumeMounts": "mountPath", "imagePullSecrets": "name"}
+var keys = map[string]string{"containers": "name", "env": "name", "ports": "name", "volumes": "name", "volumeMounts": "mountPath"}
 
 // compare tells every leaf of want that have lacks or has another value of.
 func compare(path string, want, have any, tell func(path string, want, have any)) {

@@ -25,7 +25,7 @@ func (b *bounding) tiers() []int {
 // addSpending states what Provisioners of lower weights may be paid. What they sell is for pods that
 // no Provisioner of higher weight can take, and others only use the room that these leave. So they
 // are paid no more than machines of their own would cost for these pods, and no more than the plan pays
-// them and machines of their own would cost for such pods that the plan does not have there. Nothing is
+// them and machines of their own would cost for such pods that the plan does not buy for there. Nothing is
 // known where a limit of a higher weight may bind, because its pods are bought for there as well then.
 func (b *bounding) addSpending(tiers []int) {
 	list := b.s.Tiers()
@@ -42,62 +42,80 @@ func (b *bounding) addSpending(tiers []int) {
 	}
 }
 
-// limited reports whether a limit may keep a pool from selling what is the cheapest.
+// limited reports whether a limit may keep a pool from selling the cheapest machine.
 func limited(p *model.Pool) bool { return p.Limits != nil }
 
 // asPlanned is what the plan pays a tier and those after it, and what machines of their own would cost
 // for other pods that may be bought for there. It reports false where that is not known.
 func (b *bounding) asPlanned(tier int, tiers []int) (bound.Spending, bool) {
-	out, there := bound.Spending{Tier: tier}, make([]int64, len(b.placed))
-	for _, m := range b.s.Machines() {
-		if tiers[m.Pool.Number] < tier {
-			continue
-		}
-		out.Most += max(1, b.s.Offerings[m.Offering].Price)
-		for _, p := range m.Placed {
-			there[b.at[classAt{p.Class, p.Level}]] += p.N
-		}
-	}
+	out := bound.Spending{Tier: tier, Most: b.paidFor(tier, tiers)}
 	for i := range b.placed {
 		p := &b.placed[i]
-		if p.n == there[i] {
-			continue
-		}
 		own := b.ownMachines(p, tier, tiers)
-		if own.limited {
-			return out, false
+		elsewhere := p.n - b.countOn(i, own.set)
+		if own.cells > 1 { // others may be in another cell in another plan
+			elsewhere = min(p.n, own.cells*b.mostInDomain(i)-p.n+2*elsewhere)
 		}
-		out.Most += own.total((p.n - there[i] + p.lump - 1) / p.lump)
+		switch {
+		case elsewhere == 0 || own.cells == 0:
+		case own.unknown:
+			return out, false
+		default:
+			out.Most += own.total((elsewhere + p.lump - 1) / p.lump)
+		}
 	}
 	return out, true
 }
 
+// paidFor is what the plan pays a tier and those after it.
+func (b *bounding) paidFor(tier int, tiers []int) (sum int64) {
+	for _, m := range b.s.Machines() {
+		if tiers[m.Pool.Number] >= tier {
+			sum += max(1, b.s.Offerings[m.Offering].Price)
+		}
+	}
+	return sum
+}
+
+// countOn counts the pods of a class that the plan has on machines of the offerings.
+func (b *bounding) countOn(class int, set model.Bitset) (n int64) {
+	for _, m := range b.s.Machines() {
+		for _, p := range m.Placed {
+			if set.Has(m.Offering) && b.at[classAt{p.Class, p.Level}] == class {
+				n += p.N
+			}
+		}
+	}
+	return n
+}
+
 // alone is what machines of their own cost for all pods that are bought for in a tier and those after it:
 // for those that nothing else can take in any case, and for others as far as they are there. It reports
-// false where that is not known.
+// false where that is not known, or where the plan shows that it costs more.
 func (b *bounding) alone(tier int, tiers []int) (bound.Spending, bool) {
-	out := bound.Spending{Tier: tier}
+	out, brought := bound.Spending{Tier: tier}, int64(0)
 	for i := range b.placed {
 		p := &b.placed[i]
 		own, lumps := b.ownMachines(p, tier, tiers), (p.n+p.lump-1)/p.lump
 		switch {
-		case own.limited:
-			return out, false
 		case own.cells == 0:
+		case own.unknown:
+			return out, false
 		case own.always:
 			out.Most += own.total(lumps)
 		default:
 			out.Most += own.first(lumps)
 			out.Funds = append(out.Funds, bound.Fund{Class: i, Choice: b.numbered(own.set), Price: own.each})
+			brought += own.each * (b.countOn(i, own.set) + p.lump - 1) / p.lump
 		}
 	}
-	return out, true
+	return out, b.paidFor(tier, tiers) <= out.Most+brought
 }
 
 // ownMachines are those that would be bought for the pods of one class alone.
 type ownMachines struct {
 	set     model.Bitset // offerings
-	limited bool         // one of their pools is
+	unknown bool         // more may have to be paid
 	always  bool         // nothing of a higher weight can take the pods
 	cells   int64        // domains, and the like, that the pods may have to be divided among
 	// each is what one more pod costs where that is the dearest, and begun what the first of a cell costs more
@@ -113,36 +131,35 @@ func (o *ownMachines) total(n int64) int64 { return o.first(n) + o.each*n }
 
 // ownMachines finds the machines that a tier and those after it sell for a class.
 func (b *bounding) ownMachines(p *placedClass, tier int, tiers []int) (out ownMachines) {
-	could := b.highest(p).Clone()
-	for j := range p.others {
-		could.Join(b.highest(&p.others[j]))
-	}
-	if b.tied(p) {
-		could.Join(p.mask)
-	}
-	out.always, out.set = true, could.Clone()
+	out.always, out.set = true, model.NewBitset(len(b.s.Offerings))
 	lumps, most := (p.n+p.lump-1)/p.lump, max(1, topology.NodeCounts{}.Room(p.class.PerNodeLate, p.n)/p.lump)
 	type machine struct{ price, holds int64 }
 	total := func(m machine) int64 { return m.price * (m.holds - 1 + lumps) / m.holds }
-	need, cheapest := p.need(), map[string]machine{}
-	for k := range could.All {
-		o := &b.s.Offerings[k]
-		if tiers[o.Pool] < tier {
-			out.always = false
-			out.set.Drop(k)
-			continue
-		}
-		out.limited = out.limited || limited(b.s.Pools[o.Pool])
-		holds := min(lumps, amount.Copies(need, o.All().Room, most))
-		if holds == 0 {
-			continue
-		}
-		of, cell := machine{max(1, o.Price), holds}, b.cellOf(p, o)
-		if known, ok := cheapest[cell]; !ok || total(of) < total(known) {
-			cheapest[cell] = of
+	need, cheapest, dearest := p.need(), map[string]machine{}, int64(0)
+	for term, could := range b.boughtFor(p) {
+		for k := range could.All {
+			o := &b.s.Offerings[k]
+			if tiers[o.Pool] < tier {
+				out.always = false
+				continue
+			}
+			out.set.Add(k)
+			out.unknown = out.unknown || limited(b.s.Pools[o.Pool])
+			holds := min(lumps, amount.Copies(need, o.Room, most))
+			if holds == 0 {
+				continue
+			}
+			of, cell := machine{max(1, o.Cost), holds}, cellOf(p, term, o) // plans minimise the cost, which is not below the price
+			if known, ok := cheapest[cell]; !ok || total(of) < total(known) {
+				cheapest[cell] = of
+			}
+			dearest = max(dearest, o.Cost)
 		}
 	}
-	out.cells = int64(len(cheapest))
+	if out.cells = int64(len(cheapest)); b.tied(p) {
+		out.each = dearest // it may take a machine that is large enough for pods that must share it
+		return out
+	}
 	for _, m := range cheapest {
 		each := (m.price + m.holds - 1) / m.holds
 		out.each, out.begun = max(out.each, each), max(out.begun, m.price-each)
@@ -150,13 +167,23 @@ func (b *bounding) ownMachines(p *placedClass, tier int, tiers []int) (out ownMa
 	return out
 }
 
-// cellOf names where among the domains of its topology keys a class is on an offering. One that shares
-// nodes with others may be where these have to be.
-func (b *bounding) cellOf(p *placedClass, o *model.Offering) string {
-	if b.tied(p) {
-		return strconv.Itoa(o.Pool) + " " + o.Offer.Zone + " " + o.Offer.CapacityType
+// boughtFor lists the offerings that are bought for a class by each of its node selector terms.
+func (b *bounding) boughtFor(p *placedClass) []model.Bitset {
+	out := []model.Bitset{b.highest(p).Clone()}
+	for j := range p.others {
+		out = append(out, b.highest(&p.others[j]))
 	}
+	if b.tied(p) {
+		out[0].Join(p.mask)
+	}
+	return out
+}
+
+// cellOf names where a class is on an offering: by which node selector term, in which domains of its topology keys,
+// and in which capacity reservation, of which there are only so many.
+func cellOf(p *placedClass, term int, o *model.Offering) string {
 	var out strings.Builder
+	out.WriteString(strconv.Itoa(term) + " " + o.Offer.Reservation + " ")
 	for _, key := range p.class.Keys {
 		domain, ok := o.Offer.Label(key)
 		if !ok {

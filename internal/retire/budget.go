@@ -17,6 +17,8 @@ type Budgets struct {
 	now   time.Time
 	total map[string]int // nodes that are up or have been, by Provisioner
 	going map[string]int // how many are on their way out or down
+	// trying counts the drifted nodes in use among those that are let go, whether a budget counts them or not.
+	trying map[string]int
 	// proven are the images with which a machine has come up that is as its Provisioner describes it now.
 	proven map[launch]bool
 }
@@ -28,7 +30,7 @@ type launch struct{ provisioner, image string }
 // been. It does not have those that replace a node which is still there: if it did, nodes that go would let
 // more go, and half of the nodes would become all.
 func NewBudgets(nodes []*Node, now time.Time, leaving func(*Node) bool) *Budgets {
-	b := &Budgets{now: now, total: map[string]int{}, going: map[string]int{}, proven: map[launch]bool{}}
+	b := &Budgets{now: now, total: map[string]int{}, going: map[string]int{}, trying: map[string]int{}, proven: map[launch]bool{}}
 	replaces := map[string]bool{}
 	for _, n := range nodes {
 		if leaving(n) && !n.ended() {
@@ -67,8 +69,10 @@ func (n *Node) ended() bool {
 // then, so that an image that does not boot costs one machine at a time.
 func (b *Budgets) Untried(due DueNode) bool {
 	n := due.Node
-	return due.Reason == Drifted && n.InUse() && b.going[n.Provisioner.Name] > 0 && !b.proven[launch{n.Provisioner.Name, n.Image}]
+	return tries(due) && b.going[n.Provisioner.Name]+b.trying[n.Provisioner.Name] > 0 && !b.proven[launch{n.Provisioner.Name, n.Image}]
 }
+
+func tries(due DueNode) bool { return due.Reason == Drifted && due.Node.InUse() }
 
 // Take lets a node go, or reports false where a budget forbids it. The default
 // budget does not hold back nodes that nobody uses: removing them disrupts
@@ -85,9 +89,7 @@ func (b *Budgets) Take(due DueNode) bool {
 			return false
 		}
 	}
-	if len(concerned) > 0 {
-		b.going[name]++
-	}
+	b.count(due, concerned, 1)
 	return true
 }
 
@@ -103,8 +105,16 @@ func (b *Budgets) Together(due DueNode) int {
 
 // Return undoes Take: the node stays after all.
 func (b *Budgets) Return(due DueNode) {
-	if len(b.concerned(due, b.now)) > 0 {
-		b.going[due.Node.Provisioner.Name]--
+	b.count(due, b.concerned(due, b.now), -1)
+}
+
+// count counts a node that budgets are concerned with, or one that shows whether a change works.
+func (b *Budgets) count(due DueNode, concerned []api.Budget, n int) {
+	switch name := due.Node.Provisioner.Name; {
+	case len(concerned) > 0:
+		b.going[name] += n
+	case tries(due):
+		b.trying[name] += n
 	}
 }
 

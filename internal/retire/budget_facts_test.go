@@ -187,3 +187,19 @@ func TestUntried(t *testing.T) {
 		}
 	}
 }
+
+// That is so also for nodes that no budget counts.
+func TestUntriedWithoutBudget(t *testing.T) {
+	nodes := fleet(budgeted("p", api.Budget{Nodes: "10%", Reasons: []string{api.ReasonConsolidation}}), 9)
+	for _, n := range nodes {
+		n.Image = "ami-2"
+	}
+	b := NewBudgets(nodes, noon, func(*Node) bool { return false })
+	first, second := DueNode{Node: nodes[0], Reason: Drifted}, DueNode{Node: nodes[1], Reason: Drifted}
+	if b.Untried(first) || !b.Take(first) || !b.Untried(second) {
+		t.Error("not the first one goes alone")
+	}
+	if b.Return(first); b.Untried(second) {
+		t.Error("the second one does not go instead of the first one")
+	}
+}

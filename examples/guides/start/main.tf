@@ -38,4 +38,5 @@ resource "packhorse_provisioner" "default" {
   provider_ref            = { name = packhorse_node_profile.default.name }
   limits                  = { cpu = "100" }
   ttl_seconds_after_empty = 60
+  disruption              = { termination_grace_period = "30m" } # a drain takes no longer
 }

@@ -88,8 +88,8 @@ func (r *Roles) HasProvider(ctx context.Context, arn string) (bool, error) {
 }
 
 // DeleteProvider deletes the OIDC provider if EnsureProvider has created it and no role trusts it but the named one,
-// which is about to be deleted or trusts it no longer, and others that DeleteProvider was called for. So does one of
-// several calls at the same time. IAM may list the trust of all these roles for a while.
+// which is about to be deleted or trusts it no longer, and others that DeleteProvider was called for. If several
+// roles are deleted at the same time, one of the calls deletes it. IAM may list the trust of all these roles for a while.
 func (r *Roles) DeleteProvider(ctx context.Context, arn, role string) error {
 	known, err := r.provider(ctx, arn)
 	if err != nil || known == nil {

@@ -31,6 +31,16 @@ type trust struct{ provider, role string }
 // NewRoles manages the roles of the client's account.
 func NewRoles(client *iam.Client) *Roles { return &Roles{client: client} }
 
+// trustsAgain forgets that a role trusts no provider any longer.
+func (r *Roles) trustsAgain(role string) {
+	r.distrust.Range(func(key, _ any) bool {
+		if key.(trust).role == role {
+			r.distrust.Delete(key)
+		}
+		return true
+	})
+}
+
 // Create creates the role without its policies and returns its ARN. If a role of the name
 // exists, the error is fs.ErrExist.
 func (r *Roles) Create(ctx context.Context, role asset.Role) (arn string, err error) {
@@ -47,12 +57,7 @@ func (r *Roles) Create(ctx context.Context, role asset.Role) (arn string, err er
 	if role.Boundary != "" {
 		in.PermissionsBoundary = aws.String(role.Boundary)
 	}
-	r.distrust.Range(func(key, _ any) bool {
-		if key.(trust).role == role.Name {
-			r.distrust.Delete(key)
-		}
-		return true
-	})
+	r.trustsAgain(role.Name)
 	out, err := call.Invoke(ctx, call.UnknownPrincipal, r.client.CreateRole, in)
 	if call.Code(err) == call.Exists {
 		return "", fmt.Errorf("create role %q: %w", role.Name, fs.ErrExist)

@@ -373,14 +373,14 @@ func TestReleaseScalesDeploymentsBack(t *testing.T) {
 		into[scale.Name] = scale.Spec.Replicas
 		return true, scale, denied
 	})
-	if err := k.MayRelease(t.Context()); err != nil {
+	if err := k.MayScaleBack(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(map[string]int32{"grown": 5, "forged": 5}, tried); diff != "" || len(scaled) > 0 {
 		t.Errorf("scaled %v, tried: %s", scaled, diff)
 	}
 	denied = apierrors.NewForbidden(schema.GroupResource{Group: "apps", Resource: "deployments"}, "grown", nil)
-	if err := k.MayRelease(t.Context()); err == nil || !strings.Contains(err.Error(), "scale Deployment a/grown back: ") {
+	if err := k.MayScaleBack(t.Context()); err == nil || !strings.Contains(err.Error(), "scale Deployment a/grown back: ") {
 		t.Errorf("without the right: %v", err)
 	}
 	denied = nil

@@ -119,9 +119,9 @@ func removalOf(provisioners []*unstructured.Unstructured, nodes []corev1.Node, n
 	return out
 }
 
-// MayRelease returns the error that Release would return because it could not scale Deployments back, such as
+// MayScaleBack returns the error that Release would return because it could not scale Deployments back, such as
 // a missing right. It changes nothing.
-func (k *Keeper) MayRelease(ctx context.Context) error {
+func (k *Keeper) MayScaleBack(ctx context.Context) error {
 	live, err := k.nodes(ctx)
 	if err != nil {
 		return err

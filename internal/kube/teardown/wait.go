@@ -128,7 +128,7 @@ func (e *StuckError) Error() string {
 		lines = append(lines, "  "+n.String())
 	}
 	if slices.ContainsFunc(e.Nodes, func(n StuckNode) bool { return len(n.Budgets) > 0 }) {
-		lines = append(lines, "  A PodDisruptionBudget holds a node as long as its pods have no other node to go to. Delete it, or limit the drains:",
+		lines = append(lines, "  A PodDisruptionBudget holds a node as long as its pods have no other node to go to. Delete it, or, if the Provisioner has no terminationGracePeriod, limit the drains:",
 			fmt.Sprintf("  kubectl annotate --overwrite nodes -l %s=%s %s=1m", api.LabelProvisioner, e.Provisioner, api.AnnotationGracePeriod))
 	}
 	return strings.Join(lines, "\n")

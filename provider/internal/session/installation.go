@@ -44,8 +44,8 @@ type Installation interface {
 	Drain(ctx context.Context, provisioners []string, progress func(remaining []string)) error
 	// AgentAlive reports whether an agent leads, which can drain nodes.
 	AgentAlive(ctx context.Context, now time.Time) (bool, error)
-	// MayRelease returns the error that Release would return because it could not scale Deployments back.
-	MayRelease(context.Context) error
+	// MayScaleBack returns the error that Release would return because it could not scale Deployments back.
+	MayScaleBack(context.Context) error
 	// Release removes what makes nodes and Provisioners depend on an agent, without draining. It
 	// returns the nodes.
 	Release(context.Context) ([]install.Node, error)

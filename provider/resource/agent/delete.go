@@ -216,7 +216,7 @@ func drain(ctx context.Context, m *model, keeper session.Installation, held inst
 	switch {
 	case errors.Is(err, install.ErrNoAgent):
 		diags.AddError(m.title()+": "+err.Error(), "No agent has renewed its Lease in time. Nothing has been deleted. Find out why the agent does not run (kubectl describe pods and kubectl logs in its namespace), "+
-			"or set `on_destroy = \"orphan\"`, replace the blocks of provisioners by `removed` blocks with `destroy = false`, apply, destroy again, and terminate the machines of the nodes yourself.\n\n"+listNodes(held.Nodes))
+			"or set `on_destroy = \"orphan\"`, "+forgetFirst+", apply, destroy again, and terminate the machines of the nodes yourself.\n\n"+listNodes(held.Nodes))
 	case err != nil:
 		diags.Append(agentError(m, err))
 	}
@@ -239,8 +239,8 @@ func orphan(ctx context.Context, m *model, keeper session.Installation, held ins
 			return
 		}
 	}
-	if err := keeper.MayRelease(ctx); err != nil {
-		diags.Append(agentError(m, fmt.Errorf("nothing has been deleted: %w", err)))
+	if err := keeper.MayScaleBack(ctx); err != nil {
+		diags.Append(agentError(m, fmt.Errorf("the agent has not been removed: %w", err)))
 		return
 	}
 	var deployment unstructured.Unstructured

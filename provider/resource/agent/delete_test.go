@@ -111,13 +111,13 @@ func TestRefreshForgetsOnlyWhatIsGone(t *testing.T) {
 // unscalable is an installation whose Deployments may not be scaled back. Whatever else is asked of it panics.
 type unscalable struct{ session.Installation }
 
-func (unscalable) MayRelease(context.Context) error { return errors.New("no right to scale") }
+func (unscalable) MayScaleBack(context.Context) error { return errors.New("no right to scale") }
 
 // A destroy that leaves the nodes does not remove the agent before it is sure that it can do what is left to do.
 func TestOrphanBeginsNothingThatItMayNotFinish(t *testing.T) {
 	var diags diag.Diagnostics
 	orphan(t.Context(), &model{}, unscalable{}, install.Holdings{}, &diags)
-	if len(diags) != 1 || !strings.Contains(diags[0].Summary(), "nothing has been deleted: no right to scale") {
+	if len(diags) != 1 || !strings.Contains(diags[0].Summary(), "the agent has not been removed: no right to scale") {
 		t.Errorf("diagnostics %v", diags)
 	}
 }

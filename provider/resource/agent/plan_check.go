@@ -157,7 +157,7 @@ func (m *model) fateOfNodes() string {
 		refuseNodes: "The destroy fails while there are nodes.",
 		drainNodes:  "The agent drains the nodes of provisioners that are deleted and terminates their machines before it is removed. The destroy fails while NodePools have nodes.",
 		orphanNodes: "The nodes and their machines continue to run without an agent, except those of provisioners that are destroyed too: these go first, and the agent drains their nodes. " +
-			"To keep these nodes, replace the blocks of their provisioners by `removed` blocks with `destroy = false` and apply before you destroy. The destroy fails while the agent drains nodes.",
+			"To keep these nodes, " + forgetFirst + " and apply before you destroy. The destroy fails while the agent drains nodes.",
 	}[m.onDestroy()]
 }
 

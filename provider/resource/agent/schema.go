@@ -24,6 +24,9 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
 )
 
+// forgetFirst keeps the nodes of the same configuration. Their kubelets need their role.
+const forgetFirst = "replace the blocks of `packhorse_provisioner` and `packhorse_node_role` by `removed` blocks with `destroy = false`"
+
 // The values of on_destroy.
 const (
 	refuseNodes = "refuse"
@@ -143,7 +146,7 @@ func agentScopeAttributes() attribute.Level {
 				"Provisioners that are being deleted and terminates their machines before it is removed; if NodePools, or " +
 				"Provisioners that stay, have nodes, nothing is destroyed. `refuse`: nothing is destroyed while there are nodes. `orphan`: nodes " +
 				"and machines keep running without an agent; while the agent drains nodes, nothing is destroyed. Provisioners of the same configuration are destroyed " +
-				"before the agent, with their nodes: to keep these, replace the blocks of the provisioners by `removed` blocks with `destroy = false` and apply first.",
+				"before the agent, with their nodes: to keep these, " + forgetFirst + " and apply first.",
 		},
 		"keep_crds": schema.BoolAttribute{
 			Optional: true,

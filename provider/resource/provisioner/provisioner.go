@@ -124,8 +124,8 @@ func unattended(nodes int) error {
 		needed = fmt.Errorf("it has the finalizer %s, and no agent is running that could say whether instances of it are left", api.Finalizer)
 	}
 	return fmt.Errorf("%w\nNo agent has renewed its Lease in time. Nothing has been deleted: start the agent and destroy again. "+
-		"If it will not come back, set `on_destroy = \"orphan\"` in packhorse_agent, replace the block of this resource by a `removed` block with `destroy = false`, "+
-		"apply, and then destroy: its machines continue to run", needed)
+		"If it will not come back, set `on_destroy = \"orphan\"` in packhorse_agent, replace the blocks of this resource and of its packhorse_node_role by `removed` blocks with `destroy = false`, "+
+		"apply, and then destroy: machines that are left continue to run", needed)
 }
 
 // AwaitGone implements [customresource.Kind].
