@@ -210,7 +210,7 @@ func (d *Disrupter) disrupt(ctx context.Context, n *cluster.Node, r *decide.Remo
 		},
 		AddTaints: []corev1.Taint{drain.Taint},
 	}
-	if !d.Nodes.Patch(ctx, n, change) {
+	if !d.Nodes.Prepare(ctx, n, change) {
 		return
 	}
 	d.Metrics.Disruptions.WithLabelValues(n.Provisioner, string(r.Reason)).Inc()

@@ -3,6 +3,8 @@ package disrupt_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -26,6 +28,7 @@ type world struct {
 	snapshot *cluster.Snapshot
 	pods     []cluster.Pod // on the node, as the API server knows them
 	unread   error
+	refusal  error // to each change
 	ready    bool
 	obstacle string // to the pods' surge
 	surging  bool
@@ -47,7 +50,7 @@ func (w *world) PatchNode(_ context.Context, _ string, change cluster.NodeChange
 	case len(change.AddTaints) > 0:
 		w.did, w.since = append(w.did, "mark"), change.SetAnnotations[api.AnnotationDisruptedAt]
 	}
-	return nil
+	return w.refusal
 }
 
 func (w *world) DeleteNode(context.Context, string, string) error {
@@ -176,6 +179,18 @@ func TestRemoveWaitsForReplacements(t *testing.T) {
 		if diff := cmp.Diff(c.want, w.did); diff != "" {
 			t.Errorf("%s: -want +got\n%s", name, diff)
 		}
+	}
+}
+
+// A node that a policy keeps from being marked counts as refused, so that no later plan buys its replacement again.
+func TestRefusedMark(t *testing.T) {
+	s := marked("")
+	s.Pods = nil
+	w := &world{snapshot: s, refusal: fmt.Errorf("change node a: %w: by a policy", cluster.ErrRefused)}
+	d := w.disrupter(false)
+	d.Remove(t.Context(), verifier(s), []decide.Removal{{Node: "a", Reason: decide.Drifted, Starting: []string{"b"}}}, nil)
+	if got := d.Nodes.Assumed.Apply(s).Node("a").Refused; !strings.HasPrefix(got, "the agent could not change node a: ") {
+		t.Errorf("it counts as refused because of %q", got)
 	}
 }
 

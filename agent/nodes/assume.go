@@ -20,7 +20,7 @@ type Assumptions struct {
 	pods  map[string]assumedBinding // by UID
 	edits map[string]assumedEdit    // by node
 
-	refused map[string]string // by node: why its deletion was refused the last time
+	refused map[string]string // by node: why its deletion, or what comes before, was refused the last time
 	pauses  *pace.Retries     // by node: until when it counts as refused
 }
 
@@ -89,7 +89,7 @@ func (a *Assumptions) edited(node string, change cluster.NodeChange) {
 	a.edits[node] = e
 }
 
-// asked notes that a node's deletion was asked for, and why the API server has refused it.
+// asked notes that a node's deletion was asked for, or why the API server has refused it or what comes before it.
 func (a *Assumptions) asked(node string, refused error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -69,23 +69,38 @@ func (w *Writer) Create(ctx context.Context, node *corev1.Node) (ready bool, err
 // that a new machine has the name of the node, which is left alone then. A change that was refused is not
 // tried again at once.
 func (w *Writer) Patch(ctx context.Context, n *cluster.Node, change cluster.NodeChange) bool {
+	return w.patch(ctx, n, change) == nil
+}
+
+// Prepare makes a change without which a node cannot go. It is as Patch, but the node counts as refused if the
+// change is, as if its deletion were.
+func (w *Writer) Prepare(ctx context.Context, n *cluster.Node, change cluster.NodeChange) bool {
+	err := w.patch(ctx, n, change)
+	if errors.Is(err, cluster.ErrRefused) {
+		w.Assumed.asked(n.Name, err)
+	}
+	return err == nil
+}
+
+var errPaused = errors.New("it was refused a short while ago")
+
+func (w *Writer) patch(ctx context.Context, n *cluster.Node, change cluster.NodeChange) error {
 	change.ProviderID = n.ProviderID
 	key := keyOf(n, change)
 	if !w.Refused.Due(key) {
-		return false
+		return errPaused
 	}
 	err := w.API.PatchNode(ctx, n.Name, change)
 	switch {
 	case err == nil:
 		w.Refused.Succeeded(key)
 		w.Assumed.edited(n.Name, change)
-		return true
 	case errors.Is(err, cluster.ErrGone):
 	case ctx.Err() == nil:
 		w.Log.Warn("could not change a node", "node", n.Name, "error", err)
 		w.failed(key, err)
 	}
-	return false
+	return err
 }
 
 // keyOf identifies what a change does to a node. The values of annotations do not count: some are times.
@@ -119,7 +134,7 @@ func (w *Writer) Resumes(s *cluster.Snapshot) []time.Time {
 // Drain asks for a node's deletion. One that has lost its finalizer gets it back first: without, it
 // would be gone before its pods are evicted and its machine is terminated. It reports the success.
 func (w *Writer) Drain(ctx context.Context, n *cluster.Node) bool {
-	held := n.HeldBy(api.Finalizer) || w.Patch(ctx, n, cluster.NodeChange{AddFinalizer: api.Finalizer})
+	held := n.HeldBy(api.Finalizer) || w.Prepare(ctx, n, cluster.NodeChange{AddFinalizer: api.Finalizer})
 	return held && w.Delete(ctx, n)
 }
 

@@ -89,3 +89,27 @@ func TestRefusedWritesPause(t *testing.T) {
 		})
 	}
 }
+
+// A node counts as refused if its deletion is refused or the finalizer that it needs before, but not if a change is
+// that has nothing to do with its removal.
+func TestRefusedNodes(t *testing.T) {
+	held, bare := &cluster.Node{Name: "a", Finalizers: []string{api.Finalizer}}, &cluster.Node{Name: "a"}
+	for name, c := range map[string]struct {
+		write   func(w *Writer) bool
+		refused bool
+	}{
+		"a deletion":     {func(w *Writer) bool { return w.Drain(t.Context(), held) }, true},
+		"a finalizer":    {func(w *Writer) bool { return w.Drain(t.Context(), bare) }, true},
+		"another change": {func(w *Writer) bool { return w.Patch(t.Context(), held, cluster.NodeChange{}) }, false},
+	} {
+		w := &Writer{
+			API: &failing{err: cluster.ErrRefused}, Assumed: NewAssumptions(), Log: hclog.NewNullLogger(), Refused: pace.NewRetries(time.Second, time.Minute),
+		}
+		if c.write(w) {
+			t.Errorf("%s: it succeeded", name)
+		}
+		if got := w.Assumed.Apply(&cluster.Snapshot{Nodes: []cluster.Node{*bare}}).Nodes[0].Refused; got != "" != c.refused {
+			t.Errorf("%s: it counts as refused because of %q", name, got)
+		}
+	}
+}

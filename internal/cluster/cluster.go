@@ -184,7 +184,8 @@ type Node struct {
 	// Doubtful: its purchase failed, and may have bought it nevertheless. It counts towards
 	// limits, and counts as being deleted, so that nothing is placed there.
 	Doubtful bool
-	// Refused is why the API server has refused its deletion a short while ago; empty where it has not.
+	// Refused is why the API server has refused its deletion, or a change that comes before it, a short while ago;
+	// empty where it has not.
 	Refused string
 	// DeletedAt is when its deletion was asked for; zero while it is not.
 	DeletedAt  time.Time

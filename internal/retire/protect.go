@@ -212,8 +212,8 @@ func blockedByPDB(c *Case) string {
 	return ""
 }
 
-// refused holds for a while after the API server has refused to delete the node. It would stay, and its replacement would
-// be paid for.
+// refused holds for a while after the API server has refused to delete the node, or to mark it before. It would stay,
+// and its replacement would be paid for.
 func refused(c *Case) string { return c.Node.Refused }
 
 // heldBySurge holds while a pod cannot be moved without fewer of its replicas being ready meanwhile, as
