@@ -94,7 +94,9 @@ func (a *Assumptions) asked(node string, refused error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if refused != nil {
-		a.pauses.Failed(node)
+		if a.pauses.Due(node) { // attempts meanwhile are of removals that do not wait, such as that of an unhealthy node
+			a.pauses.Failed(node)
+		}
 		a.refused[node] = "the agent could not " + refused.Error()
 		return
 	}

@@ -88,7 +88,8 @@ func TestAssumptionsExpire(t *testing.T) {
 	})
 }
 
-// A deletion that was refused is remembered for ten minutes, then for twice as long, until one is accepted.
+// A deletion that was refused is remembered for ten minutes, then for twice as long, until one is accepted. Attempts
+// meanwhile, as with an unhealthy node, do not make it longer.
 func TestRefusedDeletions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := NewAssumptions()
@@ -97,6 +98,7 @@ func TestRefusedDeletions(t *testing.T) {
 		for _, pause := range []time.Duration{firstPause, 2 * firstPause} {
 			a.asked("b", errors.New("delete node b: forbidden"))
 			time.Sleep(pause - time.Second)
+			a.asked("b", errors.New("delete node b: forbidden"))
 			if got := refused(); got != "the agent could not delete node b: forbidden" || a.Apply(s).Nodes[0].Refused != "" {
 				t.Errorf("within %s it is %q", pause, got)
 			}
