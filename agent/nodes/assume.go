@@ -20,8 +20,8 @@ type Assumptions struct {
 	pods  map[string]assumedBinding // by UID
 	edits map[string]assumedEdit    // by node
 
-	refused map[string]string // by node: why its deletion, or what comes before, was refused the last time
-	pauses  *pace.Retries     // by node: until when it counts as refused
+	refused map[string]string // by identity of the node: why its deletion, or what comes before, was refused the last time
+	pauses  *pace.Retries     // the same: until when it counts as refused
 }
 
 // A node whose deletion was refused is not chosen again for 10 minutes, then for twice as long each time, up to 6 hours.
@@ -90,22 +90,26 @@ func (a *Assumptions) edited(node string, change cluster.NodeChange) {
 }
 
 // asked notes that a node's deletion was asked for, or why the API server has refused it or what comes before it.
-func (a *Assumptions) asked(node string, refused error) {
+func (a *Assumptions) asked(n *cluster.Node, refused error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	id := identity(n)
 	if refused != nil {
-		if a.pauses.Due(node) { // attempts meanwhile are of removals that do not wait, such as that of an unhealthy node
-			a.pauses.Failed(node)
+		if a.pauses.Due(id) { // attempts meanwhile are of removals that do not wait, such as that of an unhealthy node
+			a.pauses.Failed(id)
 		}
-		a.refused[node] = "the agent could not " + refused.Error()
+		a.refused[id] = "the agent could not " + refused.Error()
 		return
 	}
-	a.pauses.Succeeded(node)
-	delete(a.refused, node)
-	e := a.edits[node]
+	a.pauses.Succeeded(id)
+	delete(a.refused, id)
+	e := a.edits[n.Name]
 	e.deleted, e.until = true, time.Now().Add(ttl)
-	a.edits[node] = e
+	a.edits[n.Name] = e
 }
+
+// identity tells a node from an earlier machine of its name.
+func identity(n *cluster.Node) string { return n.Name + " " + n.ProviderID }
 
 // lingering is how long a machine that could not be terminated is assumed to run on. The next attempt comes
 // earlier.
@@ -126,8 +130,6 @@ func (a *Assumptions) Gone(node string) {
 	defer a.mu.Unlock()
 	delete(a.nodes, node)
 	delete(a.edits, node)
-	delete(a.refused, node)
-	a.pauses.Succeeded(node)
 }
 
 // Uncreated reports whether the node has no Node object although its machine exists.
@@ -157,11 +159,17 @@ func (a *Assumptions) applyRefusals(s *cluster.Snapshot) {
 		return
 	}
 	s.Nodes = slices.Clone(s.Nodes)
+	there := make(map[string]bool, len(s.Nodes))
 	for i := range s.Nodes {
-		if n := &s.Nodes[i]; !a.pauses.Due(n.Name) {
-			n.Refused = a.refused[n.Name]
+		n := &s.Nodes[i]
+		id := identity(n)
+		there[id] = true
+		if !a.pauses.Due(id) {
+			n.Refused = a.refused[id]
 		}
 	}
+	maps.DeleteFunc(a.refused, func(id, _ string) bool { return !there[id] })
+	a.pauses.Resumes(func(id string) bool { return there[id] })
 }
 
 func (a *Assumptions) applyPods(s *cluster.Snapshot, now time.Time) {

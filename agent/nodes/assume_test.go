@@ -33,7 +33,7 @@ func TestAssumptionsBridgeTheLag(t *testing.T) {
 			AddTaints: []corev1.Taint{taint}, Cordon: ptr.To(true),
 		}
 		a.edited("known", change)
-		a.asked("going", nil)
+		a.asked(&cluster.Node{Name: "going"}, nil)
 
 		lagging := &cluster.Snapshot{
 			Pods: []cluster.Pod{pod},
@@ -79,7 +79,7 @@ func TestAssumptionsExpire(t *testing.T) {
 		pod := waitingPod("web")
 		a.node(cluster.Node{Name: "new"}, true)
 		a.Bound(pod.PodKey, "new")
-		a.asked("known", nil)
+		a.asked(&cluster.Node{Name: "known"}, nil)
 		s := &cluster.Snapshot{Pods: []cluster.Pod{pod}, Nodes: []cluster.Node{{Name: "known"}}}
 		time.Sleep(ttl + time.Second)
 		if diff := cmp.Diff(s, a.Apply(s)); diff != "" {
@@ -96,9 +96,9 @@ func TestRefusedDeletions(t *testing.T) {
 		s := &cluster.Snapshot{Nodes: []cluster.Node{{Name: "a"}, {Name: "b"}}}
 		refused := func() string { return a.Apply(s).Nodes[1].Refused }
 		for _, pause := range []time.Duration{firstPause, 2 * firstPause} {
-			a.asked("b", errors.New("delete node b: forbidden"))
+			a.asked(&cluster.Node{Name: "b"}, errors.New("delete node b: forbidden"))
 			time.Sleep(pause - time.Second)
-			a.asked("b", errors.New("delete node b: forbidden"))
+			a.asked(&cluster.Node{Name: "b"}, errors.New("delete node b: forbidden"))
 			if got := refused(); got != "the agent could not delete node b: forbidden" || a.Apply(s).Nodes[0].Refused != "" {
 				t.Errorf("within %s it is %q", pause, got)
 			}
@@ -107,11 +107,26 @@ func TestRefusedDeletions(t *testing.T) {
 				t.Errorf("after %s it is %q", pause, got)
 			}
 		}
-		a.asked("b", errors.New("delete node b: forbidden"))
-		if a.asked("b", nil); refused() != "" {
+		a.asked(&cluster.Node{Name: "b"}, errors.New("delete node b: forbidden"))
+		if a.asked(&cluster.Node{Name: "b"}, nil); refused() != "" {
 			t.Error("it counts as refused although it was accepted")
 		}
 	})
+}
+
+// A refused deletion says nothing of a new machine of the same name, and is forgotten once the node is gone.
+func TestRefusedDeletionOfANodeThatIsGone(t *testing.T) {
+	a := NewAssumptions()
+	old, other := cluster.Node{Name: "b", ProviderID: "aws:///a/i-1"}, cluster.Node{Name: "b", ProviderID: "aws:///a/i-2"}
+	a.asked(&old, errors.New("delete node b: forbidden"))
+	for _, n := range []cluster.Node{other, old} {
+		if got := a.Apply(&cluster.Snapshot{Nodes: []cluster.Node{n}}).Nodes[0].Refused; got != "" {
+			t.Errorf("%s counts as refused: %s", n.ProviderID, got)
+		}
+	}
+	if len(a.refused) > 0 || !a.pauses.Due(identity(&old)) {
+		t.Error("it is not forgotten")
+	}
 }
 
 func asJSON(t *testing.T, s *cluster.Snapshot) string {
@@ -128,7 +143,7 @@ func asJSON(t *testing.T, s *cluster.Snapshot) string {
 func TestANewNodeHasNoEarlierEdits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := NewAssumptions()
-		a.asked("node", nil)
+		a.asked(&cluster.Node{Name: "node"}, nil)
 		a.node(cluster.Node{Name: "node"}, true)
 		s := a.Apply(&cluster.Snapshot{Nodes: []cluster.Node{{Name: "node", ProviderID: "aws:///a/i-2"}}})
 		if s.Nodes[0].Deleting {

@@ -77,7 +77,7 @@ func (w *Writer) Patch(ctx context.Context, n *cluster.Node, change cluster.Node
 func (w *Writer) Prepare(ctx context.Context, n *cluster.Node, change cluster.NodeChange) bool {
 	err := w.patch(ctx, n, change)
 	if errors.Is(err, cluster.ErrRefused) {
-		w.Assumed.asked(n.Name, err)
+		w.Assumed.asked(n, err)
 	}
 	return err == nil
 }
@@ -147,7 +147,7 @@ func (w *Writer) Delete(ctx context.Context, n *cluster.Node) bool {
 	}
 	err := w.API.DeleteNode(ctx, n.Name, n.ProviderID)
 	if err == nil || errors.Is(err, cluster.ErrRefused) {
-		w.Assumed.asked(n.Name, err)
+		w.Assumed.asked(n, err)
 	}
 	if err != nil {
 		if ctx.Err() == nil && !errors.Is(err, cluster.ErrGone) {
