@@ -98,7 +98,7 @@ func TestKubeletsComeBackBeforeAPurchase(t *testing.T) {
 }
 
 // A change that a policy refuses for each node is tried again after longer and longer pauses, and made once the policy
-// permits it.
+// permits it. Turns take the nodes together, although their pauses begin at different times.
 func TestRefusedNodeChangesPause(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {
 		var refuses atomic.Bool
@@ -106,13 +106,17 @@ func TestRefusedNodeChangesPause(t *testing.T) {
 		refused := refusing("PatchNode", fmt.Errorf("%w: by a policy", cluster.ErrRefused), &tries)
 		small := func(s *api.ProvisionerSpec) { s.InstanceTypes = []string{"c5.large"} }
 		r.Apply(testProvisioner("default", small))
-		r.start(Options{}, func(call string, when sim.When) error {
+		const nodes = 20
+		a := r.start(Options{}, func(call string, when sim.When) error {
 			if !refuses.Load() {
 				return nil
 			}
-			return refused(call, when)
+			err := refused(call, when)
+			if err != nil { // requests queue up: the answers come one after the other
+				time.Sleep(time.Duration(tries.Load()%nodes) * 100 * time.Millisecond)
+			}
+			return err
 		})
-		const nodes = 4
 		r.Deploy(sim.Workload{Name: "web", Replicas: nodes, Spec: sim.Requests("1500m", "1Gi")})
 		r.until("the workload runs", r.allRun("web", nodes))
 		r.until("all nodes are up", func() bool { return len(r.ours()) == nodes && r.allUp() })
@@ -121,7 +125,11 @@ func TestRefusedNodeChangesPause(t *testing.T) {
 		r.Apply(testProvisioner("default", small, func(s *api.ProvisionerSpec) {
 			s.Disruption = &api.Disruption{TerminationGracePeriod: ptr.To(metav1.Duration{Duration: 10 * time.Minute})}
 		}))
+		turns := gauge(t, a.metrics, "turns_total")
 		time.Sleep(10 * time.Minute)
+		if got := gauge(t, a.metrics, "turns_total") - turns; got > 60 {
+			t.Errorf("%v turns in ten minutes, want one in ten seconds at most", got)
+		}
 		if got := tries.Load(); got < 10*nodes || got > 16*nodes {
 			t.Errorf("%d attempts with %d nodes in ten minutes, want about 15 for each", got, nodes)
 		}

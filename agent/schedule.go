@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"slices"
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
@@ -10,6 +9,10 @@ import (
 
 // retryPause keeps a turn that cannot finish its work from turning in circles.
 const retryPause = 2 * time.Second
+
+// refusalsBeat is how long refused changes of nodes may wait for each other. A turn for each of them would be one
+// after the other in a large cluster.
+const refusalsBeat = 10 * time.Second
 
 // nextTurn returns when the next turn is due if nothing changes: when a node will
 // have been empty or old for long enough, or should be up, or a paused
@@ -24,8 +27,11 @@ func (a *Agent) nextTurn(began time.Time, v *view.View) time.Time {
 		}
 	}
 	at(a.inventory.Next(a.options.Interval))
-	for _, t := range slices.Concat(a.buyer.Resumes(), a.nodes.Resumes(v.Snapshot)) {
+	for _, t := range a.buyer.Resumes() {
 		at(t)
+	}
+	for _, t := range a.nodes.Resumes(v.Snapshot) {
+		at(t.Truncate(refusalsBeat).Add(refusalsBeat))
 	}
 	at(a.history.successors.next())
 	at(a.takeover.Next())
