@@ -23,11 +23,12 @@ type API interface {
 	// annotations, finalizer and owner are set, taints are left as they are. It reports
 	// whether the kubelet has been faster and the node is ready already.
 	CreateNode(ctx context.Context, node *corev1.Node) (ready bool, err error)
-	// PatchNode returns cluster.ErrGone if there is no such node, or if it is another machine's.
+	// PatchNode returns cluster.ErrGone if there is no such node, or if it is another machine's. It returns
+	// cluster.ErrRefused if the API server refuses the change.
 	PatchNode(ctx context.Context, name string, change cluster.NodeChange) error
 	// DeleteNode asks for a deletion, which the finalizer holds up until the drain
-	// is over. A node that is gone is no error. If it is another machine's, the error is cluster.ErrGone, and
-	// cluster.ErrRefused if the API server refuses it.
+	// is over. A node that is gone is no error. If it is another machine's, the error is cluster.ErrGone. If the
+	// API server refuses the deletion, it is cluster.ErrRefused.
 	DeleteNode(ctx context.Context, name, providerID string) error
 }
 
