@@ -153,12 +153,10 @@ func ours(n *cluster.Node) bool {
 // interrupt begins to take a node away whose machine will go or has gone. Its pods
 // are planned again at once, and it is drained as far as there is time.
 func (w *Watcher) interrupt(ctx context.Context, n *cluster.Node, notice *offer.Notice) bool {
-	if !w.markInterrupted(ctx, n, notice) {
-		return false
-	}
 	w.avoidInterrupted(n, notice)
+	marked := w.markInterrupted(ctx, n, notice) // without the mark, the drain is slower
 	if n.Deleting {
-		return true
+		return marked
 	}
 	why := noticeText(notice)
 	if !w.Nodes.Drain(ctx, n) {
@@ -172,7 +170,7 @@ func (w *Watcher) interrupt(ctx context.Context, n *cluster.Node, notice *offer.
 	w.Log.Info("removed a node", "node", n.Name, "provisioner", n.Provisioner, "reason", reason, "message", why)
 	w.Events.Warning(event.Node(n.Name), event.Interrupted, why)
 	w.Replan()
-	return true
+	return marked
 }
 
 // markInterrupted lets the drain of a NodePool's node, or of one that consolidation removes, evict all pods where the

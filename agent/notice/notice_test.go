@@ -31,6 +31,7 @@ type world struct {
 	metrics      *metrics.Metrics
 	batches      [][]offer.Notice
 	refuse       error         // of deletions
+	refuseMark   error         // of marks that the machine is interrupted
 	keep         error         // of acknowledgements
 	slow         time.Duration // deletions
 	mu           sync.Mutex
@@ -62,6 +63,9 @@ func (w *world) PatchNode(_ context.Context, name string, change cluster.NodeCha
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if change.SetAnnotations[api.AnnotationInterrupted] != "" {
+		if w.refuseMark != nil {
+			return w.refuseMark
+		}
 		w.marked = append(w.marked, name)
 	}
 	return nil
@@ -124,6 +128,8 @@ func TestNotices(t *testing.T) {
 	deleting.Deleting = true
 	consolidated := deleting
 	consolidated.Annotations = map[string]string{api.AnnotationDisruption: api.ReasonConsolidation}
+	chosen := ours()
+	chosen.Annotations = consolidated.Annotations
 	foreign := ours()
 	foreign.Finalizers = nil
 	unheld := ours()
@@ -131,7 +137,7 @@ func TestNotices(t *testing.T) {
 	for name, c := range map[string]struct {
 		kind                           offer.NoticeKind
 		node                           cluster.Node
-		refuse                         error
+		refuse, refuseMark             error
 		incomplete, runs               bool
 		deleted, avoided, acknowledged bool
 		marked                         bool
@@ -143,13 +149,16 @@ func TestNotices(t *testing.T) {
 		"a node that is going":                        {kind: offer.NoticeSpotInterruption, node: deleting, avoided: true, acknowledged: true},
 		"consolidation drains it":                     {kind: offer.NoticeSpotInterruption, node: consolidated, marked: true, avoided: true, acknowledged: true},
 		"consolidation drains it, and there is time":  {kind: offer.NoticeScheduledChange, node: consolidated, acknowledged: true},
+		"consolidation has chosen it":                 {kind: offer.NoticeSpotInterruption, node: chosen, marked: true, deleted: true, avoided: true, acknowledged: true},
+		"the API server refuses to mark it":           {kind: offer.NoticeSpotInterruption, node: chosen, refuseMark: errors.New("away"), deleted: true, avoided: true},
+		"it refuses to mark a node that is going":     {kind: offer.NoticeSpotInterruption, node: consolidated, refuseMark: errors.New("away"), avoided: true},
 		"its node has lost its finalizer":             {kind: offer.NoticeSpotInterruption, node: unheld, deleted: true, avoided: true, acknowledged: true},
 		"a machine of others":                         {kind: offer.NoticeSpotInterruption, node: foreign, acknowledged: true},
 		"a machine that may become a node":            {kind: offer.NoticeSpotInterruption, node: foreign, incomplete: true},
 		"a machine whose node the caches do not show": {kind: offer.NoticeSpotInterruption, node: foreign, runs: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := &world{batches: [][]offer.Notice{{{Kind: c.kind, InstanceIDs: []string{"i-1"}, Handle: "h"}}}, refuse: c.refuse}
+			w := &world{batches: [][]offer.Notice{{{Kind: c.kind, InstanceIDs: []string{"i-1"}, Handle: "h"}}}, refuse: c.refuse, refuseMark: c.refuseMark}
 			w.run(t, []cluster.Node{c.node}, !c.incomplete, c.runs)
 			if slices.Contains(w.deleted, "a") != c.deleted || (w.replanned > 0) != c.deleted {
 				t.Errorf("deleted %v, planned again %d times, want %t", w.deleted, w.replanned, c.deleted)
