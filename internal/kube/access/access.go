@@ -9,8 +9,13 @@ import (
 )
 
 // StaleAfter is how long attempts to refresh a cache may fail before that counts. An API server that is replaced, or
-// too busy for a moment, is back before that.
+// too busy for a moment, is back before that. An informer tells of no watch that is refused because of too many requests,
+// or whose connection is refused: it tries again by itself.
 const StaleAfter = time.Minute
+
+// apart is how long after a failure another one has nothing to do with it: an attempt has succeeded meanwhile. An informer
+// pauses for up to a minute between attempts, and the API server ends one after about a minute.
+const apart = 3 * time.Minute
 
 // State is what the attempts have come to.
 type State struct {
@@ -25,6 +30,7 @@ type Record struct {
 	mu      sync.Mutex
 	state   State
 	since   time.Time // of the first failure after which the cache has not been refreshed
+	last    time.Time // of the last attempt that was noted
 	version string    // the resource version of the cache then
 }
 
@@ -41,9 +47,10 @@ func (r *Record) Note(err error, version string) (changed bool, why error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	before := r.state
-	if before.Trouble == nil || r.version != version {
+	if before.Trouble == nil || r.version != version || !before.Stale && time.Since(r.last) > apart {
 		r.since, r.version = time.Now(), version
 	}
+	r.last = time.Now()
 	r.state = State{Trouble: err, Missing: apierrors.IsNotFound(err)}
 	// Other errors, such as a lost connection, do not change it.
 	r.state.Barred = Barred(err) || before.Barred && err != nil
