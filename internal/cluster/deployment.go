@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -79,17 +81,36 @@ func (s *Snapshot) SetAutoscaled(by []*autoscalingv2.HorizontalPodAutoscaler) {
 	}
 }
 
-// before is how many replicas there were before the manager made more of them, if it was the last to change their
-// number: the API server takes a field from its earlier managers when another one changes it.
+// before is how many replicas there were before the manager made more of them, if nobody has set their number since: the
+// API server takes a field from its earlier managers when another one changes it, and adds one who applies the same value.
 func before(o metav1.Object, manager string) int {
-	for _, f := range o.GetManagedFields() {
-		from, grows := strings.CutPrefix(f.Manager, manager+surgeFrom)
-		if grows && f.Subresource == "scale" && f.FieldsV1 != nil && strings.Contains(f.FieldsV1.String(), `"f:replicas"`) {
-			replicas, _ := strconv.Atoi(from)
-			return replicas
+	entries := o.GetManagedFields()
+	surge := slices.IndexFunc(entries, func(f metav1.ManagedFieldsEntry) bool {
+		return strings.HasPrefix(f.Manager, manager+surgeFrom) && f.Subresource == "scale" && setsReplicas(&f)
+	})
+	if surge < 0 {
+		return 0
+	}
+	for i := range entries {
+		if i != surge && setsReplicas(&entries[i]) {
+			return 0
 		}
 	}
-	return 0
+	replicas, err := strconv.ParseUint(strings.TrimPrefix(entries[surge].Manager, manager+surgeFrom), 10, 31)
+	if err != nil {
+		return 0 // not the agent's: anybody who may scale the Deployment may choose this name
+	}
+	return int(replicas)
+}
+
+// setsReplicas reports whether a manager has set how many replicas are wanted.
+func setsReplicas(f *metav1.ManagedFieldsEntry) bool {
+	var fields struct {
+		Spec struct {
+			Replicas json.RawMessage `json:"f:replicas"`
+		} `json:"f:spec"`
+	}
+	return json.Unmarshal(f.FieldsV1.GetRawBytes(), &fields) == nil && fields.Spec.Replicas != nil
 }
 
 // Deployment names the Deployment that the pod's ReplicaSet belongs to, which follows from how its

@@ -33,6 +33,19 @@ func TestFromDeployment(t *testing.T) {
 			d.ManagedFields = append(d.ManagedFields, by("agent-surge-from-2", "scale", replicas))
 		}, want: Deployment{Replicas: 3, Settled: true, Available: 3, Before: 2}},
 		"the agent has scaled it back": {change: func(d *appsv1.Deployment) { d.ManagedFields = append(d.ManagedFields, by("agent", "scale", replicas)) }, want: Deployment{Replicas: 3, Settled: true, Available: 3}},
+		"somebody else applies the same number": {change: func(d *appsv1.Deployment) {
+			d.ManagedFields = append(d.ManagedFields, by("gitops", "", replicas), by("agent-surge-from-2", "scale", replicas))
+		}, want: Deployment{Replicas: 3, Settled: true, Available: 3}},
+		"others have set other things": {change: func(d *appsv1.Deployment) {
+			d.ManagedFields = append(d.ManagedFields, by("agent-surge-from-2", "scale", replicas),
+				by("gitops", "", `{"f:spec":{"f:template":{"f:metadata":{"f:labels":{"f:replicas":{}}}}}}`), by("kube-controller-manager", "status", `{"f:status":{"f:replicas":{}}}`))
+		}, want: Deployment{Replicas: 3, Settled: true, Available: 3, Before: 2}},
+		"by a name that the agent does not use": {change: func(d *appsv1.Deployment) {
+			d.ManagedFields = append(d.ManagedFields, by("agent-surge-from--5", "scale", replicas))
+		}, want: Deployment{Replicas: 3, Settled: true, Available: 3}},
+		"by a name with too large a number": {change: func(d *appsv1.Deployment) {
+			d.ManagedFields = append(d.ManagedFields, by("agent-surge-from-2147483648", "scale", replicas))
+		}, want: Deployment{Replicas: 3, Settled: true, Available: 3}},
 		"somebody else has scaled it": {change: func(d *appsv1.Deployment) {
 			d.ManagedFields = append(d.ManagedFields, by("kubectl", "scale", replicas))
 		}, want: Deployment{Replicas: 3, Settled: true, Available: 3}},

@@ -10,6 +10,7 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	appsv1apply "k8s.io/client-go/applyconfigurations/apps/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -95,6 +96,21 @@ func TestScaleDeployment(t *testing.T) {
 		})
 		seen(t, c, ns, "web", func(d *cluster.Deployment) bool { return d.Replicas == replicas && (d.Before == 5) == (replicas == 7) })
 	}
+	apply := func(replicas int32) {
+		t.Helper()
+		spec := appsv1apply.Deployment("web", ns).WithSpec(appsv1apply.DeploymentSpec().WithReplicas(replicas))
+		if _, err := admin.AppsV1().Deployments(ns).Apply(t.Context(), spec, metav1.ApplyOptions{FieldManager: "gitops", Force: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	apply(4)
+	eventually(t, "it is scaled from what was applied", func() error {
+		now := seen(t, c, ns, "web", func(d *cluster.Deployment) bool { return d.Replicas == 4 })
+		return c.ScaleDeployment(t.Context(), &now, 5)
+	})
+	seen(t, c, ns, "web", func(d *cluster.Deployment) bool { return d.Replicas == 5 && d.Before == 4 })
+	apply(5)
+	seen(t, c, ns, "web", func(d *cluster.Deployment) bool { return d.Replicas == 5 && d.Before == 0 })
 	if err := admin.AppsV1().Deployments(ns).Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
