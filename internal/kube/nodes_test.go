@@ -203,6 +203,7 @@ func TestRefusedNodeChange(t *testing.T) {
 	}{
 		"forbidden":   {apierrors.NewForbidden(nodes, "n", errors.New("by a policy")), true},
 		"invalid":     {apierrors.NewInvalid(schema.GroupKind{Kind: "Node"}, "n", nil), true},
+		"credentials": {apierrors.NewUnauthorized("the webhook that checks them does not answer"), false},
 		"conflict":    {apierrors.NewConflict(nodes, "n", errors.New("changed")), false},
 		"throttled":   {apierrors.NewTooManyRequests("slow down", 1), false},
 		"in trouble":  {apierrors.NewInternalError(errors.New("etcd")), false},

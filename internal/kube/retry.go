@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -31,9 +32,9 @@ func callOnce(ctx context.Context, call func(context.Context) error) error {
 }
 
 // refused marks an error as [cluster.ErrRefused] if it is an answer that will not soon be another one, to a request
-// that had no effect.
+// that had no effect. Credentials that are not accepted may soon be: a webhook that checks them may fail for a moment.
 func refused(err error) error {
-	if call.Refused(err) && !passing(err) {
+	if call.Refused(err) && !passing(err) && !apierrors.IsUnauthorized(err) {
 		return fmt.Errorf("%w: %w", cluster.ErrRefused, err)
 	}
 	return err
