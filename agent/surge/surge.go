@@ -232,7 +232,7 @@ func (s *Surger) Tend(ctx context.Context, cached, in *cluster.Snapshot, provisi
 func (s *Surger) write(ctx context.Context, n *cluster.Node, all []cluster.Surge) bool {
 	c := change(all)
 	if !s.Nodes.Patch(ctx, n, c) {
-		return false // which has asked for another try
+		return false // Patch sees to another try, at once or after a pause, unless the node is gone
 	}
 	c.ApplyTo(n)
 	return true
