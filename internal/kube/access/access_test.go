@@ -29,11 +29,9 @@ func TestStale(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var r access.Record
-				fail := func() { r.Note(errors.New("connection lost"), "1") }
-				fail()
-				for _, pause := range c.pauses {
+				for _, pause := range append([]time.Duration{0}, c.pauses...) {
 					time.Sleep(pause)
-					fail()
+					_, _ = r.Note(errors.New("connection lost"), "1")
 				}
 				if got := r.State().Stale; got != c.stale {
 					t.Errorf("stale %t, want %t", got, c.stale)
