@@ -110,7 +110,8 @@ func setsReplicas(f *metav1.ManagedFieldsEntry) bool {
 			Replicas json.RawMessage `json:"f:replicas"`
 		} `json:"f:spec"`
 	}
-	return json.Unmarshal(f.FieldsV1.GetRawBytes(), &fields) == nil && fields.Spec.Replicas != nil
+	text, err := json.Marshal(f.FieldsV1)
+	return err == nil && json.Unmarshal(text, &fields) == nil && fields.Spec.Replicas != nil
 }
 
 // Deployment names the Deployment that the pod's ReplicaSet belongs to, which follows from how its
