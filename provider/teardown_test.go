@@ -224,7 +224,7 @@ func TestDestroyNamesWhatHoldsItUp(t *testing.T) {
 				// The second attempt tells the rest, which Terraform wraps.
 				Config: config, Destroy: true,
 				ExpectError: words(`finalizers karpenter.sh/termination; pods default/guarded; held by PodDisruptionBudgets default/guard ` +
-					`A PodDisruptionBudget holds a node as long as its pods have no other node to go to. Delete it, or limit the drains: ` +
+					`A PodDisruptionBudget holds a node as long as its pods have no other node to go to. Delete it, or, if the Provisioner has no terminationGracePeriod, limit the drains: ` +
 					`kubectl annotate --overwrite nodes -l karpenter.sh/provisioner-name=stuck packhorse.io/termination-grace-period=1m`),
 			},
 			{
