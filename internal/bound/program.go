@@ -299,9 +299,12 @@ func whole(content []int64) func(item int) float64 {
 // rivals lists the offerings to be looked at: those that no other one makes needless
 // which is as cheap, as large, in the same domains and for at least the same classes.
 func rivals(p *Problem) []int {
-	order := make([]int, 0, len(p.Offerings))
+	order, spending := make([]int, 0, len(p.Offerings)), make([]int64, 0, len(p.Spending))
+	for i := range p.Spending {
+		spending = append(spending, p.Spending[i].Most+p.mayAdd(&p.Spending[i]))
+	}
 	for k := range p.Offerings {
-		if p.affordable(&p.Offerings[k]) {
+		if p.affordable(&p.Offerings[k], spending) {
 			order = append(order, k)
 		}
 	}
@@ -341,10 +344,11 @@ func rivals(p *Problem) []int {
 	return out
 }
 
-// affordable reports whether limits and what may be spent by tier allow at least one machine.
-func (p *Problem) affordable(o *Offering) bool {
-	for i := range p.Spending {
-		if s := &p.Spending[i]; o.Tier >= s.Tier && o.Price > s.Most+p.mayAdd(s) {
+// affordable reports whether limits and what may be spent allow at least one machine. The argument is what each of
+// Spending allows at most, with its funds.
+func (p *Problem) affordable(o *Offering, spending []int64) bool {
+	for i, most := range spending {
+		if o.Tier >= p.Spending[i].Tier && o.Price > most {
 			return false
 		}
 	}

@@ -34,12 +34,40 @@ func (b *bounding) addSpending(tiers []int) {
 		if slices.ContainsFunc(list[i-1], limited) {
 			return
 		}
-		for _, of := range []func(tier int, tiers []int) (bound.Spending, bool){b.asPlanned, b.alone} {
-			if s, ok := of(i, tiers); ok {
+		t := b.lowerTier(i, tiers)
+		for _, of := range []func(*lowerTier) (bound.Spending, bool){b.asPlanned, b.alone} {
+			if s, ok := of(t); ok {
 				b.Spending, b.paid[i] = append(b.Spending, s), true
 			}
 		}
 	}
+}
+
+// lowerTier is what a tier and those after it sell, and what the plan has of it.
+type lowerTier struct {
+	number int
+	paid   int64         // by the plan
+	own    []ownMachines // by class
+	there  []int64       // by class, how many of its pods are on offerings that are bought for it
+}
+
+func (b *bounding) lowerTier(number int, tiers []int) *lowerTier {
+	t := &lowerTier{number: number, there: make([]int64, len(b.placed))}
+	for i := range b.placed {
+		t.own = append(t.own, b.ownMachines(&b.placed[i], number, tiers))
+	}
+	for _, m := range b.s.Machines() {
+		if tiers[m.Pool.Number] < number {
+			continue
+		}
+		t.paid += max(1, b.s.Offerings[m.Offering].Price)
+		for _, p := range m.Placed {
+			if i := b.at[classAt{p.Class, p.Level}]; t.own[i].set.Has(m.Offering) {
+				t.there[i] += p.N
+			}
+		}
+	}
+	return t
 }
 
 // limited reports whether a limit may keep a pool from selling the cheapest machine.
@@ -47,12 +75,11 @@ func limited(p *model.Pool) bool { return p.Limits != nil }
 
 // asPlanned is what the plan pays a tier and those after it, and what machines of their own would cost
 // for other pods that may be bought for there. It reports false where that is not known.
-func (b *bounding) asPlanned(tier int, tiers []int) (bound.Spending, bool) {
-	out := bound.Spending{Tier: tier, Most: b.paidFor(tier, tiers)}
+func (b *bounding) asPlanned(t *lowerTier) (bound.Spending, bool) {
+	out := bound.Spending{Tier: t.number, Most: t.paid}
 	for i := range b.placed {
-		p := &b.placed[i]
-		own := b.ownMachines(p, tier, tiers)
-		elsewhere := p.n - b.countOn(i, own.set)
+		p, own := &b.placed[i], &t.own[i]
+		elsewhere := p.n - t.there[i]
 		if own.cells > 1 { // others may be in another cell in another plan
 			elsewhere = min(p.n, own.cells*b.mostInDomain(i)-p.n+2*elsewhere)
 		}
@@ -67,36 +94,14 @@ func (b *bounding) asPlanned(tier int, tiers []int) (bound.Spending, bool) {
 	return out, true
 }
 
-// paidFor is what the plan pays a tier and those after it.
-func (b *bounding) paidFor(tier int, tiers []int) (sum int64) {
-	for _, m := range b.s.Machines() {
-		if tiers[m.Pool.Number] >= tier {
-			sum += max(1, b.s.Offerings[m.Offering].Price)
-		}
-	}
-	return sum
-}
-
-// countOn counts the pods of a class that the plan has on machines of the offerings.
-func (b *bounding) countOn(class int, set model.Bitset) (n int64) {
-	for _, m := range b.s.Machines() {
-		for _, p := range m.Placed {
-			if set.Has(m.Offering) && b.at[classAt{p.Class, p.Level}] == class {
-				n += p.N
-			}
-		}
-	}
-	return n
-}
-
 // alone is what machines of their own cost for all pods that are bought for in a tier and those after it:
 // for those that nothing else can take in any case, and for others as far as they are there. It reports
 // false where that is not known, or where the plan shows that it costs more.
-func (b *bounding) alone(tier int, tiers []int) (bound.Spending, bool) {
-	out, brought := bound.Spending{Tier: tier}, int64(0)
+func (b *bounding) alone(t *lowerTier) (bound.Spending, bool) {
+	out, brought := bound.Spending{Tier: t.number}, int64(0)
 	for i := range b.placed {
-		p := &b.placed[i]
-		own, lumps := b.ownMachines(p, tier, tiers), (p.n+p.lump-1)/p.lump
+		p, own := &b.placed[i], &t.own[i]
+		lumps := (p.n + p.lump - 1) / p.lump
 		switch {
 		case own.cells == 0:
 		case own.unknown:
@@ -106,10 +111,10 @@ func (b *bounding) alone(tier int, tiers []int) (bound.Spending, bool) {
 		default:
 			out.Most += own.first(lumps)
 			out.Funds = append(out.Funds, bound.Fund{Class: i, Choice: b.numbered(own.set), Price: own.each})
-			brought += own.each * (b.countOn(i, own.set) + p.lump - 1) / p.lump
+			brought += own.each * (t.there[i] + p.lump - 1) / p.lump
 		}
 	}
-	return out, b.paidFor(tier, tiers) <= out.Most+brought
+	return out, t.paid <= out.Most+brought
 }
 
 // ownMachines are those that would be bought for the pods of one class alone.
