@@ -3,6 +3,7 @@ package retire
 import (
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -19,8 +20,8 @@ type Budgets struct {
 	going map[string]int // how many are on their way out or down
 	// trying counts the drifted nodes in use among those that are let go, whether a budget counts them or not.
 	trying map[string]int
-	// proven are the images with which a machine has come up that is as its Provisioner describes it now.
-	proven map[launch]bool
+	// proven returns the images with which a machine has come up that is as its Provisioner describes it now.
+	proven func() map[launch]bool
 }
 
 // launch is what a new machine is built from.
@@ -30,7 +31,8 @@ type launch struct{ provisioner, image string }
 // been. It does not have those that replace a node which is still there: if it did, nodes that go would let
 // more go, and half of the nodes would become all.
 func NewBudgets(nodes []*Node, now time.Time, leaving func(*Node) bool) *Budgets {
-	b := &Budgets{now: now, total: map[string]int{}, going: map[string]int{}, trying: map[string]int{}, proven: map[launch]bool{}}
+	b := &Budgets{now: now, total: map[string]int{}, going: map[string]int{}, trying: map[string]int{}}
+	b.proven = sync.OnceValue(func() map[launch]bool { return proven(nodes, now) }) // only drift asks
 	replaces := map[string]bool{}
 	for _, n := range nodes {
 		if leaving(n) && !n.ended() {
@@ -43,10 +45,6 @@ func NewBudgets(nodes []*Node, now time.Time, leaving func(*Node) bool) *Budgets
 		if n.ended() {
 			continue
 		}
-		if _, is := drifted(n, now); n.Initialized && n.Ready && !is {
-			b.proven[launch{n.Provisioner.Name, n.Labels[api.LabelInstanceAMIID]}] = true
-			b.proven[launch{n.Provisioner.Name, ""}] = true // for types whose image is not known
-		}
 		if n.Initialized && !replaces[n.Name] {
 			b.total[n.Provisioner.Name]++
 		}
@@ -55,6 +53,20 @@ func NewBudgets(nodes []*Node, now time.Time, leaving func(*Node) bool) *Budgets
 		}
 	}
 	return b
+}
+
+func proven(nodes []*Node, now time.Time) map[launch]bool {
+	out := map[launch]bool{}
+	for _, n := range nodes {
+		if n.ended() || !n.Initialized || !n.Ready {
+			continue
+		}
+		if _, is := drifted(n, now); !is {
+			out[launch{n.Provisioner.Name, n.Labels[api.LabelInstanceAMIID]}] = true
+			out[launch{n.Provisioner.Name, ""}] = true // for types whose image is not known
+		}
+	}
+	return out
 }
 
 // ended reports whether nothing of a node is waited for but its Node object. Pods that have not stopped yet are
@@ -69,7 +81,7 @@ func (n *Node) ended() bool {
 // then, so that an image that does not boot costs one machine at a time.
 func (b *Budgets) Untried(due DueNode) bool {
 	n := due.Node
-	return tries(due) && b.going[n.Provisioner.Name]+b.trying[n.Provisioner.Name] > 0 && !b.proven[launch{n.Provisioner.Name, n.Image}]
+	return tries(due) && b.going[n.Provisioner.Name]+b.trying[n.Provisioner.Name] > 0 && !b.proven()[launch{n.Provisioner.Name, n.Image}]
 }
 
 func tries(due DueNode) bool { return due.Reason == Drifted && due.Node.InUse() }
