@@ -168,8 +168,12 @@ func (a *Assumptions) applyRefusals(s *cluster.Snapshot) {
 			n.Refused = a.refused[id]
 		}
 	}
-	maps.DeleteFunc(a.refused, func(id, _ string) bool { return !there[id] })
-	a.pauses.Resumes(func(id string) bool { return there[id] })
+	for id := range a.refused {
+		if !there[id] {
+			delete(a.refused, id)
+			a.pauses.Succeeded(id)
+		}
+	}
 }
 
 func (a *Assumptions) applyPods(s *cluster.Snapshot, now time.Time) {
