@@ -108,7 +108,7 @@ func Undo(ctx context.Context, c Deployments, n *cluster.Node) error {
 // as it was if it has scaled it.
 func scaleBack(ctx context.Context, c Deployments, r *cluster.Surge) (*cluster.Deployment, error) {
 	d, err := c.Deployment(ctx, r.Namespace, r.Deployment)
-	if err != nil || d == nil || !r.Of(d) || d.Before == 0 {
+	if err != nil || d == nil || !r.MayUndo(d) {
 		return nil, err
 	}
 	if err := c.ScaleDeployment(ctx, d, d.Before); err != nil {

@@ -36,6 +36,10 @@ func (r *Surge) More() int { return r.Replicas + len(r.Pods) }
 // Grown reports whether the Deployment still has the replicas that surge gave it.
 func (r *Surge) Grown(d *Deployment) bool { return d.Before == r.Replicas && d.Replicas == r.More() }
 
+// MayUndo reports whether the Deployment, as it is now, may be scaled back for it: it has more replicas than before, and
+// nobody else has set their number since.
+func (r *Surge) MayUndo(d *Deployment) bool { return r.Of(d) && d.Before > 0 }
+
 // Of reports whether it is about the Deployment.
 func (r *Surge) Of(d *Deployment) bool {
 	return r.Namespace == d.Namespace && r.Deployment == d.Name && r.UID == d.UID

@@ -204,7 +204,7 @@ func (k *Keeper) scaleBack(ctx context.Context, r *cluster.Surge, dryRun []strin
 			return err
 		}
 		d := cluster.FromDeployment(live, cluster.Manager)
-		if !r.Of(&d) || d.Before == 0 {
+		if !r.MayUndo(&d) {
 			return nil
 		}
 		_, err = k.typed.AppsV1().Deployments(d.Namespace).UpdateScale(ctx, d.Name, d.Scale(d.Before), metav1.UpdateOptions{FieldManager: k.manager.Name, DryRun: dryRun})
