@@ -17,13 +17,17 @@ const (
 )
 
 // buyNext fills machines of some offerings and leaves the one that wastes the least part
-// of its cost in next.
+// of its cost in next. It reports false where there is none, for example because an item that was taken
+// off a node could only go to offerings that limits do not allow.
 func (s *Search) buyNext(most int64) bool {
 	seed := s.pool[0]
 	if s.random.below(100) < seldom {
 		seed = s.pool[s.random.below(len(s.pool))]
 	}
 	able := s.ranked[s.items[seed].Kind]
+	if len(able) == 0 {
+		return false
+	}
 	best := 0.0
 	for i := range tries + 1 {
 		j := able[s.random.below(len(able))]

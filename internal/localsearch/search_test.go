@@ -131,6 +131,26 @@ func TestNodesAreUsed(t *testing.T) {
 	}
 }
 
+// TestNothingIsSoldForAnItem: an item that no machine can hold, because limits leave none that could, stays on a
+// node.
+func TestNothingIsSoldForAnItem(t *testing.T) {
+	node := Offering{Room: []int64{6}, Cost: 15, Node: true, Limit: -1}
+	p := &Problem{
+		Kinds:     [][]int{{0, 1, 2}, {1, 2}},
+		Offerings: []Offering{{Room: []int64{8}, Cost: 20, Limit: -1}, node, node},
+	}
+	for kind, needs := range [][]int64{{5}, {4, 2}} {
+		for _, need := range needs {
+			p.Items = append(p.Items, Item{Need: []int64{need}, Count: 2, Kind: kind, Price: []float64{2}, Value: float64(2 * need)})
+		}
+	}
+	onNode := []Part{{1, 1}, {2, 1}}
+	s := New(p, []Machine{{Offering: 0, Parts: []Part{{0, 1}}}, {Offering: 0, Parts: []Part{{0, 1}}}, {Offering: 1, Parts: onNode}, {Offering: 2, Parts: onNode}})
+	if s.Cycle(10_000, 10_000, 0); s.Cost() != 40 {
+		t.Errorf("%v cost %d, want 40", s.Best(), s.Cost())
+	}
+}
+
 // TestLimitsHold: no purchase uses more of a limit than there is.
 func TestLimitsHold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
