@@ -303,6 +303,22 @@ func TestConsolidationSurvivesKills(t *testing.T) {
 	}
 }
 
+// A fault in what only makes plans cheaper does not keep pods from their machines.
+func TestPanicOfHeuristics(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.log = hclog.NewNullLogger() // others fail a test that panics
+		r.Apply(testProvisioner("default"))
+		r.start(Options{Decide: func(in decide.Input) decide.Plan {
+			if len(in.Settings.Without) == 0 {
+				panic("integer divide by zero")
+			}
+			return decide.Decide(in)
+		}}, nil)
+		r.Deploy(two())
+		r.until("the workload runs", r.allRun("web", 2))
+	})
+}
+
 // A fault in consolidation does not keep pods from their machines.
 func TestPanicOfConsolidation(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {

@@ -12,6 +12,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/pack"
 )
 
 // turn plans the whole cluster once and carries out the plan. It returns when the next turn is due
@@ -76,21 +77,32 @@ func (a *Agent) decide(v *view.View) decide.Plan {
 	return withoutExpected(plan)
 }
 
-// planSafely plans without a look at nodes in use if that panics: pods that wait for machines must not wait
-// for a fault in consolidation to be mended.
-func (a *Agent) planSafely(in *decide.Input) (plan decide.Plan) {
-	if in.NotConsolidated {
-		return a.plan(*in)
+// planSafely plans with less where planning panics: pods that wait for machines must not wait for a fault of the agent
+// to be mended. It leaves out the look at nodes in use, and then also what only makes plans cheaper.
+func (a *Agent) planSafely(in *decide.Input) decide.Plan {
+	plan, fault := a.tryPlan(*in)
+	if fault != "" && !in.NotConsolidated {
+		a.log.Error("could not look at nodes in use, which is a fault of the agent: please report it", "error", fault)
+		a.consolidation.Failed(in.Now)
+		in.NotConsolidated = true
+		plan, fault = a.tryPlan(*in)
 	}
+	if fault != "" {
+		a.log.Error("could not look for the cheapest plan, which is a fault of the agent: please report it; plans are dearer until then", "error", fault)
+		in.Settings.Without = pack.Heuristics()
+		plan = a.plan(*in)
+	}
+	return plan
+}
+
+// tryPlan returns the fault if planning panics, with the stack.
+func (a *Agent) tryPlan(in decide.Input) (plan decide.Plan, fault string) {
 	defer func() {
-		if fault := recover(); fault != nil {
-			a.log.Error("could not look at nodes in use, which is a fault of the agent: please report it", "error", fmt.Sprintf("%v\n%s", fault, debug.Stack()))
-			a.consolidation.Failed(in.Now)
-			in.NotConsolidated = true
-			plan = a.plan(*in)
+		if value := recover(); value != nil {
+			fault = fmt.Sprintf("%v\n%s", value, debug.Stack())
 		}
 	}()
-	return a.plan(*in)
+	return a.plan(in), ""
 }
 
 // withoutExpected removes expected replicas from a plan. The machines that are bought for them stay.

@@ -80,7 +80,7 @@ type Settings struct {
 	// machine that makes it: every five microseconds allow one machine more to be
 	// filled on trial.
 	PackingBudget time.Duration
-	// Without lists heuristics of packing to leave out. Only measurements do.
+	// Without lists heuristics of packing to leave out, as measurements do, and the agent after a fault.
 	Without []pack.Heuristic
 }
 
