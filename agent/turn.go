@@ -12,7 +12,6 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/pack"
 )
 
 // turn plans the whole cluster once and carries out the plan. It returns when the next turn is due
@@ -89,7 +88,7 @@ func (a *Agent) planSafely(in *decide.Input) decide.Plan {
 	}
 	if fault != "" {
 		a.log.Error("could not look for the cheapest plan, which is a fault of the agent: please report it; plans are dearer until then", "error", fault)
-		in.Settings.Without = pack.Heuristics()
+		in.Settings = in.Settings.WithoutHeuristics()
 		plan = a.plan(*in)
 	}
 	return plan

@@ -84,6 +84,12 @@ type Settings struct {
 	Without []pack.Heuristic
 }
 
+// WithoutHeuristics leaves out all that only makes plans cheaper or planning quicker.
+func (s Settings) WithoutHeuristics() Settings {
+	s.Without = pack.Heuristics()
+	return s
+}
+
 // DefaultSettings are those of an agent without any other settings.
 func DefaultSettings() Settings {
 	return Settings{Policy: retire.Policy{StartupTimeout: 15 * time.Minute, UnhealthyAfter: 10 * time.Minute, MinLifetime: 5 * time.Minute}}
