@@ -30,7 +30,6 @@ var fieldWords = map[string]string{
 	"bargain":      "rank, or price",
 	"worths":       "values, or dual prices",
 	"footing":      "topology signature",
-	"basin":        "water-filling",
 	"sufferers":    "group",
 	"plight":       "cause",
 	"dear":         "expensive",

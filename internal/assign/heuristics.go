@@ -31,8 +31,6 @@ const (
 	Rough Heuristic = "rough"
 	// Slots makes places for pods that must be apart a resource.
 	Slots Heuristic = "slots"
-	// WaterFilling places pods that are spread by one constraint all at once.
-	WaterFilling Heuristic = "water-filling"
 	// Zones places few pods again with other zones preferred.
 	Zones Heuristic = "zones"
 )
@@ -41,6 +39,6 @@ const (
 func Heuristics() []Heuristic {
 	return []Heuristic{
 		EvenNodes, HeldNodes, Balance, Exchange, Patterns, Turns, Search,
-		Thin, Equal, Rough, Slots, WaterFilling, Zones,
+		Thin, Equal, Rough, Slots, Zones,
 	}
 }

@@ -254,27 +254,6 @@ func TestEqualBuysAhead(t *testing.T) {
 	}
 }
 
-// TestWaterFillingSavesWork: many pods that one constraint spreads are placed with a fraction
-// of the steps, and at the same price.
-func TestWaterFillingSavesWork(t *testing.T) {
-	plan := func(without ...assign.Heuristic) *Layout {
-		p := drawn(0, 1, 1, func(_ *rand.Rand, t *cluster.Template) {
-			t.Spread = []corev1.TopologySpreadConstraint{{
-				MaxSkew: 1, TopologyKey: api.LabelZone, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: &metav1.LabelSelector{MatchLabels: t.Labels},
-			}}
-		})
-		for i := range 400 {
-			p.Pods = append(p.Pods, assign.Demand{Pod: &cluster.Pod{PodKey: cluster.PodKey{Namespace: "default", Name: fmt.Sprintf("pod-z%03d", i)}, Template: p.Pods[0].Pod.Template}})
-		}
-		p.Without = without
-		return Solve(p)
-	}
-	with, without := plan(), plan(assign.WaterFilling)
-	if 2*with.Effort > without.Effort || len(with.Machines) != len(without.Machines) {
-		t.Errorf("%d steps for %d machines with it, %d for %d without", with.Effort, len(with.Machines), without.Effort, len(without.Machines))
-	}
-}
-
 // TestPodsMakeRoom: pods leave the only node that others may be on for a node that only they may
 // be on.
 func TestPodsMakeRoom(t *testing.T) {

@@ -57,9 +57,6 @@ func (pl *Placer) placeByDomain(c *assign.Class, o *model.Options, l assign.Leve
 	if c.Together() {
 		pl.priceAll(c, o, choices)
 	}
-	if pl.Uses(assign.WaterFilling) {
-		pl.waterFill(c, choices, l.Relaxed)
-	}
 	for c.Open() > 0 {
 		best := pl.bestDomain(c, choices, l.Relaxed)
 		if best < 0 {

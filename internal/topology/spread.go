@@ -92,28 +92,6 @@ type Spread struct {
 // Spreads lists those of the class, preferred ones too.
 func (r *Rules) Spreads() []*Spread { return r.spreads }
 
-// OnlySpread returns the spread of a class that counts its own pods over the only key
-// that matters to it, and false where there are other rules about domains.
-func (r *Rules) OnlySpread(relaxed Relaxed) (*Spread, bool) {
-	if len(r.Keys) != 1 {
-		return nil, false
-	}
-	var only *Spread
-	for _, c := range r.byDomain {
-		sp, ok := c.(*Spread)
-		switch {
-		case !ok:
-			return nil, false
-		case r.gaveUp(c, relaxed):
-		case only != nil:
-			return nil, false
-		default:
-			only = sp
-		}
-	}
-	return only, only != nil && only.self
-}
-
 func (c *Spread) keys(gs *Groups) []string { return c.domainKey(gs) }
 func (c *Spread) evens() int               { return c.group }
 func (c *Spread) waits() bool              { return true }
@@ -348,12 +326,3 @@ func withoutVolumes(t *cluster.Template, places []match.Requirements) []match.Re
 	}
 	return own
 }
-
-// Counted reports whether the spread counts pods in the domains, on a machine that will
-// meet the requirements.
-func (s *State) Counted(c *Spread, requires match.Requirements, at *DomainAssignment) bool {
-	return s.List[c.group].countsPlan(requires, at)
-}
-
-// CountIn returns how many pods the spread counts in one of its domains.
-func (s *State) CountIn(c *Spread, domain string) int64 { return s.List[c.group].count[domain] }
