@@ -77,6 +77,7 @@ func TestCoreImportProblem(t *testing.T) {
 		"decision to adapter":          {decision, module + "/internal/kube", false},
 		"noun to Kubernetes types":     {noun, "k8s.io/api/core/v1", true},
 		"noun to component-helpers":    {noun, "k8s.io/component-helpers/scheduling", false},
+		"noun to a pod's requests":     {noun, "k8s.io/component-helpers/resource", true},
 		"decision to theirs":           {decision, "k8s.io/component-helpers/scheduling", true},
 		"decision to client-go":        {decision, "k8s.io/client-go/kubernetes", false},
 		"noun to a similar name":       {noun, "k8s.io/apiserver/pkg", false},

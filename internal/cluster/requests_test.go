@@ -106,6 +106,14 @@ func TestRequests(t *testing.T) {
 			status: {containerStatuses: [{name: a, allocatedResources: {cpu: 3}, resources: {requests: {cpu: 2}}}]}`,
 			amount.List{"cpu": 3000, "pods": 1},
 		},
+		"the status of an init container that has ended does not count": {
+			`spec:
+			  nodeName: n
+			  initContainers: [{name: i, resources: {requests: {cpu: 1}}}]
+			  containers: [{name: a, resources: {requests: {cpu: 1}}}]
+			status: {initContainerStatuses: [{name: i, allocatedResources: {cpu: 3}, resources: {requests: {cpu: 3}}}]}`,
+			amount.List{"cpu": 1000, "pods": 1},
+		},
 		"a container that cannot grow keeps what it has": {
 			`spec:
 			  nodeName: n
@@ -144,9 +152,10 @@ func TestRequests(t *testing.T) {
 }
 
 // TestRequestsBeyondAll: sums do not overflow, however many containers ask for however much. What
-// overflows is less than nothing, so that the node has room without end.
+// overflows is less than nothing, so that the node has room without end. Nor does it take long to add
+// large exponents.
 func TestRequestsBeyondAll(t *testing.T) {
-	ask := corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("10P"), "memory": resource.MustParse("10E")}}
+	ask := corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("1e2147483647"), "memory": resource.MustParse("10E")}}
 	want := amount.List{"cpu": amount.Most, "memory": amount.Most, "pods": 1}
 	for _, n := range []int{1025, 2048} {
 		containers := make([]corev1.Container, n)
