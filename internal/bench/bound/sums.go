@@ -1,3 +1,5 @@
+// Package bound computes lower bounds independently of the decision core, with a general
+// linear-programming solver.
 package bound
 
 import (
@@ -17,8 +19,13 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-// Sums is Resources for pods that may not all be on every machine: what those with
-// the same choice ask for is summed up by itself. It is the least cost of machines x ≥ 0
+// tolerance of the solver's optimality test.
+const tolerance = 1e-10
+
+// Sums returns the least price of machines that have, all together, what the pods ask for all
+// together, in dollars per hour. What those with the same choice of machines ask for is summed up
+// by itself. Constraints are left out, except that a machine holds at most one of the pods that
+// repel each other by host. It is the least cost of machines x ≥ 0
 // and shares y ≥ 0 of what group g asks for of resource r and machine m serves, with
 //
 //	Σ_m y[g,m,r] ≥ demand[g,r]   and   Σ_g y[g,m,r] ≤ room[m,r]·x[m]
@@ -89,12 +96,13 @@ func newSums(w *workload.Workload, pods []*corev1.Pod) *sums {
 	}
 	slices.SortStableFunc(order, func(a, b string) int { return len(groups[b]) - len(groups[a]) })
 	s.groups = min(len(order), mostGroups)
-	s.names = namesOf(pods)
+	largest := largestRepulsion(pods)
+	s.names = namesOf(pods, largest)
 	for g := range s.groups {
 		total := amount.List{}
 		for _, key := range s.members(order, g) {
 			for _, p := range groups[key] {
-				for name, v := range check.Requests(p) {
+				for name, v := range requests(p, largest) {
 					total[name] += v
 				}
 			}
@@ -114,7 +122,11 @@ func newSums(w *workload.Workload, pods []*corev1.Pod) *sums {
 	for _, m := range kindsOf(w, pods) {
 		k := kind{cost: m.price.Dollars()}
 		for _, name := range s.names {
-			k.room = append(k.room, float64(m.room[name]))
+			room := m.room[name]
+			if name == repulsion {
+				room = 1
+			}
+			k.room = append(k.room, float64(room))
 		}
 		for g := range s.groups {
 			admits := func(key string) bool { return check.Admits(m.node, groups[key][0]) }
@@ -138,10 +150,10 @@ func (s *sums) members(order []string, g int) []string {
 	return order[g : g+1]
 }
 
-func namesOf(pods []*corev1.Pod) []string {
+func namesOf(pods []*corev1.Pod, largest string) []string {
 	names := map[string]bool{}
 	for _, p := range pods {
-		for name := range check.Requests(p) {
+		for name := range requests(p, largest) {
 			names[name] = true
 		}
 	}

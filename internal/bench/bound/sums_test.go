@@ -1,11 +1,16 @@
 package bound
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/bench/workload"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
@@ -40,19 +45,49 @@ func TestSumsPricesChoicesApart(t *testing.T) {
 	}
 }
 
-// TestSumsIsResourcesWithoutChoice: where all pods may be everywhere both are the same.
-func TestSumsIsResourcesWithoutChoice(t *testing.T) {
-	for _, w := range []*workload.Workload{workload.Mixed(300), workload.GPUs(300)} {
-		want, err := Resources(w)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := Sums(w, w.Pods)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if math.Abs(got-want) > 1e-3*want {
-			t.Errorf("got %v, want %v", got, want)
-		}
+// TestRepulsionCounts: pods that keep apart need a machine each.
+func TestRepulsionCounts(t *testing.T) {
+	w := &workload.Workload{Types: []offer.InstanceType{machine("large", 8000, 16_000, 100_000)}}
+	for n := range 5 {
+		p := pod(n, 100, 100)
+		p.Labels = map[string]string{"app": "a"}
+		p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+				TopologyKey: corev1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: p.Labels},
+			}},
+		}}
+		w.Pods = append(w.Pods, p)
+	}
+	got, err := Sums(w, w.Pods)
+	if err != nil || math.Abs(got-0.5) > 1e-4 {
+		t.Errorf("got %.6f, %v; want 0.5", got, err)
+	}
+	w.Pods[0].Labels = map[string]string{"app": "b"} // repels the others and not its like
+	if got, err = Sums(w, w.Pods); err != nil || math.Abs(got-0.4) > 1e-4 {
+		t.Errorf("got %.6f, %v; want 0.4", got, err)
+	}
+}
+
+func machine(name string, cpu, memory int64, price offer.Price) offer.InstanceType {
+	return offer.InstanceType{
+		Name: name,
+		Labels: map[string][]string{
+			corev1.LabelInstanceTypeStable: {name}, corev1.LabelArchStable: {"amd64"}, corev1.LabelOSStable: {"linux"},
+		},
+		Capacity:  amount.List{amount.CPU: cpu, amount.Memory: memory << 20, amount.Pods: 20},
+		Offerings: []offer.Offering{{Zone: "a", CapacityType: "on-demand", Price: price}},
+	}
+}
+
+func pod(n int, cpu, memory int64) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("pod-%04d", n), Namespace: "default", UID: types.UID(fmt.Sprint(n))},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+			corev1.ResourceCPU:    *resource.NewMilliQuantity(cpu, resource.DecimalSI),
+			corev1.ResourceMemory: *resource.NewQuantity(memory<<20, resource.BinarySI),
+		}}}}},
+		Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{
+			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
+		}}},
 	}
 }

@@ -148,15 +148,10 @@ const roundingError = 1e-6
 func (c *Case) compareBounds(out *Run) error {
 	w := c.Generate(c.Pods)
 	if len(w.Nodes) == 0 {
-		whole, err := bound.Resources(w)
-		if err != nil {
+		var err error
+		if out.Solved, err = bound.Sums(w, w.Pods); err != nil && out.Solved == 0 {
 			return fmt.Errorf("bound %s: %w", c.Name, err)
 		}
-		apart, err := bound.Sums(w, w.Pods)
-		if err != nil && apart == 0 {
-			return fmt.Errorf("bound %s: %w", c.Name, err)
-		}
-		out.Solved = max(whole, apart)
 	}
 	least := out.Ours.Price
 	if p := out.Peer; p != nil && p.Unplaced == 0 && len(p.Faults) == 0 {
