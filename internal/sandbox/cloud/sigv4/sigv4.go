@@ -1,7 +1,5 @@
 // Package sigv4 checks AWS Signature Version 4 on requests that a server
 // receives: signed headers and presigned URLs.
-// The algorithm is that of "Create a signed AWS API request" in the IAM user
-// guide.
 package sigv4
 
 import (
@@ -16,6 +14,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 )
 
 const (
@@ -118,96 +119,57 @@ func (c Claims) complete(credential, date string) (Claims, error) {
 // Verify signs the request again with secret and compares. The body is that
 // of the request, which must have been read already.
 func (c Claims) Verify(r *http.Request, body []byte, secret string) error {
-	want, err := hex.DecodeString(c.signature)
+	again, err := c.sign(c.signed(r), body, secret)
 	if err != nil {
-		return ErrMismatch
+		return fmt.Errorf("sign the request again: %w", err)
 	}
-	scope := strings.Join([]string{c.Date.Format("20060102"), c.Region, c.Service, "aws4_request"}, "/")
-	toSign := strings.Join([]string{algorithm, c.Date.Format(timeLayout), scope, hexHash([]byte(c.canonical(r, body)))}, "\n")
-	key := []byte("AWS4" + secret)
-	for part := range strings.SplitSeq(scope, "/") {
-		key = mac(key, part)
-	}
-	if !hmac.Equal(mac(key, toSign), want) {
+	if !hmac.Equal([]byte(again.signature), []byte(c.signature)) {
 		return ErrMismatch
 	}
 	return nil
 }
 
-func (c Claims) canonical(r *http.Request, body []byte) string {
-	var headers strings.Builder
+// signed returns what of a request is signed.
+func (c Claims) signed(r *http.Request) *http.Request {
+	out := r.Clone(r.Context())
+	out.Header, out.ContentLength = http.Header{}, 0
 	for _, name := range c.SignedHeaders {
-		headers.WriteString(name + ":" + headerValue(r, name) + "\n")
-	}
-	return strings.Join([]string{
-		r.Method,
-		canonicalPath(r.URL),
-		c.canonicalQuery(r.URL),
-		headers.String(),
-		strings.Join(c.SignedHeaders, ";"),
-		hexHash(body),
-	}, "\n")
-}
-
-func headerValue(r *http.Request, name string) string {
-	switch name {
-	case "host":
-		return r.Host
-	case "content-length":
-		return strconv.FormatInt(r.ContentLength, 10)
-	}
-	trimmed := make([]string, 0, 1)
-	for _, value := range r.Header.Values(name) {
-		trimmed = append(trimmed, strings.Join(strings.Fields(value), " "))
-	}
-	return strings.Join(trimmed, ",")
-}
-
-// canonicalPath encodes the path a second time, as all services but S3 do.
-func canonicalPath(u *url.URL) string {
-	path := u.EscapedPath()
-	if path == "" {
-		return "/"
-	}
-	return escape(path, "/")
-}
-
-func (c Claims) canonicalQuery(u *url.URL) string {
-	pairs := []string{}
-	for name, values := range u.Query() {
-		if c.presigned && name == "X-Amz-Signature" {
-			continue
-		}
-		for _, value := range values {
-			pairs = append(pairs, escape(name, "")+"="+escape(value, ""))
+		switch name {
+		case "host": // is always signed
+		case "content-length":
+			out.ContentLength = r.ContentLength
+		default:
+			out.Header[http.CanonicalHeaderKey(name)] = r.Header.Values(name)
 		}
 	}
-	slices.Sort(pairs)
-	return strings.Join(pairs, "&")
-}
-
-// escape percent-encodes every byte but the unreserved characters of RFC 3986
-// and those in keep.
-func escape(text, keep string) string {
-	const unreserved = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
-	var b strings.Builder
-	for i := range len(text) {
-		if strings.IndexByte(unreserved, text[i]) >= 0 || strings.IndexByte(keep, text[i]) >= 0 {
-			b.WriteByte(text[i])
-		} else {
-			fmt.Fprintf(&b, "%%%02X", text[i])
-		}
+	if c.presigned {
+		query := out.URL.Query()
+		query.Del("X-Amz-Signature")
+		out.URL.RawQuery = query.Encode()
 	}
-	return b.String()
+	return out
 }
 
-func hexHash(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
-}
-
-func mac(key []byte, text string) []byte {
-	h := hmac.New(sha256.New, key)
-	h.Write([]byte(text))
-	return h.Sum(nil)
+// sign signs the request as the claims say, and returns what the signature then says.
+func (c Claims) sign(r *http.Request, body []byte, secret string) (Claims, error) {
+	// The session token, where it is signed, is in the request already.
+	signer := v4.NewSigner(func(o *v4.SignerOptions) { o.DisableSessionToken, o.DisableHeaderHoisting = true, true })
+	credentials := aws.Credentials{AccessKeyID: c.AccessKeyID, SecretAccessKey: secret}
+	sum := sha256.Sum256(body)
+	hash := hex.EncodeToString(sum[:])
+	if !c.presigned {
+		if err := signer.SignHTTP(r.Context(), credentials, r, hash, c.Service, c.Region, c.Date); err != nil {
+			return Claims{}, err
+		}
+		return Parse(r)
+	}
+	text, _, err := signer.PresignHTTP(r.Context(), credentials, r, hash, c.Service, c.Region, c.Date)
+	if err != nil {
+		return Claims{}, err
+	}
+	signed, err := url.Parse(text)
+	if err != nil {
+		return Claims{}, err
+	}
+	return parseQuery(signed.Query())
 }

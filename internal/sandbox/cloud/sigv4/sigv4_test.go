@@ -29,11 +29,15 @@ func newRequest(t *testing.T, method, url, body string) *http.Request {
 	return r
 }
 
+func hexHash(body string) string {
+	sum := sha256.Sum256([]byte(body))
+	return hex.EncodeToString(sum[:])
+}
+
 // sign signs a request with the SDK's own signer.
 func sign(t *testing.T, r *http.Request, body string) {
 	t.Helper()
-	sum := sha256.Sum256([]byte(body))
-	if err := v4.NewSigner().SignHTTP(t.Context(), key, r, hex.EncodeToString(sum[:]), "eks", "eu-west-1", signed); err != nil {
+	if err := v4.NewSigner().SignHTTP(t.Context(), key, r, hexHash(body), "eks", "eu-west-1", signed); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -77,7 +81,7 @@ func TestVerifySignedHeaders(t *testing.T) {
 func TestVerifyPresignedURL(t *testing.T) {
 	r := newRequest(t, "GET", "https://sts.example.com/?Action=GetCallerIdentity&X-Amz-Expires=60", "")
 	r.Header.Set("x-k8s-aws-id", "prod")
-	url, _, err := v4.NewSigner().PresignHTTP(t.Context(), key, r, hexHash(nil), "sts", "eu-west-1", signed)
+	url, _, err := v4.NewSigner().PresignHTTP(t.Context(), key, r, hexHash(""), "sts", "eu-west-1", signed)
 	if err != nil {
 		t.Fatal(err)
 	}
