@@ -481,7 +481,6 @@ func allSpread(homes []*home, of *cluster.Template, s *metav1.LabelSelector) boo
 	return self(of, s) > 0
 }
 
-// verifyLimits: whichever candidates are bought, no limit is exceeded by them.
 // verifyReservations: no more machines are bought from a capacity reservation, by all
 // Provisioners together, than are left of it. Each is bought from it or not at all.
 func verifyReservations(t reporter, in *Input, p *Plan) {
@@ -506,6 +505,7 @@ func verifyReservations(t reporter, in *Input, p *Plan) {
 	}
 }
 
+// verifyLimits: whichever candidates are bought, no limit is exceeded by them.
 func verifyLimits(t reporter, in *Input, p *Plan) {
 	t.Helper()
 	for _, pr := range in.Provisioners {
