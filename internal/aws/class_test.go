@@ -117,7 +117,7 @@ func TestRoleWithoutProfile(t *testing.T) {
 		must2(admin.CreateInstanceProfile(t.Context(), &iam.CreateInstanceProfileInput{InstanceProfileName: &name, Path: &path}))(t)
 		must2(admin.AddRoleToInstanceProfile(t.Context(), &iam.AddRoleToInstanceProfileInput{InstanceProfileName: &name, RoleName: &role}))(t)
 	}
-	f.clock.Advance(time.Minute)
+	f.clock.Step(time.Minute)
 	if m := f.market(t, classOf(func(c *api.ClassTerms) { c.Role = role })); m.Blocked != "" {
 		t.Fatalf("blocked: %s", m.Blocked)
 	}

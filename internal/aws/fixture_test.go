@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	smithytime "github.com/aws/smithy-go/time"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
@@ -21,31 +21,13 @@ import (
 
 const testRegion = "eu-west-1"
 
-// clock is a time that only tests move.
-type clock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-func (k *clock) Now() time.Time {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.now
-}
-
-func (k *clock) Advance(d time.Duration) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.now = k.now.Add(d)
-}
-
 // fixture is the adapter against a modelled AWS account, over real HTTP with
 // real clients.
 type fixture struct {
 	*Cloud
 	account *cloudtest.Account
 	admin   *ec2.Client
-	clock   *clock
+	clock   *clocktesting.FakeClock
 	config  awssdk.Config
 }
 
@@ -70,7 +52,7 @@ func catalogueOf(families ...string) []byte {
 // startWith has an account that sells what a table lists.
 func startWith(t *testing.T, catalogue []byte, change ...func(*Options)) *fixture {
 	t.Helper()
-	k := &clock{now: time.Now()}
+	k := clocktesting.NewFakeClock(time.Now())
 	account := cloudtest.Serve(t, cloud.Config{
 		Region: testRegion, Catalogue: catalogue, Now: k.Now, Seed: 7,
 		Cluster: cloud.Cluster{Name: "prod", Version: "1.33", Endpoint: "https://127.0.0.1:6443", CA: []byte("PEM"), ServiceCIDR: "10.100.0.0/16"},

@@ -138,7 +138,7 @@ func TestPublishedImagesAreTaken(t *testing.T) {
 	if got := imageName(t, f.market(t, nil), "m5.large"); got != before {
 		t.Errorf("the image changed at once: %s", got)
 	}
-	f.clock.Advance(5*time.Minute + time.Second)
+	f.clock.Step(5*time.Minute + time.Second)
 	if got := imageName(t, f.market(t, nil), "m5.large"); got <= before {
 		t.Errorf("image = %s, want a newer one than %s", got, before)
 	}
@@ -204,11 +204,11 @@ func TestImageParameterThatIsReplaced(t *testing.T) {
 	}
 	sold(true)
 	missing = true
-	f.clock.Advance(6 * time.Minute)
+	f.clock.Step(6 * time.Minute)
 	sold(true)
-	f.clock.Advance(6 * time.Hour)
+	f.clock.Step(6 * time.Hour)
 	sold(false)
 	missing = false
-	f.clock.Advance(time.Minute)
+	f.clock.Step(time.Minute)
 	sold(true)
 }

@@ -73,7 +73,7 @@ func TestStates(t *testing.T) {
 	if states[launched[0]] != offer.StateRunning || states[launched[1]] != offer.StateStopping {
 		t.Errorf("states = %v", states)
 	}
-	f.clock.Advance(time.Minute)
+	f.clock.Step(time.Minute)
 	if list, err = f.Instances(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func TestTerminateWhatEC2DoesNotList(t *testing.T) {
 		}
 	}
 	terminate(false)
-	f.clock.Advance(50 * time.Second)
+	f.clock.Step(50 * time.Second)
 	terminate(false)
 	leftOut = false
 	terminate(true)
@@ -149,7 +149,7 @@ func TestTerminateWhatEC2DoesNotList(t *testing.T) {
 	}
 	leftOut = true
 	terminate(false)
-	f.clock.Advance(time.Minute)
+	f.clock.Step(time.Minute)
 	terminate(true)
 	terminate(true) // its node may not have gone yet
 }
@@ -178,7 +178,7 @@ func TestTerminateTwice(t *testing.T) {
 		if diff := cmp.Diff(ours, gone); diff != "" {
 			t.Errorf("-want +got\n%s", diff)
 		}
-		f.clock.Advance(time.Minute)
+		f.clock.Step(time.Minute)
 	}
 }
 
@@ -299,22 +299,22 @@ func TestSweep(t *testing.T) {
 		}
 	}
 	sweep(2, "ours was just used")
-	f.clock.Advance(50 * time.Minute)
+	f.clock.Step(50 * time.Minute)
 	f.launch(t, order("launch-2", 1, onDemand("m5.large", "a")))
-	f.clock.Advance(50 * time.Minute)
+	f.clock.Step(50 * time.Minute)
 	sweep(2, "ours was used within the hour")
-	f.clock.Advance(20 * time.Minute)
+	f.clock.Step(20 * time.Minute)
 	sweep(1, "nothing has used ours for an hour, and the other is not ours")
 	if d := f.launch(t, order("launch-3", 1, onDemand("m5.large", "a"))); len(d.Instances) != 1 {
 		t.Errorf("launch after the sweep = %+v", d)
 	}
-	f.clock.Advance(2 * time.Hour)
+	f.clock.Step(2 * time.Hour)
 	restarted := &fixture{Cloud: f.newCloud(t)}
 	if err := restarted.Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	sweepable := len(f.templates(t))
-	f.clock.Advance(2 * time.Hour)
+	f.clock.Step(2 * time.Hour)
 	if err := restarted.Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -191,11 +191,11 @@ func TestRefusedOfferingIsUnavailableForThreeMinutes(t *testing.T) {
 	}
 	f.account.SetCapacity("m5.large", testRegion+"a", api.CapacityOnDemand, 0)
 	f.launch(t, order("launch-1", 1, onDemand("m5.large", "a")))
-	f.clock.Advance(2*time.Minute + 59*time.Second)
+	f.clock.Step(2*time.Minute + 59*time.Second)
 	if got := unavailable(); !strings.HasPrefix(got, "insufficient capacity until ") {
 		t.Errorf("before three minutes are over: %q", got)
 	}
-	f.clock.Advance(2 * time.Second)
+	f.clock.Step(2 * time.Second)
 	if got := unavailable(); got != "" {
 		t.Errorf("after three minutes: %q", got)
 	}
@@ -334,7 +334,7 @@ func TestSameLaunchIDAfterARefusal(t *testing.T) {
 	if _, err := restarted.Launch(t.Context(), o); err == nil || offer.IsPermanent(err) || !strings.Contains(err.Error(), "launch id launch-1") {
 		t.Errorf("right after it: %v, want an error that may pass and names the launch id", err)
 	}
-	f.clock.Advance(offer.ListingLag)
+	f.clock.Step(offer.ListingLag)
 	d := restarted.launch(t, o)
 	if len(d.Instances) != 1 || len(f.live()) != 1 {
 		t.Errorf("delivery = %+v, want one machine", d)
@@ -679,7 +679,7 @@ func TestNewInstancesAreSeenLate(t *testing.T) {
 	f.account.SetBehaviour(cloud.Behaviour{ReadLag: time.Minute, TerminatedVisible: time.Hour})
 	go func() {
 		eventually(t, "a first look", func() bool { return f.calls("DescribeInstances", "") > 0 })
-		f.clock.Advance(2 * time.Minute)
+		f.clock.Step(2 * time.Minute)
 	}()
 	d := f.launch(t, order("launch-1", 1, onDemand("m5.large", "a")))
 	if len(d.Instances) != 1 || d.Instances[0].NodeName == "" {

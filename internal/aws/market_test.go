@@ -268,7 +268,7 @@ func TestUnchangedMarketCostsNothing(t *testing.T) {
 	if &first.Types[0] != &second.Types[0] {
 		t.Error("the types were computed again")
 	}
-	f.clock.Advance(2 * time.Minute)
+	f.clock.Step(2 * time.Minute)
 	f.market(t, nil)
 	if made := len(f.account.Calls()) - before; made != 1 {
 		t.Errorf("after two minutes %d calls were made, want one for the subnets", made)
@@ -321,7 +321,7 @@ func TestMarketsOfDeletedProvisionersGo(t *testing.T) {
 			t.Fatal("the market of a Provisioner that stays was computed again")
 		}
 		f.Cloud.shortages.add(onDemand("m5.large", "a"), "", offer.RefusedCapacity, 2)
-		f.clock.Advance(marketUnusedFor / 2)
+		f.clock.Step(marketUnusedFor / 2)
 	}
 	if n := len(f.Cloud.markets.last); n > 4 {
 		t.Errorf("%d markets are kept, want those of the last ten minutes", n)
@@ -333,13 +333,13 @@ func TestStockIsLookedAtAgain(t *testing.T) {
 	f.market(t, nil)
 	history := f.calls("DescribeSpotPriceHistory", "")
 	kinds := f.calls("DescribeInstanceTypes", "")
-	f.clock.Advance(time.Hour + time.Minute)
+	f.clock.Step(time.Hour + time.Minute)
 	f.market(t, nil)
 	eventually(t, "a new look at the spot prices", func() bool { return f.calls("DescribeSpotPriceHistory", "") >= 2*history })
 	if got := f.calls("DescribeInstanceTypes", ""); got != kinds {
 		t.Errorf("instance types were described again after an hour")
 	}
-	f.clock.Advance(12 * time.Hour)
+	f.clock.Step(12 * time.Hour)
 	f.market(t, nil)
 	eventually(t, "a new look at the instance types", func() bool { return f.calls("DescribeInstanceTypes", "") >= 2*kinds })
 }
@@ -380,16 +380,16 @@ func TestMarketOutlivesAnOutage(t *testing.T) {
 	f := start(t)
 	f.market(t, nil)
 	lift := f.account.Inject(cloud.Fault{Service: "ec2", Action: "DescribeSubnets", Code: "InvalidParameterValue"})
-	f.clock.Advance(10 * time.Minute)
+	f.clock.Step(10 * time.Minute)
 	if m := f.market(t, nil); m.Blocked != "" || len(m.Types) == 0 {
 		t.Errorf("market during the outage: %q, %d types", m.Blocked, len(m.Types))
 	}
-	f.clock.Advance(2 * time.Hour)
+	f.clock.Step(2 * time.Hour)
 	if _, err := f.Market(t.Context(), provisioner("default"), nil); err == nil {
 		t.Error("what was found hours ago is still believed")
 	}
 	lift()
-	f.clock.Advance(time.Minute)
+	f.clock.Step(time.Minute)
 	f.market(t, nil)
 }
 

@@ -118,7 +118,7 @@ func TestMarketOnceEKSAnswers(t *testing.T) {
 		t.Errorf("error = %v, want that of EKS", err)
 	}
 	restore()
-	f.clock.Advance(time.Minute)
+	f.clock.Step(time.Minute)
 	if m := f.market(t, nil); m.Blocked != "" || len(m.Types) == 0 {
 		t.Errorf("once EKS answers: blocked %q, %d types", m.Blocked, len(m.Types))
 	}

@@ -96,7 +96,7 @@ func TestTheAgentsPoliciesSufficeAndAreNeeded(t *testing.T) {
 	q := f.openQueue(t)
 	must(t, f.account.Enqueue("prod-interruptions", "{}", 1))
 	must(t, q.Acknowledge(t.Context(), receive(t, q)[0].Handle))
-	f.clock.Advance(2 * time.Hour)
+	f.clock.Step(2 * time.Hour)
 	if err := f.Sweep(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -136,7 +136,7 @@ func TestDeniedReadsAreNotRepeatedAtOnce(t *testing.T) {
 			if _, err := iam.NewFromConfig(f.account.Config).PutRolePolicy(t.Context(), &iam.PutRolePolicyInput{RoleName: &role, PolicyName: &role, PolicyDocument: &all}); err != nil {
 				t.Fatal(err)
 			}
-			f.clock.Advance(time.Second)
+			f.clock.Step(time.Second)
 			if m := f.market(t, nil); len(m.Types) == 0 {
 				t.Errorf("once it is allowed: %+v", m)
 			}

@@ -69,11 +69,11 @@ func TestSpotInstanceIsTakenBackAfterTheWarning(t *testing.T) {
 	f := start(t)
 	d := f.launch(t, order("one", 1, spot("m5.large", "a")))
 	must(t, f.account.InterruptSpot(d.Instances[0].ID))
-	f.clock.Advance(119 * time.Second)
+	f.clock.Step(119 * time.Second)
 	if len(f.live()) != 1 {
 		t.Fatal("the instance was taken back within two minutes")
 	}
-	f.clock.Advance(time.Second)
+	f.clock.Step(time.Second)
 	if len(f.live()) != 0 {
 		t.Fatal("the instance was not taken back after two minutes")
 	}

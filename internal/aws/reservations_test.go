@@ -174,9 +174,9 @@ func TestReservedLaunch(t *testing.T) {
 	if _, err := f.Terminate(t.Context(), []string{d.Instances[0].ID}); err != nil {
 		t.Fatal(err)
 	}
-	f.clock.Advance(time.Minute)
+	f.clock.Step(time.Minute)
 	f.account.Instances() // what is due happens
-	f.clock.Advance(time.Minute)
+	f.clock.Step(time.Minute)
 	if got := reserved(f.market(t, profile))[id]; got.Left != 1 || got.Unavailable != "" {
 		t.Errorf("%+v", got)
 	}
@@ -326,11 +326,11 @@ func TestReservationsThatCannotBeLookedUp(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	restore := f.account.Inject(cloud.Fault{Service: "ec2", Action: "DescribeCapacityReservations", Code: "UnauthorizedOperation"})
-	f.clock.Advance(2 * time.Minute)
+	f.clock.Step(2 * time.Minute)
 	if m := f.market(t, profile); reserved(m)[id].Left != 2 || m.Fault != "" {
 		t.Errorf("soon after the last answer: %+v, fault %q", reserved(m), m.Fault)
 	}
-	f.clock.Advance(9 * time.Minute)
+	f.clock.Step(9 * time.Minute)
 	m := f.market(t, profile)
 	if price(t, m, "m5.large", api.CapacityOnDemand) == 0 || len(reserved(m)) > 0 {
 		t.Errorf("offerings: %+v", find(t, m, "m5.large").Offerings)
@@ -347,7 +347,7 @@ func TestReservationsThatCannotBeLookedUp(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 	restore()
-	f.clock.Advance(time.Minute)
+	f.clock.Step(time.Minute)
 	if m := f.market(t, profile); reserved(m)[id].Left != 2 || m.Fault != "" {
 		t.Errorf("once they can: %+v, fault %q", reserved(m), m.Fault)
 	}

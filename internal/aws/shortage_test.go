@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	clocktesting "k8s.io/utils/clock/testing"
+
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
@@ -31,7 +33,7 @@ func TestQuotasBySharedHardware(t *testing.T) {
 
 // A quota that has no room for a machine may have room for a smaller one.
 func TestQuotaHoldsBackLargeMachines(t *testing.T) {
-	k := &clock{now: time.Now()}
+	k := clocktesting.NewFakeClock(time.Now())
 	s := newShortages(k.Now)
 	machine := offer.Candidate{InstanceType: "m5.4xlarge", Zone: "a", CapacityType: api.CapacityOnDemand}
 	held := func(want map[int64]bool) {
@@ -45,10 +47,10 @@ func TestQuotaHoldsBackLargeMachines(t *testing.T) {
 	s.add(machine, "default", offer.RefusedQuota, 16)
 	held(map[int64]bool{8: false, 16: true, 32: true})
 	s.add(machine, "default", offer.RefusedQuota, 4)
-	k.Advance(time.Minute)
+	k.Step(time.Minute)
 	s.add(machine, "default", offer.RefusedQuota, 32)
 	held(map[int64]bool{2: false, 4: true, 8: true, 32: true})
-	k.Advance(shortFor)
+	k.Step(shortFor)
 	held(map[int64]bool{4: false, 32: false})
 	s.add(machine, "default", offer.RefusedQuota, 32)
 	held(map[int64]bool{16: false, 32: true})
@@ -93,15 +95,15 @@ func TestRefusalsOfASetup(t *testing.T) {
 }
 
 func TestUnsupportedOfferingsAreHeldBackLonger(t *testing.T) {
-	k := &clock{now: time.Now()}
+	k := clocktesting.NewFakeClock(time.Now())
 	s := newShortages(k.Now)
 	s.add(offer.Candidate{InstanceType: "m5.large", Zone: "a", CapacityType: api.CapacitySpot}, "default", offer.RefusedUnsupported, 2)
 	before := s.state()
-	k.Advance(shortFor + time.Second)
+	k.Step(shortFor + time.Second)
 	if s.reason(offer.Candidate{InstanceType: "m5.large", Zone: "a", CapacityType: api.CapacitySpot}, "default", 2) == "" || s.state() != before {
 		t.Error("it is tried again after three minutes")
 	}
-	k.Advance(unsupportedFor)
+	k.Step(unsupportedFor)
 	if got := s.reason(offer.Candidate{InstanceType: "m5.large", Zone: "a", CapacityType: api.CapacitySpot}, "default", 2); got != "" || s.state() == before {
 		t.Errorf("it is held back for ever: %q", got)
 	}

@@ -33,11 +33,11 @@ func TestSpotPricesFollowTheHistory(t *testing.T) {
 	f := start(t)
 	f.account.SetBehaviour(cloud.Behaviour{SpotVolatility: 0.3})
 	before := price(t, f.market(t, nil), "m5.large", api.CapacitySpot)
-	f.clock.Advance(30 * time.Minute)
+	f.clock.Step(30 * time.Minute)
 	if now := price(t, f.market(t, nil), "m5.large", api.CapacitySpot); now != before {
 		t.Errorf("after half an hour the price was looked up again: %d, then %d", before, now)
 	}
-	f.clock.Advance(time.Hour)
+	f.clock.Step(time.Hour)
 	eventually(t, "another price", func() bool { return price(t, f.market(t, nil), "m5.large", api.CapacitySpot) != before })
 	if got := price(t, f.market(t, nil), "m5.large", api.CapacityOnDemand); got != 107_000 {
 		t.Errorf("on-demand price = %d, want it unchanged", got)
@@ -69,10 +69,10 @@ func TestSpotPricesThatAreRefused(t *testing.T) {
 		t.Errorf("a catalogue without spot prices is printed, error = %v", err)
 	}
 	allowed.Store(true)
-	f.clock.Advance(time.Minute)
+	f.clock.Step(time.Minute)
 	eventually(t, "spot offerings", func() bool { m := f.market(t, nil); return m.Fault == "" && sold(m) })
 	allowed.Store(false)
-	f.clock.Advance(2 * time.Hour)
+	f.clock.Step(2 * time.Hour)
 	eventually(t, "word of old prices", func() bool { return f.market(t, nil).FaultReason == "SpotPricesOutdated" })
 	if !sold(f.market(t, nil)) {
 		t.Error("spot offerings are gone, although their prices were known")
@@ -86,7 +86,7 @@ func TestInstanceTypesThatAreRefusedLater(t *testing.T) {
 	f.reads.Offerings = func(context.Context, *ec2.DescribeInstanceTypeOfferingsInput, ...func(*ec2.Options)) (*ec2.DescribeInstanceTypeOfferingsOutput, error) {
 		return nil, &smithy.GenericAPIError{Code: "UnauthorizedOperation", Message: "ec2:DescribeInstanceTypeOfferings"}
 	}
-	f.clock.Advance(13 * time.Hour)
+	f.clock.Step(13 * time.Hour)
 	eventually(t, "word of old instance types", func() bool {
 		m := f.market(t, nil)
 		return price(t, m, "m5.large", api.CapacityOnDemand) > 0 && m.FaultReason == "InstanceTypesOutdated" && strings.Contains(m.Fault, "ec2:DescribeInstanceTypeOfferings")
@@ -106,16 +106,16 @@ func TestUnknownInstanceTypesAreLookedFor(t *testing.T) {
 		return f.calls("DescribeInstanceTypes", "")
 	}
 	first := look()
-	f.clock.Advance(5 * time.Minute)
+	f.clock.Step(5 * time.Minute)
 	if got := look(); got != first {
 		t.Fatalf("a type that is not there was looked for again after five minutes")
 	}
-	f.clock.Advance(6 * time.Minute)
+	f.clock.Step(6 * time.Minute)
 	eventually(t, "another look", func() bool { return look() > first })
 
 	second := f.calls("DescribeInstanceTypes", "")
 	p.Spec.Requirements[0].Values = []string{"m5.large"}
-	f.clock.Advance(time.Hour)
+	f.clock.Step(time.Hour)
 	if got := look(); got != second {
 		t.Error("types that are known were looked for again")
 	}
@@ -153,7 +153,7 @@ func TestNoPricing(t *testing.T) {
 	f.launch(t, o)
 	for range 3 {
 		f.market(t, profile)
-		f.clock.Advance(13 * time.Hour)
+		f.clock.Step(13 * time.Hour)
 	}
 	for _, c := range f.account.Calls()[before:] {
 		if c.Service == "pricing" {

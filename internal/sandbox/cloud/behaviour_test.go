@@ -41,10 +41,10 @@ func TestSpotPricesMoveFromHourToHour(t *testing.T) {
 		t.Fatalf("prices that stand still = %v", got)
 	}
 	f.change(func(b *account.Behaviour) { b.SpotVolatility = 0.2 })
-	f.clock.Advance(30 * time.Minute)
+	f.clock.Step(30 * time.Minute)
 	now = f.clock.Now()
 	first := f.spotPrices(t, &now)
-	f.clock.Advance(time.Hour)
+	f.clock.Step(time.Hour)
 	now = f.clock.Now()
 	second := f.spotPrices(t, &now)
 	if len(first) != 1 || len(second) != 1 || first[0][6:] == second[0][6:] || first[0][:5] != "10:00" || second[0][:5] != "11:00" {
@@ -66,7 +66,7 @@ func TestDrainedPoolsComeBack(t *testing.T) {
 	if diff := cmp.Diff([]string{"InsufficientInstanceCapacity m5.large"}, buy()); diff != "" {
 		t.Errorf("a drained pool (-want +got):\n%s", diff)
 	}
-	f.clock.Advance(10 * time.Minute)
+	f.clock.Step(10 * time.Minute)
 	if diff := cmp.Diff([]string{"1 m5.large eu-west-1a spot"}, buy()); diff != "" {
 		t.Errorf("the pool afterwards (-want +got):\n%s", diff)
 	}
@@ -78,14 +78,14 @@ func TestPoliciesCountLate(t *testing.T) {
 		`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"ec2:DescribeSecurityGroups","Resource":"*"}]}`)
 	late := f.as(t, arn)
 	f.change(func(b *account.Behaviour) { b.IAMLag = 5 * time.Second })
-	f.clock.Advance(5 * time.Second)
+	f.clock.Step(5 * time.Second)
 	must2(f.iam.PutRolePolicy(ctx, &iam.PutRolePolicyInput{
 		RoleName: aws.String("late"), PolicyName: aws.String("more"),
 		PolicyDocument: aws.String(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"ec2:DescribeSubnets","Resource":"*"}]}`),
 	}))(t)
 	_, err := late.ec2.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{})
 	wantCode(t, err, "UnauthorizedOperation")
-	f.clock.Advance(5 * time.Second)
+	f.clock.Step(5 * time.Second)
 	_, err = late.ec2.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{})
 	wantCode(t, err, "")
 }
@@ -93,7 +93,7 @@ func TestPoliciesCountLate(t *testing.T) {
 func TestEC2HearsOfInstanceProfilesLate(t *testing.T) {
 	f, ctx := start(t), t.Context()
 	must2(f.iam.CreateInstanceProfile(ctx, &iam.CreateInstanceProfileInput{InstanceProfileName: aws.String("late")}))(t)
-	f.clock.Advance(time.Minute)
+	f.clock.Step(time.Minute)
 	f.change(func(b *account.Behaviour) { b.IAMLag = 5 * time.Second })
 	must2(f.iam.AddRoleToInstanceProfile(ctx, &iam.AddRoleToInstanceProfileInput{InstanceProfileName: aws.String("late"), RoleName: aws.String("packhorse-node")}))(t)
 	f.templateWith(t, "nodes", "late")
@@ -103,7 +103,7 @@ func TestEC2HearsOfInstanceProfilesLate(t *testing.T) {
 	if diff := cmp.Diff([]string{"InvalidParameterValue m5.large"}, buy()); diff != "" {
 		t.Errorf("at once (-want +got):\n%s", diff)
 	}
-	f.clock.Advance(5 * time.Second)
+	f.clock.Step(5 * time.Second)
 	if diff := cmp.Diff([]string{"1 m5.large eu-west-1a on-demand"}, buy()); diff != "" {
 		t.Errorf("later (-want +got):\n%s", diff)
 	}

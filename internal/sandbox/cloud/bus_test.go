@@ -95,7 +95,7 @@ func TestControlPortDisturbs(t *testing.T) {
 	if ask(t, "GET", server.URL+"/queues/q/messages", "", &messages); len(messages) != 5 {
 		t.Errorf("messages = %q, want two that are nonsense and three events", messages)
 	}
-	f.clock.Advance(5 * time.Second)
+	f.clock.Step(5 * time.Second)
 	if got := f.cloud.Instances()[0].State; got != "shutting-down" {
 		t.Errorf("state after the warning = %s", got)
 	}
@@ -111,11 +111,11 @@ func TestRulesHearOfEveryState(t *testing.T) {
 	f.template(t, "nodes")
 	must(t, 0, f.cloud.OpenInterruptionQueue("q"))
 	one, two := f.run(t, types.DefaultTargetCapacityTypeOnDemand), f.run(t, types.DefaultTargetCapacityTypeOnDemand)
-	f.clock.Advance(f.cloud.Behaviour().PendingDelay)
+	f.clock.Step(f.cloud.Behaviour().PendingDelay)
 	f.cloud.Instances()
 	must(t, 0, f.cloud.StopInstance(one))
 	must(t, 0, f.cloud.TerminateInstance(two))
-	f.clock.Advance(f.cloud.Behaviour().ShuttingDownDelay)
+	f.clock.Step(f.cloud.Behaviour().ShuttingDownDelay)
 	f.cloud.Instances()
 	got := f.states(t, "q")
 	slices.Sort(got)

@@ -142,7 +142,7 @@ func TestControlPort(t *testing.T) {
 	if diff := cmp.Diff([]string{"InsufficientInstanceCapacity m5.large", "1 m5.large eu-west-1a on-demand", "VcpuLimitExceeded m5.large"}, got); diff != "" {
 		t.Errorf("fleets under the limits (-want +got):\n%s", diff)
 	}
-	f.clock.Advance(time.Minute)
+	f.clock.Step(time.Minute)
 	var instances []ec2model.Instance
 	ask(t, "GET", server.URL+"/instances", "", &instances)
 	if len(instances) != 1 || instances[0].State != "pending" {

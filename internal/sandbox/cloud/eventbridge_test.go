@@ -159,7 +159,7 @@ func TestIAMLag(t *testing.T) {
 			t.Errorf("%s during the lag: error code = %q, want %q", what, got, tt.code)
 		}
 	}
-	f.clock.Advance(5 * time.Second)
+	f.clock.Step(5 * time.Second)
 	for what, tt := range calls {
 		if err := tt.call(); err != nil {
 			t.Errorf("%s after the lag: %v", what, err)

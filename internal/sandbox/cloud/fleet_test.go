@@ -255,17 +255,17 @@ func TestInstanceLife(t *testing.T) {
 	if got := state(); got != types.InstanceStateNamePending {
 		t.Fatalf("state after launch = %s", got)
 	}
-	f.clock.Advance(time.Second)
+	f.clock.Step(time.Second)
 	if got := state(); got != types.InstanceStateNameRunning {
 		t.Fatalf("state after the pending delay = %s", got)
 	}
-	f.clock.Advance(time.Hour)
+	f.clock.Step(time.Hour)
 	ended := must2(f.ec2.TerminateInstances(t.Context(), &ec2.TerminateInstancesInput{InstanceIds: []string{id}}))(t)
 	change := ended.TerminatingInstances[0]
 	if change.PreviousState.Name != types.InstanceStateNameRunning || change.CurrentState.Name != types.InstanceStateNameShuttingDown {
 		t.Errorf("termination went from %s to %s", change.PreviousState.Name, change.CurrentState.Name)
 	}
-	f.clock.Advance(2 * time.Second)
+	f.clock.Step(2 * time.Second)
 	if got := state(); got != types.InstanceStateNameTerminated {
 		t.Fatalf("state after the shutdown delay = %s", got)
 	}
@@ -274,7 +274,7 @@ func TestInstanceLife(t *testing.T) {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
 	ledger := f.cloud.Ledger()
-	f.clock.Advance(2 * time.Hour)
+	f.clock.Step(2 * time.Hour)
 	_, err := f.ec2.DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{InstanceIds: []string{id}})
 	wantCode(t, err, "InvalidInstanceID.NotFound")
 	if diff := cmp.Diff(ledger, f.cloud.Ledger()); diff != "" || ledger.Running != 0 || ledger.Launched != 1 || ledger.InstanceHours < 1 || ledger.InstanceHours > 1.001 {
@@ -321,7 +321,7 @@ func TestReadLag(t *testing.T) {
 	ids := ec2model.InstancesOf(out)
 	_, err := f.ec2.DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{InstanceIds: ids})
 	wantCode(t, err, "InvalidInstanceID.NotFound")
-	f.clock.Advance(3 * time.Second)
+	f.clock.Step(3 * time.Second)
 	_, err = f.ec2.DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{InstanceIds: ids})
 	wantCode(t, err, "")
 }

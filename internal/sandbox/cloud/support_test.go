@@ -4,7 +4,6 @@ import (
 	"errors"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -20,6 +19,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/smithy-go"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/connect"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/account"
@@ -37,29 +37,11 @@ m5.metal,m5,m,5,metal,96,393216,x86_64,intel,,true,false,false,,,,,,,,,25000,190
 nowhere.large,nowhere,m,1,large,2,8192,x86_64,intel,nitro,false,false,false,,,,,,,,,750,4750,3,10,3,9,0,false,on-demand,0.1,0.1,,,a,a,,,
 `
 
-// clock is a time that only tests move.
-type clock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-func (k *clock) Now() time.Time {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.now
-}
-
-func (k *clock) Advance(d time.Duration) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.now = k.now.Add(d)
-}
-
 // fixture is a cloud behind a real HTTP server, with real clients.
 type fixture struct {
 	*clients
 	cloud *Cloud
-	clock *clock
+	clock *clocktesting.FakeClock
 	url   string
 }
 
@@ -76,7 +58,7 @@ type clients struct {
 
 func start(t *testing.T) *fixture {
 	t.Helper()
-	k := &clock{now: time.Date(2026, 3, 4, 10, 0, 0, 0, time.UTC)}
+	k := clocktesting.NewFakeClock(time.Date(2026, 3, 4, 10, 0, 0, 0, time.UTC))
 	c, err := New(Config{
 		Catalogue: []byte(testCatalogue), Now: k.Now, Seed: 7,
 		Cluster: account.Cluster{Name: "prod", Version: "1.33", Endpoint: "https://127.0.0.1:6443", CA: []byte("PEM"), IssuerURL: "https://127.0.0.1:6443", ServiceCIDR: "10.100.0.0/16"},
