@@ -158,7 +158,7 @@ func (h *history) awaited(v *view.View, p *cluster.Pod) string {
 	if !ok {
 		return "appeared after the last plan; the next plan includes it"
 	}
-	if n := v.Snapshot.Node(planned.Node); n != nil && !n.Initialized {
+	if n := v.Snapshot.Node(planned.Node); n != nil && !n.HasBeenUp() {
 		return fmt.Sprintf("has a place on node %s, which is starting", planned.Node)
 	}
 	return fmt.Sprintf("has a place on node %s", planned.Node)

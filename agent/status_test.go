@@ -12,8 +12,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim/stock"
@@ -84,6 +86,24 @@ func TestDrainingTellsTheDate(t *testing.T) {
 	want := "has been draining since 03:00:00 UTC: 1 pod is still there, and pod d/a may take until 2036-01-01 03:00:00 UTC to stop"
 	if got := draining(&cluster.Node{DeletedAt: deleted}, []*cluster.Pod{p}, "").What; got != want {
 		t.Errorf("%s\nwant %s", got, want)
+	}
+}
+
+// A node of a managed node group is not called one that is starting: nobody labels it when it is up.
+func TestNodesOfOthersAreNotStarting(t *testing.T) {
+	for name, c := range map[string]struct {
+		node cluster.Node
+		want string
+	}{
+		"ours, which is starting": {cluster.Node{Name: "n", Provisioner: "default"}, "has a place on node n, which is starting"},
+		"ours, which is up":       {cluster.Node{Name: "n", Provisioner: "default", Initialized: true}, "has a place on node n"},
+		"of a node group":         {cluster.Node{Name: "n", Ready: true}, "has a place on node n"},
+	} {
+		h, pod := newHistory(), cluster.Pod{PodKey: cluster.PodKey{UID: "1"}}
+		h.planned[pod.UID] = decide.Binding{Pod: pod.PodKey, Node: "n"}
+		if got := h.awaited(&view.View{Snapshot: &cluster.Snapshot{Nodes: []cluster.Node{c.node}}}, &pod); got != c.want {
+			t.Errorf("%s: it says %q, want %q", name, got, c.want)
+		}
 	}
 }
 

@@ -184,7 +184,7 @@ func (a *Agent) bind(ctx context.Context, v *view.View, plan *decide.Plan) (boun
 		}
 		byNode[b.Node] = append(byNode[b.Node], b.Pod)
 		n := v.Snapshot.Node(b.Node)
-		a.reporter.Fits(b.Pod, b.Node, n != nil && n.Initialized && n.Ready)
+		a.reporter.Fits(b.Pod, b.Node, n != nil && n.HasBeenUp() && n.Ready)
 	}
 	if len(byNode) == 0 {
 		return 0
@@ -196,7 +196,7 @@ func (a *Agent) bind(ctx context.Context, v *view.View, plan *decide.Plan) (boun
 func (a *Agent) followMoves(v *view.View, plan *decide.Plan) {
 	moves := map[string]string{}
 	for _, b := range plan.Bindings {
-		if to := v.Snapshot.Node(b.Node); b.From != "" && to != nil && to.Initialized {
+		if to := v.Snapshot.Node(b.Node); b.From != "" && to != nil && to.HasBeenUp() {
 			moves[b.Pod.UID] = b.Node
 		}
 	}

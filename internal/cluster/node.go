@@ -61,6 +61,10 @@ func (n *Node) Reserved() bool { return n.Labels[api.LabelCapacityType] == api.C
 // OfNodePool reports whether the node was made for a NodePool.
 func (n *Node) OfNodePool() bool { return n.Labels[api.LabelNodePool] != "" }
 
+// HasBeenUp reports whether the node has been ready for pods once. Whoever made a node of others, such as a managed
+// node group, does not say so: it is taken as up, and is room as long as it is ready.
+func (n *Node) HasBeenUp() bool { return n.Initialized || n.Provisioner == "" }
+
 // contactPatience is how long Kubernetes waits, by default, until it gives up the pods of a node that is not ready.
 const contactPatience = 5 * time.Minute
 

@@ -48,7 +48,7 @@ func (s *solver) empty() {
 // makeRooms finds the rooms that the steps so far leave.
 func (s *solver) makeRooms() {
 	open := func(n *cluster.Node) bool {
-		return n.Ready && n.Initialized && !s.Base.Leaving[n.Name] && !s.Base.Shut[n.Name] && !s.Busy[n.Name]
+		return n.Ready && n.HasBeenUp() && !s.Base.Leaving[n.Name] && !s.Base.Shut[n.Name] && !s.Busy[n.Name]
 	}
 	s.rooms, s.taken = newRooms(s.Base.Snapshot, open), map[string]bool{}
 	pods := map[cluster.PodKey]*cluster.Template{}

@@ -33,7 +33,7 @@ type landing struct {
 // newLandings begins with the cluster as it is when the pods have landed that are on their way.
 func newLandings(p *Problem, w *work) *landings {
 	stays := func(n *cluster.Node) bool {
-		return !p.Base.Leaving[n.Name] && (n.Ready && n.Initialized || n.Provisioner != "")
+		return !p.Base.Leaving[n.Name] && (n.Ready || n.Provisioner != "")
 	}
 	l := &landings{Problem: p, work: w, rooms: newRooms(p.Base.Snapshot, stays), going: map[string]bool{}, zones: map[string]map[*cluster.Template]int{}}
 	l.nodes = len(l.rooms.list)

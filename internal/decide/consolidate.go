@@ -108,7 +108,7 @@ func (c *consolidator) sources(nodes []*retire.Node) []consolidate.Source {
 	costs := c.evictionCosts()
 	for i := range c.in.Snapshot.Nodes {
 		n := &c.in.Snapshot.Nodes[i]
-		c.busy[n.Name] = n.Provisioner != "" && !n.Initialized
+		c.busy[n.Name] = !n.HasBeenUp()
 	}
 	for _, n := range nodes {
 		last := n.LastChange()

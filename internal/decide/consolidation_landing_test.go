@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
@@ -52,8 +51,8 @@ func TestSavingWhereKubeSchedulerPutsPods(t *testing.T) {
 func TestNoPodOfAStepWaitsForEver(t *testing.T) {
 	w := newWorld(t, shop()[:1]).provisioner("default", consolidating)
 	w.node("n1", "large", "a", nil).node("n2", "large", "a", nil).node("n3", "large", "a", func(n *cluster.Node) {
-		n.Provisioner, n.Labels["disk"] = "", "ssd"
-		delete(n.Labels, api.LabelProvisioner)
+		ofOthers(n)
+		n.Labels["disk"] = "ssd"
 	})
 	w.replicas(1, "web", "n1", "requests: {cpu: 3500m, memory: 1Gi}").replicas(1, "db", "n1", "nodeSelector: {disk: ssd}, requests: {cpu: 2, memory: 1Gi}")
 	w.replicas(1, "own", "n2", "nodeSelector: {$host: n2}, requests: {cpu: 3900m, memory: 1Gi}").replicas(1, "own", "n3", "requests: {cpu: 2900m, memory: 1Gi}")

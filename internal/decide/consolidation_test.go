@@ -237,7 +237,14 @@ func TestConsolidation(t *testing.T) {
 			p.State, p.StopBy = cluster.PodTerminating, noon
 		}), want: "n1 ->", holds: "pod default/db-0 of a StatefulSet is being replaced"},
 		"DISR-029: false protects nothing": {types: shop()[1:2], given: all(two, edit("n2", func(n *cluster.Node) { n.Annotations[api.AnnotationDoNotDisrupt] = "false" })), want: "n2 ->"},
-		"do-not-consolidate on the node":   {types: shop()[1:2], given: all(two, edit("n2", func(n *cluster.Node) { n.Annotations[api.AnnotationDoNotConsolidate] = "true" })), want: "n1 ->"},
+		"room on a node of a node group": {types: shop()[1:2], given: func(w *world) {
+			w.node("n1", "medium", "a", ofOthers).node("n2", "medium", "a", nil).replicas(2, "web", "n1", half).replicas(2, "web", "n2", half)
+		}, want: "n2 ->"},
+		"a node of a node group that is not ready": {types: shop()[1:2], given: func(w *world) {
+			w.node("n1", "medium", "a", func(n *cluster.Node) { ofOthers(n); n.Ready = false })
+			w.node("n2", "medium", "a", nil).replicas(2, "web", "n1", half).replicas(2, "web", "n2", half)
+		}, want: "->"},
+		"do-not-consolidate on the node": {types: shop()[1:2], given: all(two, edit("n2", func(n *cluster.Node) { n.Annotations[api.AnnotationDoNotConsolidate] = "true" })), want: "n1 ->"},
 		"DISR-046: one large becomes two small": {types: []offer.InstanceType{sold("small", 2, 0.1), sold("vast", 16, 0.8)}, given: func(w *world) {
 			w.node("n1", "vast", "a", nil).replicas(6, "web", "n1", half)
 		}, want: "n1 -> small small"},

@@ -28,7 +28,7 @@ func (d *decision) destinations(p *Plan) map[string]*destinations {
 		if b.From == "" || slices.Contains(out[b.From].starting, b.Node) {
 			continue
 		}
-		if n := d.in.Snapshot.Node(b.Node); n != nil && n.Provisioner != "" && !n.Initialized {
+		if n := d.in.Snapshot.Node(b.Node); n != nil && !n.HasBeenUp() {
 			out[b.From].starting = append(out[b.From].starting, b.Node)
 		}
 	}

@@ -65,7 +65,7 @@ func TestExistingNodeFacts(t *testing.T) {
 			w.pods(1, "p", "{}")
 		}, want: "n057<-(p)"},
 		{id: "EXIST-019", types: func() []offer.InstanceType { return ladder(12) }, given: func(w *world) {
-			w.node("n", "ladder-9", "a", func(n *cluster.Node) { n.Provisioner = "" }).pods(1, "p", "requests: {cpu: 10m}")
+			w.node("n", "ladder-9", "a", ofOthers).pods(1, "p", "requests: {cpu: 10m}")
 		}, want: "n<-(p)"},
 		{id: "EXIST-021", given: func(w *world) {
 			w.node("n", "std", "a", func(n *cluster.Node) { delete(n.Labels, api.LabelZone) }).pods(1, "p", requires("$zone In a"))

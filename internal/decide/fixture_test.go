@@ -279,6 +279,13 @@ func (w *world) node(name, typ, zone string, change func(*cluster.Node)) *world 
 	return w
 }
 
+// ofOthers makes a node one of a managed node group, which has none of the marks that the agent and Karpenter set.
+func ofOthers(n *cluster.Node) {
+	n.Provisioner, n.Initialized, n.Finalizers = "", false, nil
+	delete(n.Labels, api.LabelProvisioner)
+	delete(n.Labels, api.LabelInitialized)
+}
+
 // daemonSet adds a DaemonSet whose pods are described like pods.
 func (w *world) daemonSet(name, text string) *world {
 	p := w.pod(name, text)

@@ -112,10 +112,10 @@ func TestGuidesMeasureByProvisioner(t *testing.T) {
 	}
 }
 
-// moved adds two nodes with two small pods each, of which the node n2 could go. Its pods were moved there so long ago.
+// moved adds two nodes with two small pods each, of which the node n2 could go, because n1 is in a node group. Its pods were moved there so long ago.
 func (w *world) moved(ago time.Duration) *world {
 	const half = "requests: {cpu: 500m, memory: 1Gi}"
-	w.node("n1", "medium", "a", func(n *cluster.Node) { n.Provisioner = "" })
+	w.node("n1", "medium", "a", ofOthers)
 	w.node("n2", "medium", "a", nil).replicas(2, "web", "n1", half).replicas(2, "web", "n2", half)
 	w.in.Moved = map[string]time.Time{}
 	for i := range w.in.Snapshot.Pods {

@@ -261,6 +261,7 @@ func TestNodes(t *testing.T) {
 		{Name: "shut", Provisioner: "default", Initialized: true, Ready: true},
 		{Name: "cordoned", Provisioner: "default", Initialized: true, Ready: true, Unschedulable: true},
 		{Name: "foreign-dead"},
+		{Name: "foreign-up", Ready: true},
 	}
 	m := read(in)
 	names := func(list []*Node) (out []string) {
@@ -269,7 +270,7 @@ func TestNodes(t *testing.T) {
 		}
 		return out
 	}
-	if got, want := names(m.Nodes), []string{"cordoned", "z-up", "a-new", "b-new"}; !slices.Equal(got, want) {
+	if got, want := names(m.Nodes), []string{"cordoned", "foreign-up", "z-up", "a-new", "b-new"}; !slices.Equal(got, want) {
 		t.Errorf("usable nodes %q, want %q", got, want)
 	}
 	if got, want := names(m.Closed), []string{"shut", "foreign-dead"}; !slices.Equal(got, want) {

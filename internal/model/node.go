@@ -46,7 +46,7 @@ func (s *Supply) addNodes(in *Input) {
 
 // turn is 0 for nodes that have been up, which come before those that have not.
 func (n *Node) turn() int {
-	if n.Initialized {
+	if n.HasBeenUp() {
 		return 0
 	}
 	return 1
