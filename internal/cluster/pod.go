@@ -64,22 +64,35 @@ func (t *Templates) state(pod *corev1.Pod, template *Template) PodState {
 		!slices.Contains(t.schedulers, template.SchedulerName):
 		return PodWaiting
 	}
-	return verdict(pod)
+	return verdict(pod, template.SchedulerName)
 }
 
 // verdict returns what the scheduler has said of a pod that it is to place. Pods
 // that it has not looked at yet are left to it.
-func verdict(pod *corev1.Pod) PodState {
+func verdict(pod *corev1.Pod, scheduler string) PodState {
 	for _, c := range pod.Status.Conditions {
 		if c.Type != corev1.PodScheduled {
 			continue
 		}
-		if c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
+		if c.Status == corev1.ConditionFalse && asksForNodes(c.Reason, scheduler) {
 			return PodPending
 		}
 		return PodWaiting
 	}
 	return PodNew
+}
+
+// asksForNodes reports whether a scheduler that gives this reason for not placing a pod would place it if there were
+// more nodes. Other schedulers have reasons of their own: to Volcano, a pod of a gang is Schedulable if there is room
+// for it but not for the others, and it is not bound before there is room for all.
+func asksForNodes(reason, scheduler string) bool {
+	switch reason {
+	case corev1.PodReasonUnschedulable:
+		return true
+	case corev1.PodReasonSchedulingGated, corev1.PodReasonSchedulerError:
+		return false
+	}
+	return scheduler != corev1.DefaultSchedulerName
 }
 
 func ownerOf(o metav1.Object) Owner {
