@@ -130,11 +130,11 @@ func (d *decision) problem(leaving map[string]bool) *pack.Problem {
 }
 
 // remains reports whether a pod on a node that goes does not move. Pods on a node that the agent does not drain, or no
-// longer, and whose kubelet is gone are planned for once they have been evicted: those that tolerate everything stay for
-// as long as something holds the node.
+// longer, are planned for once they have been evicted: they may stay for as long as something holds the node, such as the
+// finalizer of a Karpenter that does not run. One that runs evicts them.
 func (d *decision) remains(p *cluster.Pod) bool {
 	n := d.in.Snapshot.Node(p.NodeName)
-	return n.Spares(p, d.in.Now) || n.Deleting && n.Provisioner == "" && !n.Ready
+	return n.Spares(p, d.in.Now) || n.Deleting && n.Provisioner == ""
 }
 
 // ContactPatience is for how long the room of a node that has been up counts while it is not ready.

@@ -34,6 +34,9 @@ func TestExistingNodeFacts(t *testing.T) {
 		{id: "pods that stay on a node that is held after its machine has gone", given: func(w *world) {
 			w.node("n", "small", "a", func(n *cluster.Node) { n.Deleting, n.Provisioner, n.Ready = true, "", false }).running("r", "n", "{}")
 		}, want: ""},
+		{id: "pods on a node of others that is being deleted, and that nobody drains", given: func(w *world) {
+			w.node("n", "small", "a", func(n *cluster.Node) { ofOthers(n); n.Deleting = true }).running("r", "n", "{}")
+		}, want: ""},
 		{id: "EXIST-008", given: func(w *world) { w.node("n", "small", "a", starting).pods(1, "p", "{}") }, want: "n<-(p)"},
 		{id: "EXIST-010", given: func(w *world) {
 			w.provisioner("default", "startupTaints: [{key: foo.com/taint, effect: NoSchedule}]").node("n", "small", "a", func(n *cluster.Node) {
