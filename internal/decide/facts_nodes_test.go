@@ -259,6 +259,19 @@ func TestRemovalFacts(t *testing.T) {
 			w.node("n", "small", "a", func(n *cluster.Node) { n.Annotations[api.AnnotationProvisionerHash] = hash }).running("r", "n", "{}")
 		}
 	}
+	// provisioning adds an empty node for which a volume is being made, with or without the pod that uses it.
+	provisioning := func(used bool) func(*world) {
+		return func(w *world) {
+			class := "ebs"
+			w.storageClass(cluster.StorageClass{Name: class, Driver: "ebs.csi.aws.com"}).node("n", "small", "a", marked(time.Minute))
+			w.in.Snapshot.Claims = append(w.in.Snapshot.Claims, cluster.Claim{Namespace: "default", Name: "data", UID: "u", Selected: "n", StorageClass: &class})
+			if used {
+				p := w.pod("db-0", "owner: StatefulSet/db, "+claim("data"))
+				p.Status.Conditions = nil
+				w.add(p)
+			}
+		}
+	}
 	drifts := "disruption: {drift: true}"
 	seconds := int64(77)
 	weight := int32(5)
@@ -278,6 +291,8 @@ func TestRemovalFacts(t *testing.T) {
 			p.DeletionTimestamp = &at
 			w.node("n", "small", "a", marked(time.Minute)).add(p)
 		}, "emptiness n 0; "},
+		{"kube-scheduler waits for a volume before it binds a pod", "ttlSecondsAfterEmpty: 30", provisioning(true), "unmark n; "},
+		{"a volume is made for no pod", "ttlSecondsAfterEmpty: 30", provisioning(false), "emptiness n 0; "},
 		{"DEPROV-015", "ttlSecondsAfterEmpty: 0", func(w *world) { w.node("n", "small", "a", nil) }, "emptiness n 0; "},
 		{"DEPROV-017", "ttlSecondsAfterEmpty: 30", func(w *world) {
 			w.node("n", "small", "a", func(n *cluster.Node) {

@@ -79,11 +79,29 @@ func (d *decision) nominate(nodes []*retire.Node, a attempt) {
 		to[a.layout.Places[i].Node] = true
 	}
 	for i := range d.in.Snapshot.Pods {
-		to[d.in.Snapshot.Pods[i].NominatedNode] = true
+		p := &d.in.Snapshot.Pods[i]
+		to[p.NominatedNode] = true
+		for _, name := range d.awaitVolumes(p) {
+			to[name] = true
+		}
 	}
 	for _, n := range nodes {
 		n.Nominated = to[n.Name]
 	}
+}
+
+// awaitVolumes returns the nodes for which volumes of a pod are being made. Before it binds a pod, kube-scheduler waits
+// for its volumes, and only their claims name the node that it has chosen. Pending pods have a place in the plan.
+func (d *decision) awaitVolumes(p *cluster.Pod) (nodes []string) {
+	if p.NodeName != "" || p.State == cluster.PodPending {
+		return nil
+	}
+	for _, ref := range p.Template.Claims {
+		if c := d.in.Snapshot.Claim(p.Namespace, ref.Name); c != nil && c.VolumeName == "" && c.Selected != "" {
+			nodes = append(nodes, c.Selected)
+		}
+	}
+	return nodes
 }
 
 func (d *decision) caseOf(f retire.DueNode) *retire.Case {
