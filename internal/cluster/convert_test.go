@@ -148,6 +148,27 @@ spec: {containers: [{name: c, resources: {requests: {cpu: 3}}}]}`} {
 	}
 }
 
+// Admission, such as that of the Vertical Pod Autoscaler, may lower requests. The newest pod shows it if it has been made
+// from the template as it is now.
+func TestRequestsOfDaemonSetsThatAdmissionLowers(t *testing.T) {
+	for name, c := range map[string]struct {
+		annotations, labels string
+		want                int64
+	}{
+		"a pod of this template":     {`deprecated.daemonset.template.generation: "3"`, `pod-template-generation: "3"`, 100},
+		"a pod of an older template": {`deprecated.daemonset.template.generation: "3"`, `pod-template-generation: "2"`, 1000},
+		"nobody says":                {"", "", 1000},
+	} {
+		ds := read[appsv1.DaemonSet](t, `{metadata: {namespace: n, name: logs, annotations: {`+c.annotations+`}}, spec: {template: {spec: {containers: [{name: c, resources: {requests: {cpu: 1}}}]}}}}`)
+		pod, _ := NewTemplates().Pod(podFrom(t, `
+metadata: {namespace: n, name: logs-a, labels: {`+c.labels+`}, ownerReferences: [{kind: DaemonSet, name: logs, controller: true}]}
+spec: {nodeName: n, containers: [{name: c, resources: {requests: {cpu: 100m}}}]}`))
+		if got := FromDaemonSets([]*appsv1.DaemonSet{ds}, []Pod{pod})[0].Template.Requests[amount.CPU]; got != c.want {
+			t.Errorf("%s: %dm CPU count, want %dm", name, got, c.want)
+		}
+	}
+}
+
 // TestDeletedDaemonSets: one that is being deleted puts no pods on new nodes.
 func TestDeletedDaemonSets(t *testing.T) {
 	ds := read[appsv1.DaemonSet](t, `

@@ -9,9 +9,9 @@ import (
 )
 
 // FromDaemonSets converts DaemonSets. Where pods of one are bound, the requests of the newest
-// count if they are larger than the template's: admission may have raised them. The template's
-// count if they are larger, since the pod may be of an older revision. Those that are being
-// deleted are left out: they put no pods on new nodes.
+// count: admission may have changed them. If the pod may be of an older revision, the template's
+// count where they are larger. Those that are being deleted are left out: they put no pods on
+// new nodes.
 func FromDaemonSets(sets []*appsv1.DaemonSet, pods []Pod) []DaemonSet {
 	type name struct{ namespace, name string }
 	newest := map[name]*Pod{}
@@ -42,10 +42,21 @@ func fromDaemonSet(ds *appsv1.DaemonSet, bound *Pod) DaemonSet {
 	pod.Spec.Tolerations = append(pod.Spec.Tolerations, daemonTolerations(&pod.Spec)...)
 	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(ds, appsv1.SchemeGroupVersion.WithKind("DaemonSet"))}
 	template := newTemplate(pod)
-	if bound != nil {
+	switch {
+	case bound == nil:
+	case madeFrom(ds, bound):
+		template.Requests = bound.Template.Requests
+	default:
 		template.Requests = template.Requests.Max(bound.Template.Requests)
 	}
 	return DaemonSet{Namespace: ds.Namespace, Name: ds.Name, UID: string(ds.UID), Template: template}
+}
+
+// madeFrom reports whether the pod was made from the template that the DaemonSet has now. Kubernetes calls the number
+// deprecated, and keeps it for DaemonSets of all versions.
+func madeFrom(ds *appsv1.DaemonSet, p *Pod) bool {
+	now := ds.Annotations[appsv1.DeprecatedTemplateGeneration]
+	return now != "" && p.Template.Labels["pod-template-generation"] == now
 }
 
 // daemonTolerations are those that the DaemonSet controller gives to each pod

@@ -24,7 +24,7 @@ func trim(object any) (any, error) {
 	case *corev1.Node:
 		o.Status = trimNodeStatus(&o.Status)
 	case *appsv1.DaemonSet:
-		o.Annotations = nil
+		o.Annotations = map[string]string{appsv1.DeprecatedTemplateGeneration: o.Annotations[appsv1.DeprecatedTemplateGeneration]}
 		o.Spec.Template.Spec = trimPodSpec(&o.Spec.Template.Spec)
 	case *corev1.Namespace:
 		o.Annotations = nil

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
@@ -109,16 +110,18 @@ func TestTrimLosesNothingThatIsRead(t *testing.T) {
 	if spec := trimPodSpec(&usual); spec.Containers[0].Env != nil || len(spec.Volumes) != 2 {
 		t.Errorf("too much is kept: %+v", spec)
 	}
-	ds := &appsv1.DaemonSet{}
+	ds := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", Annotations: map[string]string{appsv1.DeprecatedTemplateGeneration: "3"}}}
 	ds.Spec.Template.Spec = usual
 	fill(reflect.ValueOf(&ds.Spec.Template.Spec).Elem())
-	whole := cluster.FromDaemonSets([]*appsv1.DaemonSet{ds}, nil)
+	ofIt := cluster.Template{DaemonSet: true, Labels: map[string]string{"pod-template-generation": "3"}, Requests: amount.List{amount.CPU: 1}}
+	bound := []cluster.Pod{{PodKey: cluster.PodKey{Namespace: "shop"}, NodeName: "n", Owner: cluster.Owner{Name: "web"}, Template: &ofIt}}
+	whole := cluster.FromDaemonSets([]*appsv1.DaemonSet{ds}, bound)
 	trimmed, err := trim(ds.DeepCopy())
 	if err != nil {
 		t.Fatal(err)
 	}
 	after := trimmed.(*appsv1.DaemonSet)
-	if diff := cmp.Diff(whole, cluster.FromDaemonSets([]*appsv1.DaemonSet{after}, nil)); diff != "" {
+	if diff := cmp.Diff(whole, cluster.FromDaemonSets([]*appsv1.DaemonSet{after}, bound)); diff != "" {
 		t.Errorf("DaemonSet: -whole +trimmed\n%s", diff)
 	}
 }

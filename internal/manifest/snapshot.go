@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
@@ -67,6 +68,7 @@ func (b *Builder) snapshot() *cluster.Snapshot {
 		object := "DaemonSet " + ds.Namespace + "/" + ds.Name
 		classes.set(&ds.Spec.Template.Spec, object, "spec.template.spec", said)
 		b.admit(&ds.Spec.Template.Spec, ds.Namespace, object, "spec.template.spec", said)
+		delete(ds.Annotations, appsv1.DeprecatedTemplateGeneration) // the template may have been edited since
 		idle.add(object, "", "its pods come with the nodes that other pods need, so no machine is bought for them", "")
 	}
 	b.remark(said)

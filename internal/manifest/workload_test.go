@@ -459,3 +459,22 @@ items:
 		t.Errorf("got %d pods, want only those that exist", len(set.Snapshot.Pods))
 	}
 }
+
+// A file that was written by kubectl has the number of the template that the pods have, and the template may have been
+// edited since.
+func TestEditedDaemonSet(t *testing.T) {
+	set := parse(t, `
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {namespace: kube-system, name: logs, annotations: {deprecated.daemonset.template.generation: "1"}}
+spec: {selector: {matchLabels: {app: logs}}, template: {metadata: {labels: {app: logs}}, spec: {containers: [{name: c, image: i, resources: {requests: {cpu: 4}}}]}}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {namespace: kube-system, name: logs-a, labels: {app: logs, pod-template-generation: "1"}, ownerReferences: [{apiVersion: apps/v1, kind: DaemonSet, name: logs, uid: u, controller: true}]}
+spec: {nodeName: n1, containers: [{name: c, image: i, resources: {requests: {cpu: 3}}}]}
+`)
+	if got := set.Snapshot.DaemonSets[0].Template.Requests["cpu"]; got != 4000 {
+		t.Errorf("%dm CPU count, want the 4 of the template", got)
+	}
+}
