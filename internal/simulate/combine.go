@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -117,6 +118,24 @@ func Combine(live *cluster.Survey, set *manifest.Set) *cluster.Survey {
 	slices.SortFunc(out.Provisioners, func(a, b *api.Provisioner) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortFunc(out.NodeTemplates, func(a, b *api.AWSNodeTemplate) int { return cmp.Compare(a.Name, b.Name) })
 	return out
+}
+
+// OfOthers names the pods of a live cluster that wait and that schedulers besides kube-scheduler place. Those that wait in
+// files are named when these are read.
+func OfOthers(live *cluster.Survey) (warnings []string) {
+	waiting := map[string][]*cluster.Pod{}
+	for i := range live.Snapshot.Pods {
+		p := &live.Snapshot.Pods[i]
+		name := p.Template.SchedulerName
+		if p.State == cluster.PodWaiting && p.StopBy.IsZero() && name != corev1.DefaultSchedulerName && !p.Template.BelongsToNode() {
+			waiting[name] = append(waiting[name], p)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(waiting)) {
+		pods := waiting[name]
+		warnings = append(warnings, fmt.Sprintf("pods wait that the scheduler %s places, such as %s (%d in all): nothing is planned for them, because a simulation does not know the agent's option scheduler-name", name, pods[0], len(pods)))
+	}
+	return warnings
 }
 
 func podName(p cluster.Pod) string { return p.String() }

@@ -320,3 +320,26 @@ metadata: {name: shop, labels: {team: new}}
 		t.Errorf("namespaces: -want +got\n%s", diff)
 	}
 }
+
+// Which schedulers the agent serves besides kube-scheduler is not known, so what is left out is named.
+func TestPodsOfOtherSchedulersAreNamed(t *testing.T) {
+	pod := func(name, scheduler string, state cluster.PodState, change func(*cluster.Pod)) cluster.Pod {
+		p := cluster.Pod{PodKey: cluster.PodKey{Namespace: "n", Name: name}, State: state, Template: &cluster.Template{SchedulerName: scheduler}}
+		if change != nil {
+			change(&p)
+		}
+		return p
+	}
+	live := &cluster.Survey{Snapshot: &cluster.Snapshot{Pods: []cluster.Pod{
+		pod("gang-0", "volcano", cluster.PodWaiting, nil),
+		pod("gang-1", "volcano", cluster.PodWaiting, nil),
+		pod("runs", "volcano", cluster.PodBound, nil),
+		pod("goes", "volcano", cluster.PodWaiting, func(p *cluster.Pod) { p.StopBy = time.Unix(1, 0) }),
+		pod("daemon", "volcano", cluster.PodWaiting, func(p *cluster.Pod) { p.Template.DaemonSet = true }),
+		pod("gated", "default-scheduler", cluster.PodWaiting, nil),
+	}}}
+	want := []string{"pods wait that the scheduler volcano places, such as n/gang-0 (2 in all): nothing is planned for them, because a simulation does not know the agent's option scheduler-name"}
+	if diff := cmp.Diff(want, OfOthers(live)); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}

@@ -84,7 +84,7 @@ func (d *simulationData) whole(ctx context.Context, m *simulationModel, diags *d
 	if live == nil {
 		return simulate.FromManifests(set)
 	}
-	return simulate.Combine(live, set), slices.Concat(live.Hidden, live.HiddenClasses, set.Warnings())
+	return simulate.Combine(live, set), slices.Concat(live.Hidden, live.HiddenClasses, simulate.OfOthers(live), set.Warnings())
 }
 
 // runSimulation makes the agent's decision. It returns the plan as JSON, and as a report.
