@@ -3,7 +3,6 @@ package kube
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -108,7 +106,7 @@ func (out *standIns) add(p *pools, u *unstructured.Unstructured, s karpenter.Ser
 		if p.holding[v.Name] {
 			v.Finalizers = []string{api.Finalizer}
 		}
-		v.Status.Conditions = conditionsOf(u)
+		v.Status.Conditions = karpenter.PoolConditions(u.Object)
 		if waits != "" {
 			leaveAlone(v)
 			v.Source.Waits = waits
@@ -125,16 +123,6 @@ func (out *standIns) add(p *pools, u *unstructured.Unstructured, s karpenter.Ser
 func leaveAlone(p *api.Provisioner) {
 	p.Spec.TTLSecondsAfterEmpty, p.Spec.TTLSecondsUntilExpired, p.Spec.Consolidation = nil, nil, nil
 	p.Spec.Disruption = &api.Disruption{Drift: ptr.To(false), ConsolidateAfter: ptr.To(api.Never)}
-}
-
-func conditionsOf(u *unstructured.Unstructured) []metav1.Condition {
-	var status struct {
-		Conditions []metav1.Condition `json:"conditions"`
-	}
-	if asJSON, err := json.Marshal(u.Object["status"]); err == nil {
-		_ = json.Unmarshal(asJSON, &status)
-	}
-	return status.Conditions
 }
 
 // has reports whether a NodePool of the name is served.

@@ -384,8 +384,10 @@ func wantConditions(t *testing.T, gvr schema.GroupVersionResource, want map[stri
 		t.Fatal(err)
 	}
 	got := map[string]string{}
-	for _, c := range conditionsOf(u) {
-		got[c.Type] = string(c.Status)
+	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
+	for _, c := range conditions {
+		c := c.(map[string]any)
+		got[c["type"].(string)] = c["status"].(string)
 	}
 	for kind, status := range want {
 		if got[kind] != status {

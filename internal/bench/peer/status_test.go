@@ -12,19 +12,25 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
 )
 
-// TestKarpenterDerivesReady: a NodePool that the agent called not ready because of its limit is ready
-// again when Karpenter has looked at it.
+// TestKarpenterDerivesReady: a NodePool whose limit is reached is ready, also when Karpenter has looked at it. One
+// whose machines are being taken over is not, but is when Karpenter has looked at it.
 func TestKarpenterDerivesReady(t *testing.T) {
+	for reason, ready := range map[string]bool{"LimitReached": true, "TakingOver": false} {
+		t.Run(reason, func(t *testing.T) { derivesReady(t, reason, ready) })
+	}
+}
+
+func derivesReady(t *testing.T, reason string, before bool) {
 	pool := &v1.NodePool{}
 	written := karpenter.PoolStatus(api.ProvisionerStatus{Conditions: []metav1.Condition{{
-		Type: "Ready", Status: metav1.ConditionFalse, Reason: "LimitReached", ObservedGeneration: 3, LastTransitionTime: metav1.Now(),
+		Type: "Ready", Status: metav1.ConditionFalse, Reason: reason, ObservedGeneration: 3, LastTransitionTime: metav1.Now(),
 	}}})
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{"status": written}, pool); err != nil {
 		t.Fatal(err)
 	}
 	pool.Generation = 3
-	if pool.StatusConditions().IsTrue(status.ConditionReady) {
-		t.Fatal("the NodePool is ready at its limit")
+	if got := pool.StatusConditions().IsTrue(status.ConditionReady); got != before {
+		t.Fatalf("the NodePool is ready: %t, want %t", got, before)
 	}
 	for _, dependent := range []string{v1.ConditionTypeValidationSucceeded, v1.ConditionTypeNodeClassReady} {
 		pool.StatusConditions().SetTrue(dependent)

@@ -1,10 +1,12 @@
 package karpenter
 
 import (
+	"encoding/json"
 	"slices"
 	"strconv"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -12,43 +14,71 @@ import (
 
 // byPackhorse is the message of conditions that are true. Karpenter derives Ready from the others
 // when it changes one of them (operatorpkg, ConditionSet.Set). If it took over conditions that read as
-// its own do, a NodePool that was not ready for a reason that Karpenter does not know, such as its
-// limit, would never be ready again.
+// its own do, a NodePool that was not ready because its machines were being taken over would never be
+// ready again.
 const byPackhorse = "set by Packhorse"
+
+// purchasesBlocked is the condition of a NodePool that says why nothing can be bought with it now. Karpenter has no
+// such condition: there, a NodePool without room below its limits, or for which nothing is in stock, is ready.
+const purchasesBlocked = "PurchasesBlocked"
 
 // PoolStatus is the status of a NodePool in Karpenter's terms.
 func PoolStatus(s api.ProvisionerStatus) map[string]any {
 	conditions := []any{}
-	put := func(kind string, of metav1.Condition, bad bool) {
-		c := map[string]any{
-			"type": kind, "status": "True", "reason": kind, "message": byPackhorse, "observedGeneration": of.ObservedGeneration,
-			"lastTransitionTime": of.LastTransitionTime.UTC().Format(time.RFC3339),
+	add := func(kind string, c metav1.Condition) {
+		conditions = append(conditions, map[string]any{
+			"type": kind, "status": string(c.Status), "reason": c.Reason, "message": c.Message,
+			"observedGeneration": c.ObservedGeneration, "lastTransitionTime": c.LastTransitionTime.UTC().Format(time.RFC3339),
+		})
+	}
+	put := func(kind string, c metav1.Condition, bad bool) {
+		if !bad {
+			c.Status, c.Reason, c.Message = metav1.ConditionTrue, kind, byPackhorse
 		}
-		if bad {
-			c["status"], c["reason"], c["message"] = "False", of.Reason, of.Message
-		}
-		conditions = append(conditions, c)
+		add(kind, c)
 	}
 	for _, c := range s.Conditions {
-		if c.Type == "Ready" {
-			bad := c.Status != metav1.ConditionTrue
-			put("Ready", c, bad)
-			put("ValidationSucceeded", c, bad && c.Reason == "ValidationFailed")
-			put("NodeClassReady", c, bad && slices.Contains(classReasons, c.Reason))
+		if c.Type != "Ready" {
+			add(c.Type, c)
 			continue
 		}
-		if c.Type == "ValidationSucceeded" || c.Type == "NodeClassReady" {
-			continue // as it was before
+		bad := c.Status != metav1.ConditionTrue
+		invalid, class := bad && c.Reason == "ValidationFailed", bad && slices.Contains(classReasons, c.Reason)
+		unready := invalid || class || bad && c.Reason == "TakingOver"
+		put("Ready", c, unready)
+		put("ValidationSucceeded", c, invalid)
+		put("NodeClassReady", c, class)
+		if bad && !unready {
+			c.Status = metav1.ConditionTrue
+			add(purchasesBlocked, c)
 		}
-		put(c.Type, c, false)
-		last := conditions[len(conditions)-1].(map[string]any)
-		last["status"], last["reason"], last["message"] = string(c.Status), c.Reason, c.Message
 	}
 	resources := map[string]any{"nodes": strconv.FormatInt(s.Nodes, 10)}
 	for name, q := range s.Resources {
 		resources[string(name)] = q.String()
 	}
 	return map[string]any{"resources": resources, "nodes": s.Nodes, "conditions": conditions}
+}
+
+// PoolConditions are the conditions of a NodePool, given as a JSON document, in terms of a Provisioner: what
+// PoolStatus makes of Ready becomes Ready again.
+func PoolConditions(document map[string]any) []metav1.Condition {
+	var status struct {
+		Conditions []metav1.Condition `json:"conditions"`
+	}
+	if asJSON, err := json.Marshal(document["status"]); err == nil {
+		_ = json.Unmarshal(asJSON, &status)
+	}
+	blocked := meta.FindStatusCondition(status.Conditions, purchasesBlocked)
+	out := slices.DeleteFunc(slices.Clone(status.Conditions), func(c metav1.Condition) bool {
+		return slices.Contains([]string{"ValidationSucceeded", "NodeClassReady", purchasesBlocked}, c.Type) || c.Type == "Ready" && blocked != nil
+	})
+	if blocked != nil {
+		ready := *blocked
+		ready.Type, ready.Status = "Ready", metav1.ConditionFalse
+		out = append(out, ready)
+	}
+	return out
 }
 
 // classReasons are the reasons of Ready that are about the EC2NodeClass.
