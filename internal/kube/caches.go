@@ -65,7 +65,7 @@ type mirror struct {
 
 	mu      sync.Mutex
 	decoded map[string]decoded // of custom resources, by UID
-	// statuses are the last ones written to objects of Karpenter, by name.
+	// statuses are the last ones written, by name.
 	statuses map[string]writtenStatus
 }
 

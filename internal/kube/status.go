@@ -48,88 +48,79 @@ func isPool(c *Cluster, name string) bool {
 	return !own
 }
 
-// updateStatus writes a status, which must be a JSON object, to an object of the cache. Karpenter may
-// have written other fields to the status of its objects, so that these do not count as a difference.
-func (c *Cluster) updateStatus(ctx context.Context, m *mirror, name string, status any) error {
-	cached, ok := get[*unstructured.Unstructured](m, "", name)
-	if !ok {
-		return nil
-	}
-	kind, karpenters := cached.GetKind(), m.versions != nil
-	var want map[string]any
-	asJSON, err := json.Marshal(status)
-	if err == nil {
-		err = utiljson.Unmarshal(asJSON, &want) // whole numbers become int64, as in the cache
-	}
-	if err != nil {
-		return fmt.Errorf("encode the status of %s %s: %w", kind, name, err)
-	}
-	before, _ := cached.Object["status"].(map[string]any)
-	keepTimes(before, want)
-	now := maps.Clone(before)
-	maps.DeleteFunc(now, func(field string, _ any) bool { return karpenters && want[field] == nil })
-	if equality.Semantic.DeepEqual(now, want) {
-		return nil
-	}
-	if karpenters {
-		return c.replaceStatus(ctx, m, cached, want)
-	}
-	object := &unstructured.Unstructured{Object: map[string]any{"status": want}}
-	object.SetGroupVersionKind(cached.GroupVersionKind())
-	object.SetName(name)
-	return retry(ctx, func(ctx context.Context) error {
-		// The request is a conflict if the object has changed since the cache saw it.
-		object.SetResourceVersion(m.version(name))
-		_, err := c.dynamic.Resource(m.resource).ApplyStatus(ctx, name, object, metav1.ApplyOptions{FieldManager: manager, Force: true})
-		if err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("write the status of %s %s: %w", kind, name, err)
-		}
-		return nil
-	})
-}
-
 // writtenStatus is the last status that was written to an object, and the resource version that it got.
 type writtenStatus struct {
 	status  map[string]any
 	version string
 }
 
-// replaceStatus writes fields to the status of an object of Karpenter. The CRDs of an older release lack some of
-// them. Server-side apply would refuse the status as a whole because of that, but a patch loses only these
-// fields. That is no reason to write them again as long as the object stays as it is.
-func (c *Cluster) replaceStatus(ctx context.Context, m *mirror, cached *unstructured.Unstructured, want map[string]any) error {
-	name := cached.GetName()
-	if last := m.written(name); last.version == m.version(name) && equality.Semantic.DeepEqual(last.status, want) {
+// updateStatus writes a status, which must be a JSON object, to an object of the cache. The CRDs of Karpenter, which
+// a cluster may have also for Provisioners, lack some of the fields. Server-side apply would refuse the status as a
+// whole because of that, but a patch loses only these fields. That is no reason to write them again as long as the
+// object stays as it is.
+func (c *Cluster) updateStatus(ctx context.Context, m *mirror, name string, status any) error {
+	cached, ok := get[*unstructured.Unstructured](m, "", name)
+	if !ok {
 		return nil
 	}
-	return retry(ctx, func(ctx context.Context) error {
-		seen, ok := get[*unstructured.Unstructured](m, "", name)
-		if !ok {
-			return nil
-		}
-		status := map[string]any{}
-		before, _ := seen.Object["status"].(map[string]any)
-		maps.Copy(status, before)
-		maps.Copy(status, want)
-		patch, err := json.Marshal([]map[string]any{
-			// The request is a conflict if the object has changed since the cache saw it.
-			{"op": "add", "path": "/metadata/resourceVersion", "value": seen.GetResourceVersion()},
-			{"op": "add", "path": "/status", "value": status},
-		})
-		if err != nil {
-			return err
-		}
-		options := metav1.PatchOptions{FieldManager: manager, FieldValidation: metav1.FieldValidationIgnore}
-		got, err := c.dynamic.Resource(m.versions.now()).Patch(ctx, name, types.JSONPatchType, patch, options, "status")
-		switch {
-		case apierrors.IsNotFound(err):
-		case err != nil:
-			return fmt.Errorf("write the status of %s %s: %w", cached.GetKind(), name, err)
-		default:
-			m.note(name, writtenStatus{want, got.GetResourceVersion()})
-		}
+	var want map[string]any
+	asJSON, err := json.Marshal(status)
+	if err == nil {
+		err = utiljson.Unmarshal(asJSON, &want) // whole numbers become int64, as in the cache
+	}
+	if err != nil {
+		return fmt.Errorf("encode the status of %s %s: %w", cached.GetKind(), name, err)
+	}
+	before, _ := cached.Object["status"].(map[string]any)
+	keepTimes(before, want)
+	last := m.written(name)
+	if equality.Semantic.DeepEqual(m.statusOf(cached, want), before) ||
+		last.version == cached.GetResourceVersion() && equality.Semantic.DeepEqual(last.status, want) {
 		return nil
+	}
+	return retry(ctx, func(ctx context.Context) error { return c.replaceStatus(ctx, m, name, want) })
+}
+
+func (c *Cluster) replaceStatus(ctx context.Context, m *mirror, name string, want map[string]any) error {
+	seen, ok := get[*unstructured.Unstructured](m, "", name)
+	if !ok {
+		return nil
+	}
+	patch, err := json.Marshal([]map[string]any{
+		// The request is a conflict if the object has changed since the cache saw it.
+		{"op": "add", "path": "/metadata/resourceVersion", "value": seen.GetResourceVersion()},
+		{"op": "add", "path": "/status", "value": m.statusOf(seen, want)},
 	})
+	if err != nil {
+		return err
+	}
+	resource := m.resource
+	if m.versions != nil {
+		resource = m.versions.now()
+	}
+	options := metav1.PatchOptions{FieldManager: manager, FieldValidation: metav1.FieldValidationIgnore}
+	got, err := c.dynamic.Resource(resource).Patch(ctx, name, types.JSONPatchType, patch, options, "status")
+	switch {
+	case apierrors.IsNotFound(err):
+	case err != nil:
+		return fmt.Errorf("write the status of %s %s: %w", seen.GetKind(), name, err)
+	default:
+		m.note(name, writtenStatus{want, got.GetResourceVersion()})
+	}
+	return nil
+}
+
+// statusOf is the status that an object is to have. Karpenter may have written other fields to that of its objects,
+// and they stay.
+func (m *mirror) statusOf(object *unstructured.Unstructured, want map[string]any) map[string]any {
+	if m.versions == nil {
+		return want
+	}
+	out := map[string]any{}
+	before, _ := object.Object["status"].(map[string]any)
+	maps.Copy(out, before)
+	maps.Copy(out, want)
+	return out
 }
 
 func (m *mirror) written(name string) writtenStatus {
@@ -145,14 +136,6 @@ func (m *mirror) note(name string, s writtenStatus) {
 		m.statuses = map[string]writtenStatus{}
 	}
 	m.statuses[name] = s
-}
-
-// version returns the resource version of an object in the cache, or an empty string.
-func (m *mirror) version(name string) string {
-	if u, ok := get[*unstructured.Unstructured](m, "", name); ok {
-		return u.GetResourceVersion()
-	}
-	return ""
 }
 
 // keepTimes gives each condition whose status has not changed the transition time that it had, and

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -121,6 +123,117 @@ func TestUpdateNodeTemplateStatus(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// What a release has applied that wrote the status by server-side apply goes like any other field.
+func TestStatusThatWasApplied(t *testing.T) {
+	c := connect(t)
+	const name = "applied"
+	u := newProvisioner(t, name, map[string]any{"weight": int64(3)})
+	u.Object = map[string]any{"status": map[string]any{"nodes": int64(7), "observedGeneration": int64(1)}}
+	u.SetGroupVersionKind(api.ProvisionerGVK)
+	u.SetName(name)
+	if _, err := adminCustom.Resource(api.ProvisionerGVR).ApplyStatus(t.Context(), name, u, metav1.ApplyOptions{FieldManager: manager, Force: true}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the status is in the cache", func() error {
+		if n := cachedProvisioner(t, c, name).Status.Nodes; n != 7 {
+			return fmt.Errorf("it has %d nodes", n)
+		}
+		return nil
+	})
+	if err := c.UpdateProvisionerStatus(t.Context(), name, api.ProvisionerStatus{ObservedGeneration: 2}); err != nil {
+		t.Fatal(err)
+	}
+	got, _, _ := unstructured.NestedMap(provisioner(t, name).Object, "status")
+	if diff := cmp.Diff(map[string]any{"observedGeneration": int64(2)}, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+// karpentersStatus is the status of a Provisioner in the CRD of Karpenter 0.31.
+const karpentersStatus = `
+type: object
+properties:
+  conditions:
+    type: array
+    items:
+      type: object
+      required: [status, type]
+      properties:
+        {lastTransitionTime: {type: string}, message: {type: string}, reason: {type: string}, severity: {type: string}, status: {type: string}, type: {type: string}}
+  lastScaleTime: {type: string, format: date-time}
+  resources: {type: object, additionalProperties: {x-kubernetes-int-or-string: true}}
+`
+
+// defineStatus gives the CRD of Provisioners another schema of the status, and returns the one that it had. A
+// Provisioner tells when the API server uses it.
+func defineStatus(t *testing.T, probe string, schema map[string]any, hasNodes bool) (before map[string]any) {
+	t.Helper()
+	ctx := context.Background()
+	crd, err := adminCustom.Resource(crds).Get(ctx, "provisioners.karpenter.sh", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	properties := versions[0].(map[string]any)["schema"].(map[string]any)["openAPIV3Schema"].(map[string]any)["properties"].(map[string]any)
+	before, _ = properties["status"].(map[string]any)
+	properties["status"] = schema
+	if err := unstructured.SetNestedSlice(crd.Object, versions, "spec", "versions"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := adminCustom.Resource(crds).Update(ctx, crd, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the API server uses the schema", func() error {
+		got, err := adminCustom.Resource(api.ProvisionerGVR).Patch(ctx, probe, types.MergePatchType, []byte(`{"status":{"nodes":9}}`), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}, "status")
+		if err != nil {
+			return err
+		}
+		if _, has, _ := unstructured.NestedInt64(got.Object, "status", "nodes"); has != hasNodes {
+			return fmt.Errorf("status.nodes is there: %t", has)
+		}
+		return nil
+	})
+	return before
+}
+
+// Karpenter's own CRD of the Provisioner, which stays with install_crds = false, has neither status.nodes nor
+// status.observedGeneration. The rest of the status is written, and not again while it stays.
+func TestStatusWithTheDefinitionOfKarpenter(t *testing.T) {
+	const name = "with-karpenters-definition"
+	newProvisioner(t, name, map[string]any{"weight": int64(3)})
+	var schema map[string]any
+	if err := yaml.Unmarshal([]byte(karpentersStatus), &schema); err != nil {
+		t.Fatal(err)
+	}
+	ours := defineStatus(t, name, schema, false)
+	defer defineStatus(t, name, ours, true)
+	c := connect(t)
+	cachedProvisioner(t, c, name)
+	status := api.ProvisionerStatus{
+		Conditions:         []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Ready", ObservedGeneration: 1}},
+		ObservedGeneration: 1, Nodes: 2,
+	}
+	if err := c.UpdateProvisionerStatus(t.Context(), name, status); err != nil {
+		t.Fatal(err)
+	}
+	written := provisioner(t, name)
+	if got, _, _ := unstructured.NestedSlice(written.Object, "status", "conditions"); len(got) != 1 {
+		t.Errorf("the conditions are %v", got)
+	}
+	eventually(t, "the cache has what was written", func() error {
+		if len(cachedProvisioner(t, c, name).Status.Conditions) != 1 {
+			return errors.New("it has not")
+		}
+		return nil
+	})
+	// A request with the cancelled context would fail.
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := c.UpdateProvisionerStatus(cancelled, name, status); err != nil {
+		t.Errorf("the status was written again: %v", err)
+	}
 }
 
 func TestProvisionerFinalizer(t *testing.T) {
