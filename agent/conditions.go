@@ -95,8 +95,9 @@ func (a *Agent) provisionerStatus(v *view.View, p *view.Provisioner) api.Provisi
 		used = used.Plus(n.Capacity)
 	}
 	status := api.ProvisionerStatus{
-		Resources:          used.ResourceList(),
-		Conditions:         slices.Clone(p.Raw.Status.Conditions),
+		Resources: used.ResourceList(),
+		// Those of Karpenter may have no reason, which the CRD demands.
+		Conditions:         slices.DeleteFunc(slices.Clone(p.Raw.Status.Conditions), func(c metav1.Condition) bool { return c.Reason == "" }),
 		LastScaleTime:      p.Raw.Status.LastScaleTime,
 		ObservedGeneration: p.Raw.Generation,
 		Nodes:              int64(len(nodes)),

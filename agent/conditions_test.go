@@ -96,6 +96,24 @@ func TestOldConsolidationConditionGoes(t *testing.T) {
 }
 
 // Consolidation removes nodes that are empty.
+// A condition that Karpenter has left may have no reason, which the CRD demands: no status could be written with it. One
+// with a reason stays as it is.
+func TestConditionWithoutReasonGoes(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		p := testProvisioner("default")
+		p.Status.Conditions = []metav1.Condition{{Type: "Active", Status: metav1.ConditionTrue}, {Type: "Audited", Status: metav1.ConditionTrue, Reason: "Passed"}}
+		r.Apply(p)
+		r.start(Options{}, nil)
+		r.until("the status is there", func() bool {
+			return meta.FindStatusCondition(r.Provisioner("default").Status.Conditions, conditionReady) != nil
+		})
+		got := r.Provisioner("default").Status.Conditions
+		if meta.FindStatusCondition(got, "Active") != nil || meta.FindStatusCondition(got, "Audited") == nil {
+			t.Errorf("conditions %v", got)
+		}
+	})
+}
+
 func TestConsolidationRemovesEmptyNodes(t *testing.T) {
 	for name, c := range map[string]struct {
 		after *string
