@@ -46,6 +46,12 @@ func (s *Settings) Objects() ([]*unstructured.Unstructured, error) {
 	return out, nil
 }
 
+// Unpruned are annotations with which Argo CD and Flux keep an object that is no longer in what they apply. Without a
+// definition, the API server deletes all of its objects, and the agent drains their nodes.
+func Unpruned() map[string]string {
+	return map[string]string{"argocd.argoproj.io/sync-options": "Prune=false", "kustomize.toolkit.fluxcd.io/prune": "disabled"}
+}
+
 // plain leaves out what a typed object has and a manifest has not.
 func plain(object any) (*unstructured.Unstructured, error) {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)

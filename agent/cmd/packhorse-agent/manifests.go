@@ -102,6 +102,11 @@ func (i *installation) run(out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	for _, object := range objects {
+		if object.GetKind() == "CustomResourceDefinition" {
+			object.SetAnnotations(install.Unpruned())
+		}
+	}
 	if i.out != "" {
 		return writeObjects(i.out, objects, out)
 	}

@@ -84,6 +84,11 @@ func TestManifestsAreStable(t *testing.T) {
 	if diff := cmp.Diff(printed, strings.Join(all, "---\n")); diff != "" {
 		t.Errorf("what is printed and what is written (-printed +written):\n%s", diff)
 	}
+	for _, text := range all[:2] {
+		if !strings.Contains(text, "kind: CustomResourceDefinition\nmetadata:\n  annotations:\n    argocd.argoproj.io/sync-options: Prune=false\n    kustomize.toolkit.fluxcd.io/prune: disabled\n") {
+			t.Errorf("Argo CD and Flux would prune a definition: %.300s", text)
+		}
+	}
 }
 
 // TestManifestsLeftOver: a folder may be written anew with the same objects. Where there are

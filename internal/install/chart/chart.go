@@ -5,6 +5,8 @@ package chart
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -95,6 +97,14 @@ func rendered(rules []rbacv1.PolicyRule) string {
 	return string(text)
 }
 
+func unpruned() (lines string) {
+	annotations := install.Unpruned()
+	for _, name := range slices.Sorted(maps.Keys(annotations)) {
+		lines += fmt.Sprintf("    %s: %s\n", name, annotations[name])
+	}
+	return lines
+}
+
 // rule replaces a part of what is rendered.
 type rule struct{ rendered, expression string }
 
@@ -105,7 +115,7 @@ func optional(value, rendered, expression string) rule {
 
 var rules = map[string][]rule{
 	"clusterrole":              {{nodePoolRules, "{{- if eq (toString (index (.Values.options | default dict) \"node-pools\")) \"true\" }}\n" + nodePoolRules + "{{- end }}\n"}},
-	"customresourcedefinition": {{"\nmetadata:\n", "\nmetadata:\n{{- if .Values.crds.keep }}\n  annotations:\n    helm.sh/resource-policy: keep\n{{- end }}\n"}},
+	"customresourcedefinition": {{"\nmetadata:\n", "\nmetadata:\n{{- if .Values.crds.keep }}\n  annotations:\n    helm.sh/resource-policy: keep\n" + unpruned() + "{{- end }}\n"}},
 	"serviceaccount": {optional("roleArn", "  annotations:\n    eks.amazonaws.com/role-arn: the-role\n",
 		"  annotations:\n    eks.amazonaws.com/role-arn: {{ . | quote }}\n")},
 	"deployment": {

@@ -52,7 +52,7 @@ func Schema() ([]byte, error) {
 		"networkPolicy":     flag("Whether a NetworkPolicy confines the agent."),
 		"crds": level(schema{
 			"install": flag("Whether the chart has the definitions; Helm upgrades them with it."),
-			"keep":    flag("Whether they, and all custom resources, stay on uninstall."),
+			"keep":    flag("Whether they, and all custom resources, stay on uninstall, and when Argo CD or Flux prunes."),
 		}, "The definitions of the custom resources."),
 		"global": schema{"type": "object"},
 	}, "Values of the chart packhorse-agent.")

@@ -159,8 +159,11 @@ func TestDefinitionsAreKept(t *testing.T) {
 	}
 	for _, name := range []string{"provisioners.karpenter.sh", "awsnodetemplates.karpenter.k8s.aws"} {
 		metadata := got["CustomResourceDefinition "+name]["metadata"].(map[string]any)
-		if annotations, _ := metadata["annotations"].(map[string]any); annotations["helm.sh/resource-policy"] != "keep" {
-			t.Errorf("%s would go on uninstall: %v", name, metadata)
+		want := map[string]any{
+			"helm.sh/resource-policy": "keep", "argocd.argoproj.io/sync-options": "Prune=false", "kustomize.toolkit.fluxcd.io/prune": "disabled",
+		}
+		if diff := cmp.Diff(want, metadata["annotations"]); diff != "" {
+			t.Errorf("%s would go on uninstall, or when it is pruned: -want +got\n%s", name, diff)
 		}
 	}
 }
