@@ -28,7 +28,9 @@ func Schema() ([]byte, error) {
 	for _, service := range install.EndpointServices() {
 		endpoints[service] = schema{"type": "string", "pattern": policy.Endpoint.Pattern()}
 	}
-	texts := schema{"type": "object", "additionalProperties": schema{"type": []string{"string", "number", "boolean"}}}
+	textMap := func(description string) schema {
+		return schema{"type": "object", "additionalProperties": schema{"type": texts}, "description": description}
+	}
 	values := level(schema{
 		"clusterName":            schema{"type": "string", "minLength": 1, "description": "Name of the EKS cluster; required."},
 		"region":                 text("AWS region; empty for what the pods' environment says."),
@@ -46,9 +48,9 @@ func Schema() ([]byte, error) {
 		"cpuRequest":        schema{"type": []string{"string", "number"}, "description": "CPU that each agent requests."},
 		"memory":            text("Memory that each agent requests and may use at most."),
 		"priorityClassName": text("Priority class of the pods."),
-		"nodeSelector":      texts,
+		"nodeSelector":      textMap("Labels of the nodes that agents run on. Quote numbers."),
 		"tolerations":       schema{"type": "array", "items": schema{"type": "object"}, "description": "Taints that the pods tolerate besides CriticalAddonsOnly."},
-		"environment":       texts,
+		"environment":       textMap("Further environment variables. Quote numbers."),
 		"networkPolicy":     flag("Whether a NetworkPolicy confines the agent."),
 		"crds": level(schema{
 			"install": flag("Whether the chart has the definitions; Helm upgrades them with it."),
@@ -65,6 +67,10 @@ func Schema() ([]byte, error) {
 // durations are what Go reads, without a sign. A pattern cannot compare: the agent does.
 const durations = `([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+|0`
 
+// texts are the types of values that are texts. Numbers are not among them: Helm has lost how they were written, and
+// would write 450000000 as 4.5e+08, and 1.10 as 1.1.
+var texts = []string{"string", "boolean"}
+
 // optionSchema is that of a flag's value, with its bounds.
 func optionSchema(name string) map[string]any {
 	type schema = map[string]any
@@ -75,7 +81,7 @@ func optionSchema(name string) map[string]any {
 	case len(choices) > 0:
 		return schema{"enum": choices}
 	case !ranged:
-		return schema{"type": []string{"string", "number", "boolean"}}
+		return schema{"type": texts}
 	case r.Duration:
 		forms := []string{durations}
 		for _, off := range r.Off {

@@ -77,12 +77,12 @@ func TestSameObjects(t *testing.T) {
 				Options:   map[string]string{"batch-idle": "2s", "node-cost": "0.25", "efa": "true", "tag": "team=platform,stage=prod"},
 				Image:     "registry.example.com:5000/tools/packhorse-agent:1.2.3@sha256:" + strings.Repeat("0a", 32), PullSecrets: []string{"one", "two"},
 				Replicas: ptr.To[int32](3), CPURequest: "1", Memory: "1Gi", PriorityClassName: "important",
-				NodeSelector: map[string]string{"eks.amazonaws.com/nodegroup": "system", "a": "true"},
+				NodeSelector: map[string]string{"eks.amazonaws.com/nodegroup": "system", "a": "true", "account": "123456789012"},
 				Tolerations: []corev1.Toleration{
 					{Key: "dedicated", Operator: corev1.TolerationOpEqual, Value: "system", Effect: corev1.TaintEffectNoSchedule},
 					{Key: "spare", Operator: corev1.TolerationOpExists},
 				},
-				Environment: map[string]string{"AWS_ENDPOINT_URL_SQS": "https://queues", "HTTPS_PROXY": "http://proxy:3128", "VERBOSE": "true"},
+				Environment: map[string]string{"AWS_ENDPOINT_URL_SQS": "https://queues", "HTTPS_PROXY": "http://proxy:3128", "VERBOSE": "true", "GOMEMLIMIT": "450000000"},
 			},
 			`
 clusterName: prod
@@ -97,12 +97,12 @@ replicas: 3
 cpuRequest: 1
 memory: 1Gi
 priorityClassName: important
-nodeSelector: {eks.amazonaws.com/nodegroup: system, a: true}
+nodeSelector: {eks.amazonaws.com/nodegroup: system, a: true, account: "123456789012"}
 tolerations:
   - {key: dedicated, operator: Equal, value: system, effect: NoSchedule}
   - {key: spare, operator: Exists}
 endpoints: {ec2: "https://vpce-1.ec2.eu-west-1.vpce.amazonaws.com", sqs: "https://replaced", sts: "https://sts.example.com:443/"}
-environment: {AWS_ENDPOINT_URL_SQS: "https://queues", HTTPS_PROXY: "http://proxy:3128", VERBOSE: true}
+environment: {AWS_ENDPOINT_URL_SQS: "https://queues", HTTPS_PROXY: "http://proxy:3128", VERBOSE: true, GOMEMLIMIT: "450000000"}
 crds: {keep: false}`,
 		},
 		"without": {
@@ -193,6 +193,10 @@ func TestSchema(t *testing.T) {
 		"{clusterName: x, options: {node-pools: 1}}":                     "/options/node-pools",
 		"{clusterName: x, roleArn: agent}":                               "roleArn",
 		"{clusterName: x, crds: false}":                                  "crds",
+		// YAML makes numbers of these, which Helm would write as 4.5e+08, 1.1 and 1.23e+11.
+		"{clusterName: x, environment: {GOMEMLIMIT: 450000000}}":    "/environment/GOMEMLIMIT",
+		"{clusterName: x, nodeSelector: {version: 1.10}}":           "/nodeSelector/version",
+		"{clusterName: x, options: {scheduler-name: 123000000000}}": "/options/scheduler-name",
 	} {
 		var given map[string]any
 		if err := yaml.Unmarshal([]byte(values), &given); err != nil {
