@@ -128,17 +128,31 @@ func checkTolerations(at *field.Path, tolerations []corev1.Toleration) (errs fie
 	return errs
 }
 
+// ownVariables are the variables that the installation sets, as parts of a regular expression, and where their values
+// come from.
+var ownVariables = []struct{ names, from string }{
+	{"POD_NAME|AWS_ROLE_SESSION_NAME", "the name of the pod"},
+	{"AWS_ROLE_ARN|AWS_WEB_IDENTITY_TOKEN_FILE", "set role_arn"},
+	{"AWS_REGION", "set region"},
+	{"PACKHORSE_.*", "use options"},
+}
+
 // ownVariable says where a variable comes from that the installation sets.
 func ownVariable(name string) string {
-	switch {
-	case name == "POD_NAME", name == "AWS_ROLE_SESSION_NAME":
-		return "the name of the pod"
-	case name == "AWS_ROLE_ARN", name == "AWS_WEB_IDENTITY_TOKEN_FILE":
-		return "set role_arn"
-	case name == "AWS_REGION":
-		return "set region"
-	case strings.HasPrefix(name, "PACKHORSE_"):
-		return "use options"
+	for _, own := range ownVariables {
+		if regexp.MustCompile("^(" + own.names + ")$").MatchString(name) {
+			return own.from
+		}
 	}
 	return ""
+}
+
+// VariableNames returns regular expressions: one that names of variables of Environment match, and one that they do not
+// match.
+func VariableNames() (match, differ string) {
+	var own []string
+	for _, o := range ownVariables {
+		own = append(own, o.names)
+	}
+	return variableName.String(), "^(" + strings.Join(own, "|") + ")$"
 }

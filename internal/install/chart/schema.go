@@ -31,6 +31,9 @@ func Schema() ([]byte, error) {
 	textMap := func(description string) schema {
 		return schema{"type": "object", "additionalProperties": schema{"type": texts}, "description": description}
 	}
+	environment := textMap("Further environment variables, but for those that the chart sets. Quote numbers.")
+	name, own := install.VariableNames()
+	environment["propertyNames"] = schema{"pattern": name, "not": schema{"pattern": own}}
 	values := level(schema{
 		"clusterName":            schema{"type": "string", "minLength": 1, "description": "Name of the EKS cluster; required."},
 		"region":                 text("AWS region; empty for what the pods' environment says."),
@@ -50,13 +53,14 @@ func Schema() ([]byte, error) {
 		"priorityClassName": text("Priority class of the pods."),
 		"nodeSelector":      textMap("Labels of the nodes that agents run on. Quote numbers."),
 		"tolerations":       schema{"type": "array", "items": schema{"type": "object"}, "description": "Taints that the pods tolerate besides CriticalAddonsOnly."},
-		"environment":       textMap("Further environment variables. Quote numbers."),
+		"environment":       environment,
 		"networkPolicy":     flag("Whether a NetworkPolicy confines the agent."),
 		"crds": level(schema{
 			"install": flag("Whether the chart has the definitions; Helm upgrades them with it."),
 			"keep":    flag("Whether they, and all custom resources, stay on uninstall, and when Argo CD or Flux prunes."),
 		}, "The definitions of the custom resources."),
-		"global": schema{"type": "object"},
+		"global":  schema{"type": "object"},
+		"enabled": flag("Whether a chart that depends on this one installs it. It is for conditions of dependencies, and has no effect here."),
 	}, "Values of the chart packhorse-agent.")
 	values["$schema"] = "https://json-schema.org/draft-07/schema#"
 	values["required"] = []string{"clusterName"}

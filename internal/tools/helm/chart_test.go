@@ -168,6 +168,28 @@ func TestDefinitionsAreKept(t *testing.T) {
 	}
 }
 
+// A chart with this one as a dependency turns it on and off by the value enabled.
+func TestDependency(t *testing.T) {
+	for _, enabled := range []bool{true, false} {
+		parent := &chart.Chart{Metadata: &chart.Metadata{
+			APIVersion: "v2", Name: "platform", Version: "1.0.0",
+			Dependencies: []*chart.Dependency{{Name: "packhorse-agent", Version: ">=0.0.0-0", Condition: "packhorse-agent.enabled"}},
+		}}
+		parent.AddDependency(load(t))
+		values := map[string]any{"packhorse-agent": map[string]any{"enabled": enabled, "clusterName": "prod"}}
+		if err := chartutil.ProcessDependenciesWithMerge(parent, values); err != nil {
+			t.Fatal(err)
+		}
+		got, err := render(parent, "packhorse", "platform", values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, installed := got["Deployment platform"]; installed != enabled {
+			t.Errorf("enabled is %t, and the chart has %d objects", enabled, len(got))
+		}
+	}
+}
+
 func TestLint(t *testing.T) {
 	for _, message := range lint.All(folder, map[string]any{"clusterName": "prod"}, "packhorse", true).Messages {
 		if message.Severity > support.InfoSev {
@@ -195,6 +217,11 @@ func TestSchema(t *testing.T) {
 		"{clusterName: x, crds: false}":                                  "crds",
 		// YAML makes numbers of these, which Helm would write as 4.5e+08, 1.1 and 1.23e+11.
 		"{clusterName: x, environment: {GOMEMLIMIT: 450000000}}":    "/environment/GOMEMLIMIT",
+		"{clusterName: x, environment: {AWS_REGION: eu-west-1}}":    "AWS_REGION",
+		"{clusterName: x, environment: {AWS_ROLE_ARN: x}}":          "AWS_ROLE_ARN",
+		"{clusterName: x, environment: {POD_NAME: x}}":              "POD_NAME",
+		"{clusterName: x, environment: {PACKHORSE_LOG_LEVEL: x}}":   "PACKHORSE_LOG_LEVEL",
+		"{clusterName: x, environment: {HTTP-PROXY: x}}":            "HTTP-PROXY",
 		"{clusterName: x, nodeSelector: {version: 1.10}}":           "/nodeSelector/version",
 		"{clusterName: x, options: {scheduler-name: 123000000000}}": "/options/scheduler-name",
 	} {
