@@ -26,7 +26,7 @@ type dependency struct {
 
 // provenance states from which commit, and by which Go release, all files of a folder
 // were built: a statement of in-toto (https://in-toto.io/Statement/v1) with a predicate of
-// SLSA (https://slsa.dev/spec/v1.0/provenance). It is not signed; whoever publishes it signs it.
+// SLSA (https://slsa.dev/spec/v1.0/provenance). `make release` signs it.
 func provenance(folder fs.FS, version, commit string) ([]byte, error) {
 	if commit == "" {
 		return nil, errors.New("--commit is required for the provenance")

@@ -109,8 +109,8 @@ func TestRegistry(t *testing.T) {
 	}
 }
 
-// TestSignatures checks that the checksums, which cover all archives, are signed,
-// and that each binary has a bill of materials.
+// TestSignatures checks that the checksums, which cover all archives, and the provenance, which covers all files, are
+// signed, and that each binary has a bill of materials.
 func TestSignatures(t *testing.T) {
 	p := project(t)
 	if len(p.Signs) != 1 || p.Signs[0].Artifacts != "checksum" || p.Signs[0].Signature != "" {
@@ -120,6 +120,12 @@ func TestSignatures(t *testing.T) {
 		if !slices.Contains(p.Signs[0].Args, arg) {
 			t.Errorf("gpg is not given %s: %v", arg, p.Signs[0].Args)
 		}
+	}
+	// The checksums cover neither the chart nor the image. The provenance does, and make signs it.
+	steps, err := exec.CommandContext(t.Context(), "make", "--dry-run", "-C", root, "release", "GPG_FINGERPRINT=0A1B").CombinedOutput()
+	const sign = "gpg --batch --local-user 0A1B --output dist/release/provenance.intoto.json.sig --detach-sign dist/release/provenance.intoto.json\n"
+	if err != nil || !strings.Contains(string(steps), sign) {
+		t.Errorf("make does not sign the provenance: %v\n%s", err, steps)
 	}
 	if p.Checksum.Disable || len(p.Checksum.IDs) > 0 || len(p.SBOMs) != 1 || p.SBOMs[0].Artifacts != "binary" || len(p.SBOMs[0].IDs) > 0 {
 		t.Errorf("checksums %+v, bills of materials %+v", p.Checksum, p.SBOMs)

@@ -169,12 +169,14 @@ func changed(t *testing.T, path string) string {
 	return out.String()
 }
 
-// TestReleasedSignature has GPG check the signature of the checksums. A release that was
+// TestReleasedSignature has GPG check the signatures of the checksums and of the provenance. A release that was
 // made without a key leaves this test out, and says that it is not signed.
 func TestReleasedSignature(t *testing.T) {
 	folder, version := released(t)
-	checksums := filepath.Join(folder, "terraform-provider-packhorse_"+version+"_SHA256SUMS")
-	if out, err := exec.CommandContext(t.Context(), "gpg", "--verify", checksums+".sig", checksums).CombinedOutput(); err != nil {
-		t.Errorf("gpg --verify: %v\n%s", err, out)
+	for _, name := range []string{"terraform-provider-packhorse_" + version + "_SHA256SUMS", "provenance.intoto.json"} {
+		signed := filepath.Join(folder, name)
+		if out, err := exec.CommandContext(t.Context(), "gpg", "--verify", signed+".sig", signed).CombinedOutput(); err != nil {
+			t.Errorf("gpg --verify %s: %v\n%s", name, err, out)
+		}
 	}
 }
