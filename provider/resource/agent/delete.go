@@ -47,6 +47,8 @@ func (r *agentResource) Delete(ctx context.Context, req resource.DeleteRequest, 
 		resp.Diagnostics.Append(agentError(&m, err))
 	}
 	next := lifecycle.Recorded[location](ctx, req.Private, replacementKey, &resp.Diagnostics)
+	// If the deletion fails, Terraform keeps the private state. The next one may be that of a destroy.
+	resp.Diagnostics.Append(resp.Private.SetKey(ctx, replacementKey, nil)...)
 	cluster, _ := lifecycle.Reconnect(ctx, r.session, req.Private, m.title(), &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return

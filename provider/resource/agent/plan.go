@@ -97,6 +97,10 @@ func (r *agentResource) predict(ctx context.Context, config, m *model, diags *di
 // ModifyPlan predicts the computed attributes. On destroy, it says what will happen to the nodes. A new
 // installation can be planned without a cluster.
 func (r *agentResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	if req.Plan.Raw.IsNull() {
+		// A state of an older version has the key of a replacement whose deletion has failed. This is a destroy.
+		resp.Diagnostics.Append(resp.Private.SetKey(ctx, replacementKey, nil)...)
+	}
 	if r.session == nil {
 		return
 	}
