@@ -112,7 +112,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		return
 	}
 	resp.Diagnostics.Append(lifecycle.ClusterRecord{UID: cluster.UID()}.Save(ctx, resp.Private)...)
-	resp.Diagnostics.Append(resp.State.Set(ctx, r.refresh(ctx, m, live, record == nil, &resp.Diagnostics))...)
+	resp.Diagnostics.Append(resp.State.Set(ctx, r.refresh(ctx, m, live, m.Bare(), &resp.Diagnostics))...)
 	r.reportDeletion(ctx, cluster, live, &resp.Diagnostics)
 }
 

@@ -55,7 +55,8 @@ func (r ClusterRecord) Save(ctx context.Context, private PrivateState) diag.Diag
 	return Record(ctx, private, clusterKey, r)
 }
 
-// LoadCluster returns the record, or nil for an object that has just been imported.
+// LoadCluster returns the record, or nil for an object that has just been imported, or whose deletion has failed
+// while it was tainted.
 func LoadCluster(ctx context.Context, private PrivateState, diags *diag.Diagnostics) *ClusterRecord {
 	return Recorded[ClusterRecord](ctx, private, clusterKey, diags)
 }
@@ -66,8 +67,7 @@ func (r *ClusterRecord) Elsewhere(uid types.UID) bool { return r != nil && r.UID
 // HasMoved reports whether the fields still belong to another field manager.
 func (r *ClusterRecord) HasMoved() bool { return r != nil && r.Moved }
 
-// Keys of private state that are set once a resource has been declared. A resource without them has just
-// been imported. IssuerKey has the issuerRecord of a packhorse_irsa_role. ProfilesKey is set once a packhorse_node_role
+// Keys of private state that are set once a resource has been declared or read. IssuerKey has the issuerRecord of a packhorse_irsa_role. ProfilesKey is set once a packhorse_node_role
 // has left an instance profile, and has the names of all that it has left.
 const (
 	DeclaredKey = "declared"

@@ -36,7 +36,7 @@ func (r *interruptionQueue) Read(ctx context.Context, req resource.ReadRequest, 
 		resp.Diagnostics.Append(r.Error(m.Name.ValueString(), err))
 		return
 	}
-	if awsresource.Imported(ctx, req.Private, &resp.Diagnostics) {
+	if awsresource.Imported(m.ARN) {
 		m.Tags, m.TagsAll = awsresource.AdoptTags(live.Tags, r.Session.Config.DefaultTags)
 		fed, err := account.Queues.Fed(ctx, policy.InterruptionPatterns())
 		if err != nil {
@@ -44,8 +44,8 @@ func (r *interruptionQueue) Read(ctx context.Context, req resource.ReadRequest, 
 			return
 		}
 		m.RulePrefix = types.StringValue(cmp.Or(policy.RulePrefix(fed[arn]), name))
-		resp.Diagnostics.Append(awsresource.MarkDeclared(ctx, resp.Private)...)
 	}
+	resp.Diagnostics.Append(awsresource.MarkDeclared(ctx, resp.Private)...)
 	m.URL, m.ARN = types.StringValue(url), types.StringValue(arn)
 	m.refresh(live)
 	if err := m.refreshRules(ctx, account.Queues); err != nil {

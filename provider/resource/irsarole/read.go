@@ -42,8 +42,10 @@ func (r *irsaRole) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		return
 	}
 	record := lifecycle.Recorded[issuerRecord](ctx, req.Private, lifecycle.IssuerKey, &resp.Diagnostics)
-	if record == nil {
+	if awsresource.Imported(m.ARN) {
 		resp.Diagnostics.Append(m.adopt(live, account, r.Session.Config.DefaultTags)...)
+	}
+	if record == nil {
 		record = &issuerRecord{Derived: r.adoptCluster(ctx, account.Issuers, &m)}
 		resp.Diagnostics.Append(lifecycle.Record(ctx, resp.Private, lifecycle.IssuerKey, record)...)
 	}
@@ -99,7 +101,7 @@ func (m *model) adopt(live asset.Role, account *session.Account, defaults map[st
 	return diags
 }
 
-// adoptCluster reports whether an imported role trusts the issuer of its cluster, so that the issuer can be looked up
+// adoptCluster reports whether a role without a record trusts the issuer of its cluster, so that the issuer can be looked up
 // by the name of the cluster. If the role does not tell its cluster, that is the one of the provider block.
 func (r *irsaRole) adoptCluster(ctx context.Context, issuers session.Issuers, m *model) (derived bool) {
 	name := cmp.Or(m.ClusterName.ValueString(), r.Session.Config.ClusterName)

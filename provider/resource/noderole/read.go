@@ -35,11 +35,12 @@ func (r *nodeRole) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		resp.Diagnostics.Append(r.Error(m.Name.ValueString(), err))
 		return
 	}
+	imported := awsresource.Imported(m.ARN)
 	m.ARN = types.StringValue(arn)
-	if awsresource.Imported(ctx, req.Private, &resp.Diagnostics) {
+	if imported {
 		err = r.adopt(ctx, &m, live, account)
-		resp.Diagnostics.Append(awsresource.MarkDeclared(ctx, resp.Private)...)
 	}
+	resp.Diagnostics.Append(awsresource.MarkDeclared(ctx, resp.Private)...)
 	if err == nil {
 		m.RefreshRole(live)
 		m.NodePolicyARNs = awsresource.Attached(m.NodePolicyARNs, live)
