@@ -165,6 +165,24 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// Objects of others that have the names of the installation are none of it.
+func TestParseLeavesOutObjectsOfOthers(t *testing.T) {
+	s := full.Defaulted("1.2.3")
+	live, err := s.Objects()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, o := range live {
+		if kind := o.GetKind(); kind == "Namespace" || kind == "NetworkPolicy" {
+			live[i] = o.DeepCopy()
+			live[i].SetLabels(map[string]string{"app": "theirs"})
+		}
+	}
+	if got, err := install.Parse(live); err != nil || !got.OmitNamespace || !got.OmitNetworkPolicy {
+		t.Errorf("parsed %+v, %v", got, err)
+	}
+}
+
 func TestDifferences(t *testing.T) {
 	s := full.Defaulted("1.2.3")
 	declared, err := s.Objects()

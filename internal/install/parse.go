@@ -27,9 +27,9 @@ func Parse(live []*unstructured.Unstructured) (Settings, error) {
 		}
 		switch object.GetKind() {
 		case "Namespace": // one that was made for something else stays out of it
-			s.OmitNamespace = !OwnsNamespace(object)
-		case "NetworkPolicy":
-			s.OmitNetworkPolicy = false
+			s.OmitNamespace = !Owns(object)
+		case "NetworkPolicy": // as does one of others that has the name
+			s.OmitNetworkPolicy = !Owns(object)
 		case "ServiceAccount":
 			s.RoleARN = object.GetAnnotations()[RoleAnnotation]
 		case "Deployment":
@@ -50,8 +50,8 @@ func Parse(live []*unstructured.Unstructured) (Settings, error) {
 	return s, nil
 }
 
-// OwnsNamespace reports whether a live Namespace was made for an installation.
-func OwnsNamespace(live *unstructured.Unstructured) bool {
+// Owns reports whether a live object was made for an installation.
+func Owns(live *unstructured.Unstructured) bool {
 	return live.GetLabels()["app.kubernetes.io/part-of"] == "packhorse"
 }
 

@@ -96,7 +96,7 @@ func checkTurnedOn(ctx context.Context, keeper session.Installation, before *mod
 // something else. With our labels, Pod Security would reject the pods of others there.
 func checkNamespace(live []*unstructured.Unstructured, diags *diag.Diagnostics) {
 	for _, object := range live {
-		if object != nil && object.GetKind() == "Namespace" && !install.OwnsNamespace(object) {
+		if object != nil && object.GetKind() == "Namespace" && !install.Owns(object) {
 			diags.Append(lifecycle.AttributeError("create_namespace", fmt.Sprintf("namespace %s already exists and was made for something else", object.GetName()),
 				"With Pod Security set to `restricted`, it would reject pods that others run there. Set `create_namespace = false` to install the agent there and leave the namespace as it is. "+
 					"If the namespace is for Packhorse alone, you can give it the label `app.kubernetes.io/part-of=packhorse` instead."))

@@ -97,7 +97,7 @@ func (r *agentResource) refresh(ctx context.Context, m *model, keeper session.In
 // complete, it is not known who has made it.
 func (m *model) hasNamespace(live []*unstructured.Unstructured) bool {
 	return m.CreateNamespace.ValueBool() && slices.ContainsFunc(live, func(o *unstructured.Unstructured) bool {
-		return o != nil && o.GetKind() == "Namespace" && install.OwnsNamespace(o)
+		return o != nil && o.GetKind() == "Namespace" && install.Owns(o)
 	})
 }
 

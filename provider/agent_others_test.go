@@ -1,0 +1,58 @@
+package provider_test
+
+import (
+	"fmt"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// impatient is an agent whose installation does not wait for long.
+func impatient(name, arguments string) string {
+	return fmt.Sprintf("resource \"packhorse_agent\" \"test\" {\n namespace = %q\n name = %[1]q\n %s\n timeouts {\n create = \"3s\"\n update = \"3s\"\n }\n}\n", name, arguments)
+}
+
+// declareAgent writes the configuration of an impatient agent.
+func declareAgent(t *testing.T, c *cli, name, arguments string) {
+	t.Helper()
+	c.write(t, map[string]string{"main.tf": lookingAhead("") + impatient(name, arguments)})
+}
+
+// installed installs an agent, which counts as complete although no node takes its pods.
+func installed(t *testing.T, name, arguments string) *cli {
+	t.Helper()
+	ofOthers(t, name) // which keeps the definitions for other tests
+	c := installation(t, name, "")
+	declareAgent(t, c, name, arguments)
+	if said, err := c.try(t, "apply", "-auto-approve"); err == nil || !words("it did not become ready in time").MatchString(said) {
+		t.Fatalf("the apply: %v\n%s", err, said)
+	}
+	c.run(t, "untaint", "packhorse_agent.test")
+	return c
+}
+
+// An agent without a NetworkPolicy has nothing to do with one of others that has its name.
+func TestAgentLeavesANetworkPolicyOfOthers(t *testing.T) {
+	const name = "agent-unrestricted"
+	c := installed(t, name, "network_policy = false")
+	policies := objects.Resource(schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "networkpolicies"}).Namespace(name)
+	theirs := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": map[string]any{"name": name, "namespace": name},
+		"spec": map[string]any{"podSelector": map[string]any{"matchLabels": map[string]any{"app": "theirs"}}, "policyTypes": []any{"Ingress"}},
+	}}
+	made, err := policies.Apply(t.Context(), name, theirs, metav1.ApplyOptions{FieldManager: "argocd"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantNoChange(t, "the plan", c.plan(t))
+	declareAgent(t, c, name, "network_policy = false\n replicas = 3")
+	if said, err := c.try(t, "apply", "-auto-approve"); err == nil {
+		t.Fatalf("the apply succeeds without a node: %s", said)
+	}
+	if live, err := policies.Get(t.Context(), name, metav1.GetOptions{}); err != nil || live.GetUID() != made.GetUID() {
+		t.Errorf("the NetworkPolicy of others: %v", err)
+	}
+	c.run(t, "destroy", "-auto-approve")
+}
