@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -54,5 +55,13 @@ func TestAgentLeavesANetworkPolicyOfOthers(t *testing.T) {
 	if live, err := policies.Get(t.Context(), name, metav1.GetOptions{}); err != nil || live.GetUID() != made.GetUID() {
 		t.Errorf("the NetworkPolicy of others: %v", err)
 	}
+	c.run(t, "destroy", "-auto-approve")
+}
+
+// What an agent's pods have anyway may be declared.
+func TestAgentDeclaresWhatItsPodsHaveAnyway(t *testing.T) {
+	const name = "agent-explicit"
+	c := installed(t, name, fmt.Sprintf("node_selector = { %q = \"linux\" }\n tolerations = [{ key = \"CriticalAddonsOnly\", operator = \"Exists\" }]", corev1.LabelOSStable))
+	wantNoChange(t, "the plan", c.plan(t))
 	c.run(t, "destroy", "-auto-approve")
 }

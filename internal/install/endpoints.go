@@ -49,7 +49,8 @@ func (s *Settings) endpointVariables() (vars []corev1.EnvVar) {
 
 // InTermsOf returns the settings that Parse has found as declared ones say the same: an
 // endpoint that these give by a variable of the environment is in the environment, and
-// one that the variable replaces stays as it is declared.
+// one that the variable replaces stays as it is declared. The selector of nodes with Linux,
+// which every installation has, is left out unless it is declared.
 func (s Settings) InTermsOf(declared Settings) Settings {
 	endpoints, environment := map[string]string{}, map[string]string{}
 	maps.Copy(environment, s.Environment)
@@ -63,6 +64,10 @@ func (s Settings) InTermsOf(declared Settings) Settings {
 		set(endpoints, service, from, service)
 	}
 	s.Endpoints, s.Environment = endpoints, environment
+	if _, own := declared.NodeSelector[corev1.LabelOSStable]; !own && s.NodeSelector[corev1.LabelOSStable] == "linux" {
+		s.NodeSelector = maps.Clone(s.NodeSelector)
+		delete(s.NodeSelector, corev1.LabelOSStable)
+	}
 	return s
 }
 

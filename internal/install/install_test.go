@@ -2,6 +2,7 @@ package install_test
 
 import (
 	"flag"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -162,6 +163,31 @@ func TestParse(t *testing.T) {
 	}
 	if _, err := install.Parse(nil); err == nil {
 		t.Error("nothing is taken for an installation")
+	}
+}
+
+// What every installation has anyway may be declared too, and is not taken for a setting otherwise.
+func TestParseKeepsWhatIsDeclared(t *testing.T) {
+	anyway := install.Settings{
+		ClusterName: "prod", NodeSelector: map[string]string{corev1.LabelOSStable: "linux"},
+		Tolerations: []corev1.Toleration{{Key: "CriticalAddonsOnly", Operator: corev1.TolerationOpExists}},
+	}
+	for name, settings := range map[string]install.Settings{"declared": anyway, "not declared": {ClusterName: "prod"}} {
+		t.Run(name, func(t *testing.T) {
+			s := settings.Defaulted("1.2.3")
+			live, err := s.Objects()
+			if err != nil {
+				t.Fatal(err)
+			}
+			parsed, err := install.Parse(live)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := parsed.InTermsOf(s)
+			if !maps.Equal(got.NodeSelector, s.NodeSelector) || !slices.Equal(got.Tolerations, s.Tolerations) {
+				t.Errorf("read back: selector %v, tolerations %v; declared: %v, %v", got.NodeSelector, got.Tolerations, s.NodeSelector, s.Tolerations)
+			}
+		})
 	}
 }
 

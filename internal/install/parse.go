@@ -71,10 +71,12 @@ func (s *Settings) parseDeployment(d *appsv1.Deployment) {
 	if memory, ok := container.Resources.Requests[corev1.ResourceMemory]; ok {
 		s.Memory = memory.String()
 	}
-	s.NodeSelector = maps.Clone(spec.NodeSelector)
-	maps.DeleteFunc(s.NodeSelector, func(key, value string) bool { return key == corev1.LabelOSStable && value == "linux" })
+	s.NodeSelector, s.Tolerations = maps.Clone(spec.NodeSelector), slices.Clone(spec.Tolerations)
+	// The installation has a toleration of its own. A second one like it was declared.
 	own := s.tolerations()[0]
-	s.Tolerations = slices.DeleteFunc(slices.Clone(spec.Tolerations), func(t corev1.Toleration) bool { return t.Key == own.Key && t.Operator == own.Operator })
+	if at := slices.IndexFunc(s.Tolerations, func(t corev1.Toleration) bool { return t.Key == own.Key && t.Operator == own.Operator }); at >= 0 {
+		s.Tolerations = slices.Delete(s.Tolerations, at, at+1)
+	}
 	s.parseEnvironment(container.Env)
 	s.parseArgs(container.Args)
 }
