@@ -362,6 +362,31 @@ func TestIRSARoleLeavesTheAnnotationToItsSuccessor(t *testing.T) {
 	})
 }
 
+// An update that fails leaves no annotation that no later one would remove.
+func TestIRSARoleLeavesNoAnnotationAfterAFailedUpdate(t *testing.T) {
+	accounts := kube.CoreV1().ServiceAccounts("default")
+	for _, name := range []string{"stays", "leaves"} {
+		if _, err := accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	config := func(accounts, more string) string {
+		return roleConfig("half-annotated", "annotate_service_account = true\n service_accounts = ["+accounts+"]\n"+more)
+	}
+	const stays, leaves = `{ namespace = "default", name = "stays" }`, `{ namespace = "default", name = "leaves" }`
+	const arn = "arn:aws:iam::123456789012:role/half-annotated"
+	changed := config(stays, fmt.Sprintf("policy_arns = [%q]", readOnlyEKS))
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories(),
+		CheckDestroy:             annotated(accounts, "stays", ""),
+		Steps: []resource.TestStep{
+			{Config: config(stays+", "+leaves, ""), Check: annotated(accounts, "leaves", arn)},
+			{PreConfig: refuseOnce(t, "iam", "AttachRolePolicy"), Config: changed, ExpectError: injectedFault},
+			{Config: changed, ConfigPlanChecks: plansEmpty, Check: resource.ComposeTestCheckFunc(annotated(accounts, "stays", arn), annotated(accounts, "leaves", ""))},
+		},
+	})
+}
+
 // A role whose cluster is gone can be refreshed and destroyed, although nobody can take back what it has annotated.
 func TestIRSARoleOutlivesItsCluster(t *testing.T) {
 	for _, name := range []string{"orphan-1", "orphan-2"} {

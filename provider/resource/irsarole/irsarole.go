@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -67,7 +68,7 @@ func (r *irsaRole) Create(ctx context.Context, req resource.CreateRequest, resp 
 		err = m.associate(ctx, account.Associations, model{})
 	}
 	if err == nil {
-		err = r.annotate(ctx, model{}, m)
+		err = r.annotate(ctx, &m)
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 	if err != nil {
@@ -102,8 +103,12 @@ func (r *irsaRole) Update(ctx context.Context, req resource.UpdateRequest, resp 
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }
 
-// change makes the steps of an update in the order of their dependencies.
+// change makes the steps of an update in the order of their dependencies. It takes annotations back first: once the
+// role does not trust a ServiceAccount any more, a refresh does not know that the ServiceAccount has been declared.
 func (r *irsaRole) change(ctx context.Context, account *session.Account, before, now *model) error {
+	if err := r.takeBack(ctx, before, now); err != nil {
+		return err
+	}
 	if _, err := r.trustIssuer(ctx, account.Issuers, now); err != nil {
 		return err
 	}
@@ -118,7 +123,7 @@ func (r *irsaRole) change(ctx context.Context, account *session.Account, before,
 			return err
 		}
 	}
-	return r.annotate(ctx, *before, *now)
+	return r.annotate(ctx, now)
 }
 
 // Delete deletes the role with its declared policies, associations and annotations, and the OIDC provider with
@@ -132,7 +137,7 @@ func (r *irsaRole) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	if account == nil {
 		return
 	}
-	err := r.annotate(ctx, m, model{})
+	err := r.takeBack(ctx, &m, &model{})
 	if err == nil {
 		err = dissociate(ctx, account.Associations, m.associated())
 	}
@@ -173,24 +178,56 @@ func (r *irsaRole) complete(ctx context.Context, m *model, account *session.Acco
 		return err
 	}
 	m.TagsAll = r.WithDefaultTags(m.Tags)
-	return r.checkAccounts(ctx, *m)
+	return r.checkAccounts(ctx, m)
 }
 
 // checkAccounts makes sure, before anything is changed, that the ServiceAccounts to annotate exist.
-func (r *irsaRole) checkAccounts(ctx context.Context, m model) error {
-	if !m.AnnotateServiceAccount.ValueBool() {
-		return nil
-	}
-	annotation, err := r.annotation(ctx)
-	if err != nil {
-		return err
-	}
-	for _, account := range m.accounts() {
+func (r *irsaRole) checkAccounts(ctx context.Context, m *model) error {
+	return r.eachAccount(ctx, m.annotated(), func(annotation session.Annotation, account policy.ServiceAccount) error {
 		if _, err := annotation.Get(ctx, account.Namespace, account.Name); err != nil {
 			return fmt.Errorf("annotate_service_account: %w", err)
 		}
+		return nil
+	})
+}
+
+// annotate writes the annotations that the model declares.
+func (r *irsaRole) annotate(ctx context.Context, m *model) error {
+	return r.eachAccount(ctx, m.annotated(), func(annotation session.Annotation, account policy.ServiceAccount) error {
+		return annotation.Set(ctx, account.Namespace, account.Name, m.ARN.ValueString())
+	})
+}
+
+// takeBack removes the annotations of the state before, except those that stay declared. The state says that none is
+// declared if only one is missing, such as after an update that has failed. Those of a cluster that is gone are gone with
+// it.
+func (r *irsaRole) takeBack(ctx context.Context, before, now *model) error {
+	if !before.AnnotateServiceAccount.ValueBool() && !now.AnnotateServiceAccount.ValueBool() {
+		return nil
 	}
-	return nil
+	kept := now.annotated()
+	gone := slices.DeleteFunc(before.accounts(), func(account policy.ServiceAccount) bool { return slices.Contains(kept, account) })
+	err := r.eachAccount(ctx, gone, func(annotation session.Annotation, account policy.ServiceAccount) error {
+		return annotation.Remove(ctx, account.Namespace, account.Name, before.ARN.ValueString())
+	})
+	if errors.Is(err, session.ErrMissingCluster) && !now.AnnotateServiceAccount.ValueBool() {
+		return nil
+	}
+	return err
+}
+
+// eachAccount calls change for each ServiceAccount. It needs the cluster only if there are any.
+func (r *irsaRole) eachAccount(ctx context.Context, accounts []policy.ServiceAccount, change func(session.Annotation, policy.ServiceAccount) error) error {
+	if len(accounts) == 0 {
+		return nil
+	}
+	annotation, err := r.annotation(ctx)
+	for _, account := range accounts {
+		if err == nil {
+			err = change(annotation, account)
+		}
+	}
+	return err
 }
 
 func (r *irsaRole) annotation(ctx context.Context) (session.Annotation, error) {
@@ -199,41 +236,6 @@ func (r *irsaRole) annotation(ctx context.Context) (session.Annotation, error) {
 		return nil, err
 	}
 	return cluster.Accounts(), nil
-}
-
-// annotate changes the annotations of ServiceAccounts from those of the state before. Those of a cluster that is gone
-// are gone with it.
-func (r *irsaRole) annotate(ctx context.Context, before, now model) error {
-	if !before.AnnotateServiceAccount.ValueBool() && !now.AnnotateServiceAccount.ValueBool() {
-		return nil
-	}
-	annotation, err := r.annotation(ctx)
-	if errors.Is(err, session.ErrMissingCluster) && !now.AnnotateServiceAccount.ValueBool() {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	wanted := map[policy.ServiceAccount]bool{}
-	if now.AnnotateServiceAccount.ValueBool() {
-		for _, account := range now.accounts() {
-			wanted[account] = true
-			if err := annotation.Set(ctx, account.Namespace, account.Name, now.ARN.ValueString()); err != nil {
-				return err
-			}
-		}
-	}
-	if !before.AnnotateServiceAccount.ValueBool() {
-		return nil
-	}
-	for _, account := range before.accounts() {
-		if !wanted[account] {
-			if err := annotation.Remove(ctx, account.Namespace, account.Name, before.ARN.ValueString()); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // errNoIssuer means that the trust policy has no issuer to trust.

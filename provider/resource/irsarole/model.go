@@ -119,6 +119,14 @@ func (m *model) accounts() []policy.ServiceAccount {
 	return out
 }
 
+// annotated returns the ServiceAccounts that have an annotation with the role.
+func (m *model) annotated() []policy.ServiceAccount {
+	if !m.AnnotateServiceAccount.ValueBool() {
+		return nil
+	}
+	return m.accounts()
+}
+
 func accountSet(accounts []policy.ServiceAccount) types.Set {
 	elements := make([]attr.Value, len(accounts))
 	for i, a := range accounts {
