@@ -65,3 +65,16 @@ func TestAgentDeclaresWhatItsPodsHaveAnyway(t *testing.T) {
 	wantNoChange(t, "the plan", c.plan(t))
 	c.run(t, "destroy", "-auto-approve")
 }
+
+// What would be replaced by a default is not declared as empty.
+func TestAgentRefusesEmptyTexts(t *testing.T) {
+	c := installation(t, "agent-empty", "")
+	for _, name := range []string{"namespace", "name", "region", "image", "memory", "cpu_request", "priority_class_name"} {
+		c.write(t, map[string]string{"main.tf": lookingAhead("") + fmt.Sprintf("resource \"packhorse_agent\" \"test\" {\n %s = \"\"\n}\n", name)})
+		said, err := c.try(t, "plan")
+		if err == nil {
+			t.Errorf("%s: the plan succeeds: %s", name, said)
+		}
+		says(t, said, name+": must not be empty: omit it for the default")
+	}
+}

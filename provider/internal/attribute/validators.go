@@ -36,6 +36,16 @@ func FormOrEmpty(form policy.Form) validator.String {
 	}}
 }
 
+// NotEmpty refuses an empty string, which would be replaced by the default.
+func NotEmpty() validator.String {
+	return checked{"not empty", func(value string) error {
+		if value == "" {
+			return errors.New("must not be empty: omit it for the default")
+		}
+		return nil
+	}}
+}
+
 // EachForm applies Form to the elements of a set.
 func EachForm(form policy.Form) []validator.Set {
 	return []validator.Set{setvalidator.ValueStringsAre(Form(form))}

@@ -51,7 +51,7 @@ func resourceSchema(ctx context.Context) schema.Schema {
 			Optional: true, Computed: true, MarkdownDescription: "Name of the EKS cluster. By default the cluster of the provider block.",
 		},
 		"region": schema.StringAttribute{
-			Optional: true, Computed: true, MarkdownDescription: "AWS region. By default the provider's region, from its " +
+			Optional: true, Computed: true, Validators: []validator.String{attribute.NotEmpty()}, MarkdownDescription: "AWS region. By default the provider's region, from its " +
 				"block, the environment or a profile. If none is known, the agent uses its own environment.",
 		},
 		"role_arn": attribute.Text("ARN of the IAM role that the agent assumes with a projected token, such as `packhorse_irsa_role.agent.arn`. Omit it with EKS Pod " +
@@ -95,6 +95,7 @@ func agentPodAttributes() attribute.Level {
 		return schema.StringAttribute{
 			Optional: true, Computed: true, CustomType: kubevalue.Type{}, Default: stringdefault.StaticString(value),
 			PlanModifiers:       []planmodifier.String{kubevalue.KeepSpelling{}},
+			Validators:          []validator.String{attribute.NotEmpty()},
 			MarkdownDescription: description + " `" + value + "` by default.",
 		}
 	}
@@ -105,7 +106,7 @@ func agentPodAttributes() attribute.Level {
 	environment.Sensitive = true
 	return attribute.Level{
 		"image": schema.StringAttribute{
-			Optional: true, Computed: true, MarkdownDescription: "Reference of the image. By default `" + install.Repository + "` in the version of the provider.",
+			Optional: true, Computed: true, Validators: []validator.String{attribute.NotEmpty()}, MarkdownDescription: "Reference of the image. By default `" + install.Repository + "` in the version of the provider.",
 		},
 		"image_pull_secrets": attribute.Texts("Names of Secrets in the namespace to pull the image with."),
 		"replicas": schema.Int64Attribute{
@@ -116,6 +117,7 @@ func agentPodAttributes() attribute.Level {
 		"memory":      amount("Memory request and limit of each agent.", install.DefaultMemory),
 		"priority_class_name": schema.StringAttribute{
 			Optional: true, Computed: true, Default: stringdefault.StaticString(install.DefaultPriorityClassName),
+			Validators:          []validator.String{attribute.NotEmpty()},
 			MarkdownDescription: "Priority class of the pods. `" + install.DefaultPriorityClassName + "` by default.",
 		},
 		"node_selector": attribute.TextMap("Labels of the nodes that agents run on. A node affinity always keeps agents off nodes that " +
@@ -186,6 +188,7 @@ func placed(description, value string) schema.StringAttribute {
 		Optional: true, Computed: true, Default: stringdefault.StaticString(value),
 		MarkdownDescription: description + " `" + value + "` by default. Changing it forces a replacement.",
 		PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
+		Validators:          []validator.String{attribute.NotEmpty()},
 	}
 }
 
