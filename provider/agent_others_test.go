@@ -2,12 +2,16 @@ package provider_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 )
 
 // impatient is an agent whose installation does not wait for long.
@@ -54,6 +58,56 @@ func TestAgentLeavesANetworkPolicyOfOthers(t *testing.T) {
 	}
 	if live, err := policies.Get(t.Context(), name, metav1.GetOptions{}); err != nil || live.GetUID() != made.GetUID() {
 		t.Errorf("the NetworkPolicy of others: %v", err)
+	}
+
+	// It is not taken over either.
+	declareAgent(t, c, name, "")
+	said, err := c.try(t, "plan")
+	if err == nil {
+		t.Errorf("the plan that turns it on succeeds: %s", said)
+	}
+	says(t, said, "apply NetworkPolicy "+name, `with "argocd"`)
+	declareAgent(t, c, name, "network_policy = false")
+	c.run(t, "destroy", "-auto-approve")
+}
+
+// Definitions of others are taken over neither by a new agent nor by one that declares them later.
+func TestAgentTakesNoDefinitionsOverLater(t *testing.T) {
+	const name = "agent-without-definitions"
+	c := installed(t, name, "install_crds = false")
+	crd := api.CRDs()[0]
+	theirs := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal(crd.YAML, &theirs.Object); err != nil {
+		t.Fatal(err)
+	}
+	if err := unstructured.SetNestedStringSlice(theirs.Object, []string{"theirs"}, "spec", "names", "categories"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := objects.Resource(crdResource).Apply(t.Context(), crd.Name, theirs, metav1.ApplyOptions{FieldManager: "helm", Force: true}); err != nil {
+		t.Fatal(err)
+	}
+	for head, command := range map[string][]string{lookingAhead(""): {"plan"}, byName(): {"apply", "-auto-approve"}} {
+		c.write(t, map[string]string{"main.tf": head + impatient(name, "")})
+		said, err := c.try(t, command...)
+		if err == nil {
+			t.Errorf("%s succeeds: %s", command[0], said)
+		}
+		says(t, said, "apply CustomResourceDefinition "+crd.Name, `conflict with "helm"`, "Or set `force_conflicts = true`")
+	}
+	categories := func() string {
+		live := object(t, crdResource, crd.Name)
+		got, _, _ := unstructured.NestedStringSlice(live.Object, "spec", "names", "categories")
+		return strings.Join(got, ",")
+	}
+	if got := categories(); got != "theirs" {
+		t.Errorf("the categories of %s are %s", crd.Name, got)
+	}
+	declareAgent(t, c, name, "force_conflicts = true")
+	if said, err := c.try(t, "apply", "-auto-approve"); err == nil || !words("it did not become ready in time").MatchString(said) {
+		t.Errorf("the apply that takes them over: %v\n%s", err, said)
+	}
+	if got := categories(); got == "theirs" {
+		t.Errorf("the categories of %s are %s still", crd.Name, got)
 	}
 	c.run(t, "destroy", "-auto-approve")
 }

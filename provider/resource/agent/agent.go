@@ -160,7 +160,7 @@ func (r *agentResource) Update(ctx context.Context, req resource.UpdateRequest, 
 		resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 		return
 	}
-	if err := checkTurnedOn(ctx, keeper, &before, objects, &resp.Diagnostics); err != nil {
+	if err := checkTurnedOn(ctx, keeper, without(objects, old), r.forces(&m), &resp.Diagnostics); err != nil {
 		resp.Diagnostics.Append(agentError(&m, err))
 	}
 	if resp.Diagnostics.HasError() {
@@ -193,9 +193,15 @@ func (r *agentResource) forces(m *model) bool {
 // dropped returns the objects that are not declared any more, except the namespace and the definitions,
 // which somebody else may manage now.
 func dropped(before, now []*unstructured.Unstructured) (out []*unstructured.Unstructured) {
-	still := pick(before, now)
-	for i, object := range before {
-		if kind := object.GetKind(); still[i] == nil && kind != "Namespace" && kind != "CustomResourceDefinition" {
+	_, out = split(without(before, now), "Namespace", "CustomResourceDefinition")
+	return out
+}
+
+// without returns the objects that are not among the others.
+func without(objects, others []*unstructured.Unstructured) (out []*unstructured.Unstructured) {
+	found := pick(objects, others)
+	for i, object := range objects {
+		if found[i] == nil {
 			out = append(out, object)
 		}
 	}

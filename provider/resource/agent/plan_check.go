@@ -64,7 +64,7 @@ func (r *agentResource) checkInstallation(ctx context.Context, m *model, diags *
 				"node profiles and nodes. If it is new in this configuration, the apply will fail: import it instead.\n\n"+lifecycle.ImportBlock(m.id()))
 	}
 	checkNamespace(live, diags)
-	if err := keeper.Check(ctx, objects, r.forces(m)); apierrors.IsConflict(err) || apierrors.IsInvalid(err) {
+	if err := keeper.Check(ctx, objects, r.forces(m)); refused(err) {
 		diags.Append(agentError(m, err))
 	}
 }
@@ -74,23 +74,32 @@ func (r *agentResource) checkUpdate(ctx context.Context, before, after *model, d
 	if after.unknown(ctx) || diags.HasError() {
 		return
 	}
-	if keeper := r.installation(ctx); keeper != nil {
-		// The apply reports a namespace that cannot be read.
-		_ = checkTurnedOn(ctx, keeper, before, r.objects(ctx, after, diags), diags)
+	keeper := r.installation(ctx)
+	if keeper == nil {
+		return
+	}
+	objects := r.objects(ctx, after, diags)
+	old, err := before.inventory()
+	if err == nil {
+		err = checkTurnedOn(ctx, keeper, without(objects, old), r.forces(after), diags)
+	}
+	if refused(err) {
+		diags.Append(agentError(after, err))
 	}
 }
 
-// checkTurnedOn checks the namespace of an installation to which it did not belong before.
-func checkTurnedOn(ctx context.Context, keeper session.Installation, before *model, objects []*unstructured.Unstructured, diags *diag.Diagnostics) error {
-	if !off(before.CreateNamespace) {
-		return nil
+// checkTurnedOn checks the objects of an installation that did not belong to it before. Others may have declared them.
+func checkTurnedOn(ctx context.Context, keeper session.Installation, added []*unstructured.Unstructured, force bool, diags *diag.Diagnostics) error {
+	live, err := keeper.Read(ctx, added)
+	if err != nil {
+		return err
 	}
-	live, err := keeper.Read(ctx, objects)
-	if err == nil {
-		checkNamespace(live, diags)
-	}
-	return err
+	checkNamespace(live, diags)
+	return keeper.Check(ctx, added, force)
 }
+
+// refused reports whether the API server would refuse an installation. The apply reports other errors.
+func refused(err error) bool { return apierrors.IsConflict(err) || apierrors.IsInvalid(err) }
 
 // checkNamespace adds an error if the namespace of an installation already exists and was made for
 // something else. With our labels, Pod Security would reject the pods of others there.
