@@ -138,3 +138,37 @@ func TestMoveOfAWSResources(t *testing.T) {
 		})
 	}
 }
+
+// Without a refresh, a move keeps what it does not know yet.
+func TestMoveWithoutRefreshReplacesNothing(t *testing.T) {
+	trust := `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole"}]}`
+	for _, name := range []string{"moved-blindly-node", "moved-blindly-pod"} {
+		if _, err := roles.CreateRole(t.Context(), &iam.CreateRoleInput{RoleName: aws.String(name), AssumeRolePolicyDocument: &trust}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := queues.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String("moved-blindly")}); err != nil {
+		t.Fatal(err)
+	}
+	for target, tt := range map[string]struct {
+		foreign         foreign
+		name, arguments string
+	}{
+		"packhorse_node_role":          {awsRole, "moved-blindly-node", ""},
+		"packhorse_irsa_role":          {awsRole, "moved-blindly-pod", "create_oidc_provider = true\n " + agentAccount},
+		"packhorse_interruption_queue": {awsQueue, "moved-blindly", ""},
+	} {
+		t.Run(target, func(t *testing.T) {
+			c := newCLI(t, map[string]func() tfprotov6.ProviderServer{"hashicorp/aws": tt.foreign.server()})
+			head := requiring("hashicorp/aws")
+			c.write(t, map[string]string{"main.tf": head + fmt.Sprintf("resource %q \"test\" {\n name = %q\n}\n", tt.foreign.resource, tt.name)})
+			c.run(t, "init")
+			c.run(t, "apply", "-auto-approve")
+			c.write(t, map[string]string{"main.tf": head + fmt.Sprintf("moved {\n from = %s.test\n to = %s.test\n}\nresource %q \"test\" {\n name = %q\n %s\n}\n",
+				tt.foreign.resource, target, target, tt.name, tt.arguments)})
+			says(t, c.run(t, "apply", "-refresh=false", "-auto-approve"), "0 added, 1 changed, 0 destroyed")
+			wantNoChange(t, "the plan after the move", c.plan(t))
+			c.run(t, "destroy", "-auto-approve")
+		})
+	}
+}

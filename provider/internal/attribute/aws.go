@@ -26,11 +26,11 @@ func FormText(description string, form policy.Form) schema.StringAttribute {
 }
 
 // ComputedARN returns a computed string that identifies what the resource creates. Plans keep its
-// value from the state.
+// value from the state, if it has one: one that was moved and not refreshed does not.
 func ComputedARN(description string) schema.StringAttribute {
 	return schema.StringAttribute{
 		Computed: true, MarkdownDescription: description,
-		PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
+		PlanModifiers: []planmodifier.String{stringplanmodifier.UseNonNullStateForUnknown()},
 	}
 }
 

@@ -78,6 +78,16 @@ func (m *RoleModel) RefreshRole(live asset.Role) {
 	m.Tags, m.TagsAll = RefreshTags(m.Tags, live.Tags), RefreshTags(m.TagsAll, live.Tags)
 }
 
+// KnownARN returns the ARN of the role in the state. It looks it up for a state that was moved and not refreshed, which
+// has none.
+func (m *RoleModel) KnownARN(ctx context.Context, lookUp func(ctx context.Context, name string) (arn string, err error)) (types.String, error) {
+	if !m.ARN.IsNull() {
+		return m.ARN, nil
+	}
+	arn, err := lookUp(ctx, m.Name.ValueString())
+	return types.StringValue(arn), err
+}
+
 // Attached returns those of the declared managed policies that are attached to the live role.
 func Attached(declared types.Set, live asset.Role) types.Set {
 	return types.SetValueMust(types.StringType, slices.DeleteFunc(declared.Elements(), func(arn attr.Value) bool {
@@ -119,11 +129,17 @@ func (missingRoleError) Is(target error) bool { return target == fs.ErrNotExist 
 // exist.
 const PlanLookup = 5 * time.Second
 
+// ifKnown requires a replacement if the path changes. A state that was moved and not refreshed has no path.
+func ifKnown(_ context.Context, req planmodifier.StringRequest, resp *stringplanmodifier.RequiresReplaceIfFuncResponse) {
+	resp.RequiresReplace = !req.StateValue.IsNull()
+}
+
 func pathAttribute(what string) schema.StringAttribute {
+	const changing = "Changing it forces a replacement."
 	return schema.StringAttribute{
 		Optional: true, Computed: true, Default: stringdefault.StaticString("/"),
-		MarkdownDescription: "Path of the " + what + ". `/` by default. Changing it forces a replacement.",
-		PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
+		MarkdownDescription: "Path of the " + what + ". `/` by default. " + changing,
+		PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplaceIf(ifKnown, changing, changing)},
 		Validators:          []validator.String{attribute.Form(policy.Path), stringvalidator.LengthAtMost(maxPath)},
 	}
 }

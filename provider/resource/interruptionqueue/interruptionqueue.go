@@ -78,7 +78,13 @@ func (r *interruptionQueue) Update(ctx context.Context, req resource.UpdateReque
 		return
 	}
 	m.ARN, m.URL = before.ARN, before.URL
-	if err := r.complete(&m, account); err != nil {
+	err := r.complete(&m, account)
+	if err == nil && m.URL.IsNull() { // the state was moved and not refreshed
+		var url string
+		_, url, _, err = account.Queues.Read(ctx, m.Name.ValueString())
+		m.URL = types.StringValue(url)
+	}
+	if err != nil {
 		resp.Diagnostics.Append(r.Error(m.Name.ValueString(), err))
 		return
 	}

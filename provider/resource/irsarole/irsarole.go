@@ -86,9 +86,12 @@ func (r *irsaRole) Update(ctx context.Context, req resource.UpdateRequest, resp 
 	if account == nil {
 		return
 	}
-	m.ARN = before.ARN
 	record := issuerRecord{Derived: issuerIsDerived(ctx, req.Config, &resp.Diagnostics)}
-	if err := r.complete(ctx, &m, account); err != nil {
+	var err error
+	if m.ARN, err = before.KnownARN(ctx, account.Roles.ARN); err == nil {
+		err = r.complete(ctx, &m, account)
+	}
+	if err != nil {
 		resp.Diagnostics.Append(r.Error(m.Name.ValueString(), err))
 		return
 	}

@@ -72,8 +72,11 @@ func (r *nodeRole) Update(ctx context.Context, req resource.UpdateRequest, resp 
 	if account == nil {
 		return
 	}
-	m.ARN = before.ARN
-	if err := r.complete(&m, account); err != nil {
+	var err error
+	if m.ARN, err = before.KnownARN(ctx, account.Roles.ARN); err == nil {
+		err = r.complete(&m, account)
+	}
+	if err != nil {
 		resp.Diagnostics.Append(r.Error(m.Name.ValueString(), err))
 		return
 	}
