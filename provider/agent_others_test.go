@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -109,6 +110,19 @@ func TestAgentTakesNoDefinitionsOverLater(t *testing.T) {
 	if got := categories(); got == "theirs" {
 		t.Errorf("the categories of %s are %s still", crd.Name, got)
 	}
+	c.run(t, "destroy", "-auto-approve")
+}
+
+// A role that others have written on the agent's ServiceAccount is not the one of the agent.
+func TestAgentIgnoresTheAnnotationOfOthers(t *testing.T) {
+	const name = "agent-annotated"
+	c := installed(t, name, "")
+	_, err := kube.CoreV1().ServiceAccounts(name).Patch(t.Context(), name, types.MergePatchType,
+		[]byte(`{"metadata":{"annotations":{"eks.amazonaws.com/role-arn":"arn:aws:iam::123456789012:role/x"}}}`), metav1.PatchOptions{FieldManager: "eksctl"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantNoChange(t, "the plan", c.plan(t))
 	c.run(t, "destroy", "-auto-approve")
 }
 

@@ -209,6 +209,27 @@ func TestParseLeavesOutObjectsOfOthers(t *testing.T) {
 	}
 }
 
+// Only the Deployment says which role the agent assumes.
+func TestParseIgnoresTheAnnotation(t *testing.T) {
+	s := install.Settings{ClusterName: "prod"}.Defaulted("1.2.3")
+	live, err := s.Objects()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const role = "arn:aws:iam::123456789012:role/x"
+	for _, o := range live {
+		if o.GetKind() == "ServiceAccount" {
+			o.SetAnnotations(map[string]string{install.RoleAnnotation: role})
+		}
+	}
+	if got, err := install.Parse(live); err != nil || got.RoleARN != "" {
+		t.Errorf("the role is %q, %v", got.RoleARN, err)
+	}
+	if got := install.AnnotatedRole(live); got != role {
+		t.Errorf("the annotation names %q", got)
+	}
+}
+
 func TestDifferences(t *testing.T) {
 	s := full.Defaulted("1.2.3")
 	declared, err := s.Objects()

@@ -30,8 +30,6 @@ func Parse(live []*unstructured.Unstructured) (Settings, error) {
 			s.OmitNamespace = !Owns(object)
 		case "NetworkPolicy": // as does one of others that has the name
 			s.OmitNetworkPolicy = !Owns(object)
-		case "ServiceAccount":
-			s.RoleARN = object.GetAnnotations()[RoleAnnotation]
 		case "Deployment":
 			var d appsv1.Deployment
 			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &d); err != nil {
@@ -48,6 +46,17 @@ func Parse(live []*unstructured.Unstructured) (Settings, error) {
 		return s, errors.New("there is no Deployment of the agent")
 	}
 	return s, nil
+}
+
+// AnnotatedRole returns the ARN of the role that the ServiceAccount of an installation names, empty if it names none.
+// Others may have written it, and it has no effect on pods that say themselves which role they assume.
+func AnnotatedRole(live []*unstructured.Unstructured) string {
+	for _, object := range live {
+		if object != nil && object.GetKind() == "ServiceAccount" {
+			return object.GetAnnotations()[RoleAnnotation]
+		}
+	}
+	return ""
 }
 
 // Owns reports whether a live object was made for an installation.

@@ -166,9 +166,12 @@ func (m *model) inheritEndpoints(given map[string]string) {
 	}
 }
 
+// imported reports whether the installation has just been imported, so that its state has no more than its location.
+func (m *model) imported() bool { return m.OnDestroy.IsNull() }
+
 // complete sets the attributes of an imported resource that cannot be read.
 func (m *model) complete() {
-	if m.OnDestroy.IsNull() {
+	if m.imported() {
 		m.OnDestroy, m.InstallCRDs = types.StringValue(drainNodes), types.BoolValue(true)
 	}
 }

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -75,6 +76,9 @@ func (r *agentResource) refresh(ctx context.Context, m *model, keeper session.In
 	if found, err := install.Parse(live); err == nil { // fails if the Deployment is missing, which counts as drift
 		if off(m.CreateNamespace) {
 			found.OmitNamespace = true
+		}
+		if m.imported() {
+			found.RoleARN = cmp.Or(found.RoleARN, install.AnnotatedRole(live))
 		}
 		m.refresh(found, version)
 	}
