@@ -17,6 +17,9 @@ import (
 // order in which they depend on each other.
 var order = []string{nodeRoleResource, queueResource, roleResource, profileResource, provisionerResource}
 
+// Resources lists the resource types that items are or would become.
+func Resources() []string { return slices.Clone(order) }
+
 // required lists the arguments that a resource must have. They come first on its
 // schema page, and the others follow by name.
 var required = []string{"name", "service_accounts"}

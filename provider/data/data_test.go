@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"strings"
 	"testing"
 
@@ -188,6 +189,16 @@ func TestClusterNamesTheProviderOfItsIssuer(t *testing.T) {
 }
 
 // What cannot be imported is found too, but has no id to import it by.
+// importable are import ids by resource type, with an empty list for each type of which nothing was found, so that
+// `for_each` can refer to it.
+func importable(found map[string][]string) map[string][]string {
+	out := map[string][]string{
+		"packhorse_provisioner": {}, "packhorse_node_profile": {}, "packhorse_irsa_role": {}, "packhorse_node_role": {}, "packhorse_interruption_queue": {},
+	}
+	maps.Copy(out, found)
+	return out
+}
+
 func TestDiscovery(t *testing.T) {
 	a := read(t, data.NewDiscovery(), &platform{found: &onboard.Found{Denied: onboard.DeniedError{"role a: iam:GetRole"}, Items: []onboard.Item{
 		{Kind: "Provisioner", Name: "a", Resource: "packhorse_provisioner", ImportID: "a"},
@@ -198,14 +209,14 @@ func TestDiscovery(t *testing.T) {
 	if warnings := a.diags.Warnings(); len(warnings) != 1 || !strings.Contains(warnings[0].Summary(), "role a: iam:GetRole") {
 		t.Errorf("warnings %v", warnings)
 	}
-	want(t, a, path.Root("import_ids"), map[string][]string{"packhorse_provisioner": {"a", "c"}, "packhorse_node_role": {"nodes"}})
+	want(t, a, path.Root("import_ids"), importable(map[string][]string{"packhorse_provisioner": {"a", "c"}, "packhorse_node_role": {"nodes"}}))
 	second := path.Root("items").AtListIndex(1)
 	want(t, a, second.AtName("import_id"), types.StringNull())
 	want(t, a, second.AtName("notes"), []string{"is converted"})
 	want(t, a, path.Root("items").AtListIndex(0).AtName("notes"), []string{})
 
 	none := read(t, data.NewDiscovery(), &platform{found: &onboard.Found{}}, nil)
-	want(t, none, path.Root("import_ids"), map[string][]string{})
+	want(t, none, path.Root("import_ids"), importable(nil))
 }
 
 // node is one of a Provisioner, with what the agent has noted as its price.

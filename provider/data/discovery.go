@@ -50,7 +50,7 @@ func (d *discoveryData) Schema(_ context.Context, _ datasource.SchemaRequest, re
 			}),
 			"import_ids": schema.MapAttribute{
 				Computed: true, ElementType: types.ListType{ElemType: types.StringType},
-				MarkdownDescription: "Import ids by resource type, for `import` blocks with `for_each`.",
+				MarkdownDescription: "Import ids by resource type, for `import` blocks with `for_each`. The list of a type of which nothing is found is empty.",
 			},
 		},
 	}
@@ -67,6 +67,9 @@ func (d *discoveryData) Read(ctx context.Context, _ datasource.ReadRequest, resp
 	}
 	m := discoveryModel{Items: []discoveredModel{}}
 	ids := map[string][]string{}
+	for _, resource := range onboard.Resources() {
+		ids[resource] = []string{} // so that configurations can refer to a type of which nothing is found
+	}
 	for _, item := range found.Items {
 		m.Items = append(m.Items, modelOfItem(item))
 		if item.ImportID != "" {
