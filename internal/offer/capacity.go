@@ -164,7 +164,7 @@ func (s *sizer) extendedResources(h *Hardware) amount.List {
 		switch strings.ToLower(chip.Manufacturer) {
 		case "aws":
 			add(resourceNeuron, chip.Count)
-			add(resourceNeuronCore, chip.Count*cmp.Or(chip.Cores, neuronCores(chip.Name)))
+			add(resourceNeuronCore, chip.Count*cmp.Or(neuronCores(chip.Name), chip.Cores))
 		case "habana":
 			add(resourceGaudi, chip.Count)
 		}
@@ -181,8 +181,8 @@ func (s *sizer) extendedResources(h *Hardware) amount.List {
 	return out
 }
 
-// neuronCores is the number of cores of one Neuron device where only its name is known, as in the embedded catalogue; 0
-// for an unknown one.
+// neuronCores is the number of cores that the device plugin announces for one Neuron device; 0 for an unknown one. It
+// goes before what EC2 says: EC2 counts the physical cores, of which Trainium2 combines two into a logical one.
 func neuronCores(device string) int64 {
 	switch strings.ToLower(device) {
 	case "inferentia":
@@ -190,7 +190,7 @@ func neuronCores(device string) int64 {
 	case "inferentia2", "trainium":
 		return 2
 	case "trainium2":
-		return 8
+		return 4
 	}
 	return 0
 }

@@ -47,6 +47,12 @@ func TestExtendedResources(t *testing.T) {
 	if diff := cmp.Diff(amount.List{resourceGaudi: 8}, gaudi); diff != "" {
 		t.Errorf("dl1.24xlarge: -want +got\n%s", diff)
 	}
+	for _, physical := range []int64{0, 8} { // not said, or as EC2 says
+		chip := &Accelerator{Name: "Trainium2", Manufacturer: "AWS", Count: 16, Cores: physical}
+		if got := newSizer(Settings{}).extendedResources(&Hardware{Accelerator: chip}); got[resourceNeuronCore] != 64 {
+			t.Errorf("trn2.48xlarge with %d physical cores per device: %d logical cores, want 64", physical, got[resourceNeuronCore])
+		}
+	}
 	unknown := newSizer(Settings{}).extendedResources(&Hardware{Accelerator: &Accelerator{Name: "Trainium9", Manufacturer: "AWS", Count: 16, Cores: 8}})
 	if diff := cmp.Diff(amount.List{resourceNeuron: 16, resourceNeuronCore: 128}, unknown); diff != "" {
 		t.Errorf("Trainium9: -want +got\n%s", diff)

@@ -30,8 +30,8 @@ var gpuResources = map[string]corev1.ResourceName{
 	"habana": "habana.ai/gaudi",
 }
 
-// neuronCores is the number of cores per Neuron device.
-var neuronCores = map[string]int64{"Inferentia": 4, "Inferentia2": 2, "Trainium": 2, "Trainium2": 8}
+// neuronCores is the number of logical cores per Neuron device.
+var neuronCores = map[string]int64{"Inferentia": 4, "Inferentia2": 2, "Trainium": 2, "Trainium2": 4}
 
 // readMachineTypes reads the hardware of instance types from a CSV with a header
 // row.
