@@ -6,6 +6,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/batch"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/launch"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 )
@@ -17,7 +18,7 @@ type history struct {
 	presumed   map[string]bool           // by pod UID: whether it was presumed unschedulable then
 	planned    map[string]decide.Binding // by pod UID: where a plan has placed a waiting or moving pod
 	hopeful    map[string]time.Time      // by pod UID: since when a waiting pod has had a place
-	learnt     map[string]bool           // by node: whether its resources were passed on to the cloud
+	learnt     map[string]amount.List    // by node: its resources that were passed on to the cloud
 	batch      batch.State
 	successors successors
 	deferred   deferrals
@@ -28,7 +29,7 @@ func newHistory() history {
 		firstSeen: map[string]time.Time{},
 		presumed:  map[string]bool{},
 		planned:   map[string]decide.Binding{},
-		learnt:    map[string]bool{},
+		learnt:    map[string]amount.List{},
 		deferred:  deferrals{},
 	}
 }
@@ -49,7 +50,7 @@ func (h *history) prune(s *cluster.Snapshot, keep func(waiting map[string]bool))
 	}
 	maps.DeleteFunc(h.firstSeen, func(uid string, _ time.Time) bool { return !waiting[uid] })
 	maps.DeleteFunc(h.presumed, func(uid string, _ bool) bool { return !waiting[uid] })
-	maps.DeleteFunc(h.learnt, func(node string, _ bool) bool { return s.Node(node) == nil })
+	maps.DeleteFunc(h.learnt, func(node string, _ amount.List) bool { return s.Node(node) == nil })
 	keep(waiting)
 	return started
 }

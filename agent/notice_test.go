@@ -8,11 +8,14 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim/stock"
 )
 
 // heeding starts an agent that reads the queue, and serves two pods.
@@ -137,7 +140,7 @@ func TestNoticesAboutNodesOfKarpenter(t *testing.T) {
 // next machines are planned with the right figure.
 func TestShortfallIsLearnt(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {
-		r.Shortfall("c5.large", 1<<30)
+		r.Shortfall("c5.large", amount.List{amount.Memory: 1 << 30})
 		r.Apply(testProvisioner("default", func(s *api.ProvisionerSpec) { s.InstanceTypes = []string{"c5.large"} }))
 		r.start(Options{}, nil)
 		r.Deploy(sim.Workload{Name: "web", Replicas: 3, Spec: sim.Requests("100m", "1150Mi")}) // three fit by the catalogue
@@ -151,6 +154,40 @@ func TestShortfallIsLearnt(t *testing.T) {
 		r.until("the workload runs", func() bool { return r.count("web", isRunning) == 7 })
 		if got := len(r.Machines()); got != 4 {
 			t.Errorf("%d machines for 7 pods of which two fit each", got)
+		}
+	})
+}
+
+// A device plugin that announces fewer devices than the type promises, as on Trainium2 with its logical cores, must not
+// make the agent buy the same machine again and again. One broken device does not count against the type.
+func TestDevicesThatAreMissingAreLearnt(t *testing.T) {
+	const gpu = "nvidia.com/gpu"
+	types := stock.Catalogue()
+	for i := range types {
+		types[i].Capacity = types[i].Capacity.Plus(amount.List{gpu: 8})
+	}
+	inBubble(t, sim.Options{Types: types}, func(r *rig) {
+		r.Shortfall("c5.large", amount.List{gpu: 4})
+		r.Apply(testProvisioner("default", func(s *api.ProvisionerSpec) {
+			s.InstanceTypes, s.TTLSecondsAfterEmpty = []string{"c5.large"}, new(int64(60))
+		}))
+		r.start(Options{}, nil)
+		spec := sim.Requests("100m", "100Mi")
+		spec.Containers[0].Resources.Requests[gpu] = resource.MustParse("8")
+		r.Deploy(sim.Workload{Name: "train", Replicas: 1, Spec: spec})
+		time.Sleep(24 * time.Hour)
+		before := len(r.Launches())
+		if before > 3 {
+			t.Errorf("%d launches in a day, want at most 3: the second machine shows that the first is no exception, and a third may be on its way", before)
+		}
+		r.Shortfall("c5.large", nil)
+		spec.Containers[0].Resources.Requests[gpu] = resource.MustParse("4")
+		r.Deploy(sim.Workload{Name: "small", Replicas: 1, Spec: spec})
+		r.until("both run: the better machine corrects what was learnt", func() bool {
+			return r.count("small", isRunning) == 1 && r.count("train", isRunning) == 1
+		})
+		if got := len(r.Launches()); got != before+2 {
+			t.Errorf("%d launches, want one more for each workload", got-before)
 		}
 	})
 }

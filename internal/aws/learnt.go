@@ -19,11 +19,12 @@ const maxLearnt = 5000
 // allocatable resources, which also depend on the kubelet's configuration and on the node profile:
 // the file systems of its volumes are a little smaller than they are, and its user data may say what
 // the kubelet reserves and how many pods it takes. The memory of machines of one type differs by a few
-// pages. The smallest figure counts, because a prediction must not be too high.
+// pages. The smallest figure counts, because a prediction must not be too high; see [offer.Devices] for devices.
 type learnt struct {
 	mu          sync.Mutex
 	memory      map[model]int64 // capacity, in bytes
 	allocatable map[setup]amount.List
+	devices     map[setup]offer.Devices
 	version     uint64 // changes with the content
 }
 
@@ -39,7 +40,7 @@ type setup struct {
 }
 
 func newLearnt() *learnt {
-	return &learnt{memory: map[model]int64{}, allocatable: map[setup]amount.List{}}
+	return &learnt{memory: map[model]int64{}, allocatable: map[setup]amount.List{}, devices: map[setup]offer.Devices{}}
 }
 
 // Learn remembers what a node reported when it registered, for the predictions of later
@@ -61,6 +62,7 @@ func (l *learnt) add(o offer.Observed) {
 	if len(l.memory) >= maxLearnt || len(l.allocatable) >= maxLearnt {
 		clear(l.memory)
 		clear(l.allocatable)
+		clear(l.devices)
 	}
 	l.addTo(model{o.InstanceType, o.ImageID}, &o)
 	l.addTo(model{o.InstanceType, ""}, &o)
@@ -72,6 +74,12 @@ func (l *learnt) addTo(key model, o *offer.Observed) {
 		l.version++
 	}
 	at := setup{key, kubeletKey(o.Kubelet), o.ProfileHash}
+	if l.devices[at] == nil {
+		l.devices[at] = offer.Devices{}
+	}
+	if l.devices[at].Add(o.Node, o.Allocatable) {
+		l.version++
+	}
 	for name, seen := range o.Allocatable {
 		if have, ok := l.allocatable[at][name]; ok && have <= seen {
 			continue
@@ -94,7 +102,8 @@ func (l *learnt) correct(t *offer.InstanceType, imageID, kubelet, profile string
 	if memory, ok := l.memory[key]; ok {
 		t.Capacity[amount.Memory] = memory
 	}
-	for name, allocatable := range l.allocatable[setup{key, kubelet, profile}] {
+	at := setup{key, kubelet, profile}
+	for name, allocatable := range l.allocatable[at] {
 		known, huge := t.Capacity[name], allocatable > 0 && strings.HasPrefix(name, "hugepages-")
 		if name == amount.Pods && !ownPods || known == 0 && !huge {
 			continue
@@ -102,10 +111,11 @@ func (l *learnt) correct(t *offer.InstanceType, imageID, kubelet, profile string
 		if huge || name == amount.EphemeralStorage || offer.Device(name) { // of which images, user data and device plugins make more
 			t.Capacity[name] = max(known, allocatable)
 		}
-		if !amount.Extended(name) { // a node on which a device is broken says nothing about the next one
+		if !amount.Extended(name) {
 			t.Overhead[name] = max(t.Capacity[name]-allocatable, 0)
 		}
 	}
+	l.devices[at].Bound(t.Capacity)
 }
 
 // state returns a number that changes with the content.

@@ -146,6 +146,30 @@ func TestDevicesAndHugePagesAreLearnt(t *testing.T) {
 	}
 }
 
+// Where two nodes have fewer devices than their type promises, so has the next one. One node alone may be broken, and a
+// later one that has more corrects what was learnt.
+func TestFewerDevicesAreLearnt(t *testing.T) {
+	f := start(t)
+	const gpu = "nvidia.com/gpu"
+	market := f.market(t, nil)
+	before := find(t, market, "g5.12xlarge")
+	image, _ := before.Label(api.LabelInstanceAMIID)
+	for _, step := range []struct {
+		node       string
+		have, want int64
+	}{{"a", 2, 4}, {"a", 2, 4}, {"b", 1, 2}, {"c", 0, 2}, {"d", 3, 3}, {"e", 4, 4}, {"f", 1, 4}} {
+		shown := before.Allocatable().Plus(nil)
+		shown[gpu] = step.have
+		f.Learn(offer.Observed{
+			Node: step.node, InstanceType: "g5.12xlarge", ImageID: image, ProfileHash: market.ProfileHash, Capacity: before.Capacity, Allocatable: shown,
+		})
+		after := find(t, f.market(t, nil), "g5.12xlarge")
+		if got := after.Allocatable()[gpu]; got != step.want {
+			t.Errorf("after node %s with %d GPUs: %d are promised, want %d", step.node, step.have, got, step.want)
+		}
+	}
+}
+
 // User data may say how many pods the kubelet takes, which nobody else's does.
 func TestPodsAreLearnt(t *testing.T) {
 	f := start(t)

@@ -3,6 +3,7 @@ package sim
 import (
 	"time"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
@@ -54,10 +55,9 @@ func (w Faults) PluginsAfter(f func(offer.Instance) time.Duration) {
 // devices any more.
 func (w Faults) LoseDevices(id string) { w.kubelets().plug(id, false) }
 
-// Shortfall makes kubelets of a type that come up from now on report less memory
-// than its machines have by the catalogue.
-func (w Faults) Shortfall(instanceType string, bytes int64) {
-	w.edit(func() { w.shortfalls[instanceType] = bytes })
+// Shortfall makes kubelets of a type that come up from now on report less than its catalogue says.
+func (w Faults) Shortfall(instanceType string, less amount.List) {
+	w.edit(func() { w.shortfalls[instanceType] = less })
 }
 
 // TerminateInstance ends a machine behind everybody's back.

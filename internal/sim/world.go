@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
@@ -123,15 +124,14 @@ type world struct {
 	forgotten       map[string]int  // by Provisioner
 	clients         []*client
 	queue           notices.Queue
-	shortfalls      map[string]int64 // by instance type: bytes of memory that its kubelets lack
+	shortfalls      map[string]amount.List // by instance type: what its kubelets lack
 	election        election.Election
 	claims          election.Claims
 
-	interned   *cluster.Templates
-	asked      map[types.UID]*cluster.Template
-	published  published
-	publishing bool
-	reacting   bool
+	interned             *cluster.Templates
+	asked                map[types.UID]*cluster.Template
+	published            published
+	publishing, reacting bool
 }
 
 // published is what the clients' caches hold.
@@ -170,7 +170,7 @@ func New(options Options) *World {
 		forgotten:       map[string]int{},
 		launchTemplates: map[string]bool{},
 		stock:           stock.New(options.Types),
-		shortfalls:      map[string]int64{},
+		shortfalls:      map[string]amount.List{},
 		interned:        cluster.NewTemplates(),
 		asked:           map[types.UID]*cluster.Template{},
 		audit:           newAudit(),

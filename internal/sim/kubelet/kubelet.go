@@ -20,7 +20,7 @@ import (
 type Machine struct {
 	Type       *offer.InstanceType // nil: one that is not in the catalogue
 	Name, Zone string              // the type's name
-	Shortfall  int64               // bytes of memory that are missing
+	Shortfall  amount.List         // what is missing
 	Bare       bool                // its device plugins do not run
 }
 
@@ -36,7 +36,7 @@ func Register(name string, spec offer.NodeSpec, uid types.UID, now metav1.Time) 
 func Describe(n *corev1.Node, m Machine) {
 	if t := m.Type; t != nil {
 		n.Status.Capacity = t.Capacity.ResourceList()
-		n.Status.Allocatable = t.Allocatable().Minus(amount.List{amount.Memory: m.Shortfall}).ResourceList()
+		n.Status.Allocatable = t.Allocatable().Minus(m.Shortfall).ResourceList()
 		if m.Bare {
 			withoutDevices(n)
 		}

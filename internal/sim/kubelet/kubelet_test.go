@@ -17,7 +17,7 @@ func TestDescribe(t *testing.T) {
 	typ := &offer.InstanceType{Name: "g5.xlarge", Capacity: amount.List{amount.CPU: 4000, amount.Memory: 16 << 30, "nvidia.com/gpu": 1}}
 	n := Register("node", offer.NodeSpec{Labels: map[string]string{"team": "a"}}, "uid", metav1.Time{})
 	for _, bare := range []bool{true, false} {
-		Describe(n, Machine{Type: typ, Name: typ.Name, Zone: "z1", Shortfall: 1 << 30, Bare: bare})
+		Describe(n, Machine{Type: typ, Name: typ.Name, Zone: "z1", Shortfall: amount.List{amount.Memory: 1 << 30}, Bare: bare})
 		memory, gpus := n.Status.Allocatable[corev1.ResourceMemory], n.Status.Allocatable["nvidia.com/gpu"]
 		if memory.Value() != 15<<30 {
 			t.Errorf("allocatable memory is %s, want 15Gi", memory.String())

@@ -24,7 +24,8 @@ type Stock struct {
 	refused map[pool]time.Time     // until when it counts as unavailable
 	ended   map[string]bool        // capacity reservations
 	learnt  map[string]amount.List // by instance type: what its kubelets have shown
-	index   *offer.Index           // of the types as they are known; nil: to be made
+	devices map[string]offer.Devices
+	index   *offer.Index // of the types as they are known; nil: to be made
 }
 
 // pool is where the capacity of one offering comes from.
@@ -38,7 +39,7 @@ func poolOf(c offer.Candidate) pool { return pool{c.InstanceType, c.Zone, c.Capa
 // New returns the stock of the types, which have no limits.
 func New(types []offer.InstanceType) *Stock {
 	return &Stock{
-		types: types, pools: map[pool]int{}, refused: map[pool]time.Time{}, ended: map[string]bool{}, learnt: map[string]amount.List{},
+		types: types, pools: map[pool]int{}, refused: map[pool]time.Time{}, ended: map[string]bool{}, learnt: map[string]amount.List{}, devices: map[string]offer.Devices{},
 	}
 }
 
@@ -160,6 +161,9 @@ func (s *Stock) known() []offer.InstanceType {
 	for i := range types {
 		if shown, ok := s.learnt[types[i].Name]; ok {
 			types[i].Overhead = types[i].Capacity.Minus(shown)
+			maps.DeleteFunc(types[i].Overhead, func(name string, _ int64) bool { return amount.Extended(name) })
+			types[i].Capacity = maps.Clone(types[i].Capacity)
+			s.devices[types[i].Name].Bound(types[i].Capacity)
 		}
 	}
 	return types
@@ -167,7 +171,10 @@ func (s *Stock) known() []offer.InstanceType {
 
 // Learn notes what the kubelets of a type have.
 func (s *Stock) Learn(o offer.Observed) {
-	if !maps.Equal(s.learnt[o.InstanceType], o.Allocatable) {
+	if s.devices[o.InstanceType] == nil {
+		s.devices[o.InstanceType] = offer.Devices{}
+	}
+	if s.devices[o.InstanceType].Add(o.Node, o.Allocatable) || !maps.Equal(s.learnt[o.InstanceType], o.Allocatable) {
 		s.learnt[o.InstanceType], s.index = o.Allocatable, nil
 	}
 }
