@@ -1,7 +1,9 @@
 package validate
 
 import (
+	"encoding/base64"
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"mime/multipart"
@@ -80,10 +82,14 @@ func firstLine(text string) string {
 // without the image.
 func validateUserData(s *api.NodeProfile, profile *field.Path) finding.List {
 	path, family := profile.Child("userData"), finding.In(profile, "amiFamily")
-	if s.UserData == nil || s.AMIFamily == nil || *s.AMIFamily == api.FamilyCustom {
+	text := strings.TrimSpace(ptr.Deref(s.UserData, ""))
+	if setting, advice := nodeNaming(text); setting != "" {
+		return finding.List{finding.Invalid(path, finding.Abbreviated(setting),
+			finding.Say("gives the node a name that is not the private DNS name of its machine, under which the agent creates the Node: pods bound to it would never start"), advice)}
+	}
+	if s.AMIFamily == nil || *s.AMIFamily == api.FamilyCustom {
 		return nil
 	}
-	text := strings.TrimSpace(*s.UserData)
 	takes, known := userDataForms[*s.AMIFamily]
 	if text == "" || !known {
 		return nil
@@ -101,6 +107,37 @@ func validateUserData(s *api.NodeProfile, profile *field.Path) finding.List {
 		return finding.List{finding.Invalid(path, finding.Abbreviated(text), problem, advice)}
 	}
 	return nil
+}
+
+// namings are settings that name a node other than by the private DNS name of its machine. A name that a script finds
+// out may be that one, so only a fixed name and an instance ID are told.
+var namings = []struct {
+	setting *regexp.Regexp
+	advice  finding.Message
+}{
+	{regexp.MustCompile(`\bInstanceIdNodeName["']?\s*:\s*["']?true\b`), finding.Say("remove InstanceIdNodeName from featureGates")},
+	{regexp.MustCompile(`\bhostname-override-source["']?\s*=\s*["']instance-id["']`), finding.Say(`write hostname-override-source = "private-dns-name", or remove it`)},
+	{regexp.MustCompile(`(^|[.{,\s"'])hostname-override["']?\s*=\s*["'][^"'$]*["']`), finding.Say("remove hostname-override")},
+	{regexp.MustCompile(`--hostname-override[=\s]\s*["']?([^\s"'$` + "`" + `{]+(["'\s,\]]|$)|(\$\([^)]*|\S*)(?i:instance.?id))`), finding.Say("remove the flag --hostname-override")},
+}
+
+// nodeNaming finds a setting that names the node, and says what to do about it.
+func nodeNaming(text string) (setting string, advice finding.Message) {
+	documents, err := archiveParts(text)
+	if err != nil {
+		documents = []string{text}
+	}
+	for line := range strings.Lines(strings.Join(documents, "\n")) {
+		if line = strings.TrimSpace(line); strings.HasPrefix(line, "#") {
+			continue
+		}
+		for _, n := range namings {
+			if found := n.setting.FindString(line); found != "" {
+				return strings.TrimLeft(found, ".{,\"' \t"), n.advice
+			}
+		}
+	}
+	return "", finding.None
 }
 
 // kubeletFlag is a flag with which a kubelet labels or taints the Node that it creates.
@@ -168,7 +205,7 @@ func kubeletKeys(text, family string) (labels, taints []string) {
 func formProblem(form userDataForm, text string) (problem, advice finding.Message) {
 	switch form {
 	case formMIME:
-		if err := checkArchive(text); err != nil {
+		if _, err := archiveParts(text); err != nil {
 			return finding.Say("is a MIME archive that cannot be read: %s", err), finding.Say("name the boundary in the Content-Type, and begin each part with it")
 		}
 	case formNodeConfig:
@@ -182,29 +219,38 @@ func formProblem(form userDataForm, text string) (problem, advice finding.Messag
 	return finding.None, finding.None
 }
 
-// checkArchive reads all parts of a MIME archive.
-func checkArchive(text string) error {
+// archiveParts reads all parts of a MIME archive.
+func archiveParts(text string) (parts []string, err error) {
 	message, err := mail.ReadMessage(strings.NewReader(text))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	kind, parameters, err := mime.ParseMediaType(message.Header.Get("Content-Type"))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if !strings.HasPrefix(kind, "multipart/") || parameters["boundary"] == "" {
-		return errors.New("it is of type " + kind + " and names no boundary")
+		return nil, errors.New("it is of type " + kind + " and names no boundary")
 	}
 	reader := multipart.NewReader(message.Body, parameters["boundary"])
-	for n := 0; ; n++ {
-		_, err := reader.NextPart()
+	for {
+		part, err := reader.NextPart()
 		switch {
-		case errors.Is(err, io.EOF) && n > 0:
-			return nil
+		case errors.Is(err, io.EOF) && len(parts) > 0:
+			return parts, nil
 		case errors.Is(err, io.EOF):
-			return errors.New("it has no parts")
+			return nil, errors.New("it has no parts")
 		case err != nil:
-			return err
+			return nil, err
 		}
+		var body io.Reader = part
+		if strings.EqualFold(part.Header.Get("Content-Transfer-Encoding"), "base64") {
+			body = base64.NewDecoder(base64.StdEncoding, part)
+		}
+		content, err := io.ReadAll(body)
+		if err != nil {
+			return nil, fmt.Errorf("part %d: %w", len(parts)+1, err)
+		}
+		parts = append(parts, string(content))
 	}
 }
