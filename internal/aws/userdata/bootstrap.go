@@ -15,7 +15,7 @@ func (n *Node) bootstrap() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return writeMIME(append(parts, part{mediaShell, n.bootstrapScript()})), nil
+	return writeMIME(append(parts, part{mediaType: mediaShell, content: n.bootstrapScript()})), nil
 }
 
 func (n *Node) bootstrapScript() string {

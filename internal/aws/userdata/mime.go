@@ -6,10 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"mime/multipart"
 	"net/mail"
+	"net/textproto"
+	"slices"
 	"strings"
+	"unicode"
 )
 
 // Media types that cloud-init and nodeadm handle.
@@ -22,6 +26,7 @@ const (
 type part struct {
 	mediaType string
 	content   string
+	headers   string // lines of all others, such as how cloud-init merges it
 }
 
 // ownParts splits the user's own user data, which is a MIME archive or a single document.
@@ -31,7 +36,7 @@ func ownParts(own string) ([]part, error) {
 	}
 	header, isArchive := archiveHeader(own)
 	if !isArchive {
-		return []part{{plainType(own), own}}, nil
+		return []part{{mediaType: plainType(own), content: own}}, nil
 	}
 	_, parameters, err := mime.ParseMediaType(header.Header.Get("Content-Type"))
 	if err != nil {
@@ -77,7 +82,21 @@ func readPart(p *multipart.Part) (part, error) {
 	if mediaType == "" {
 		mediaType = plainType(string(content))
 	}
-	return part{mediaType, string(content)}, nil
+	return part{mediaType, string(content), otherHeaders(p.Header)}, nil
+}
+
+// otherHeaders writes what a part says of itself besides the type and the encoding of its content.
+func otherHeaders(header textproto.MIMEHeader) string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(header)) {
+		if name == "Content-Type" || name == "Content-Transfer-Encoding" || name == "Content-Length" {
+			continue
+		}
+		for _, value := range header[name] {
+			fmt.Fprintf(&b, "%s: %s\n", name, value)
+		}
+	}
+	return b.String()
 }
 
 // plainType returns the media type of a document without headers. A document that is not
@@ -100,12 +119,39 @@ func writeMIME(parts []part) string {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"%s\"\n\n", boundary)
 	for _, p := range parts {
-		fmt.Fprintf(&b, "--%s\nContent-Type: %s\n\n%s", boundary, p.mediaType, p.content)
-		if !strings.HasSuffix(p.content, "\n") {
+		content := p.content
+		fmt.Fprintf(&b, "--%s\nContent-Type: %s\n%s", boundary, p.mediaType, p.headers)
+		if p.needsEncoding() {
+			content = wrapped(base64.StdEncoding.EncodeToString([]byte(content)))
+			b.WriteString("Content-Transfer-Encoding: base64\n")
+		}
+		b.WriteString("\n" + content)
+		if !strings.HasSuffix(content, "\n") {
 			b.WriteByte('\n')
 		}
 	}
 	fmt.Fprintf(&b, "--%s--\n", boundary)
+	return b.String()
+}
+
+// needsEncoding reports whether cloud-init would garble the content as it is: it takes for ASCII what names no encoding.
+// nodeadm decodes nothing, and an archive within the archive must not be encoded.
+func (p part) needsEncoding() bool {
+	kind := strings.ToLower(p.mediaType)
+	if strings.HasPrefix(kind, mediaNodeConfig) || strings.HasPrefix(kind, "multipart/") {
+		return false
+	}
+	return strings.ContainsFunc(p.content, func(r rune) bool { return r > unicode.MaxASCII })
+}
+
+// wrapped breaks a text into lines as long as MIME allows them for base64.
+func wrapped(text string) string {
+	const longest = 76
+	var b strings.Builder
+	for line := range slices.Chunk([]byte(text), longest) {
+		b.Write(line)
+		b.WriteByte('\n')
+	}
 	return b.String()
 }
 

@@ -64,7 +64,7 @@ func (n *Node) nodeConfig() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("write NodeConfig: %w", err)
 	}
-	return writeMIME(append(parts, part{mediaNodeConfig, strings.TrimSuffix(string(text), "\n")})), nil
+	return writeMIME(append(parts, part{mediaType: mediaNodeConfig, content: strings.TrimSuffix(string(text), "\n")})), nil
 }
 
 // kubeletConfig returns the fields of the kubelet's configuration file that the node sets. The

@@ -1,6 +1,7 @@
 package userdata
 
 import (
+	"encoding/base64"
 	"flag"
 	"os"
 	"path/filepath"
@@ -246,8 +247,50 @@ func TestScriptThatWritesNodeConfig(t *testing.T) {
 	if err != nil || len(parts) != 2 {
 		t.Fatalf("parts = %v, %v", parts, err)
 	}
-	if parts[0] != (part{mediaShell, own}) {
+	if parts[0] != (part{mediaType: mediaShell, content: own}) {
 		t.Errorf("the script is sent as %q", parts[0])
+	}
+}
+
+// TestPartsThatAreNotASCII: cloud-init reads a part of no encoding as ASCII, and writes the escapes of Python in the
+// place of what is none. nodeadm decodes nothing.
+func TestPartsThatAreNotASCII(t *testing.T) {
+	const shell, config = "#!/bin/bash\necho \"Grüße → ok, and enough more for a second line of base64 \"\n", "# für\napiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\n"
+	encoded := base64.StdEncoding.EncodeToString([]byte(shell))
+	for name, own := range map[string]string{
+		"a document": shell,
+		"encoded in an archive": "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=x\n\n--x\nContent-Type: text/x-shellscript\nContent-Transfer-Encoding: base64\n\n" +
+			encoded + "\n--x\nContent-Type: application/node.eks.aws\n\n" + config + "--x--\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			text, err := Build(api.FamilyAL2023, Node{Cluster: "prod", Endpoint: "https://x", CA: []byte("CA"), ServiceCIDR: "10.0.0.0/16", Own: own})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := "Content-Type: text/x-shellscript\nContent-Transfer-Encoding: base64\n\n" + encoded[:76] + "\n" + encoded[76:] + "\n--"
+			if !strings.Contains(text, want) {
+				t.Errorf("the script is not encoded:\n%s", text)
+			}
+			if strings.Contains(own, config) && !strings.Contains(text, "Content-Type: application/node.eks.aws\n\n"+config[:len(config)-1]) {
+				t.Errorf("the NodeConfig is not sent as it is:\n%s", text)
+			}
+			if parts, err := ownParts(text); err != nil || parts[0].content != shell {
+				t.Errorf("parts = %q, %v", parts, err)
+			}
+		})
+	}
+}
+
+// TestHeadersOfOwnPartsAreKept: they say how cloud-init merges a cloud-config with those of other parts.
+func TestHeadersOfOwnPartsAreKept(t *testing.T) {
+	const merge = "list(append)+dict(recurse_array)+str()"
+	own := "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=x\n\n--x\nContent-Type: text/cloud-config\nX-Merge-Type: " + merge + "\n\n#cloud-config\nruncmd: [a]\n--x--\n"
+	text, err := Build(api.FamilyAL2, Node{Cluster: "prod", Own: own})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "Content-Type: text/cloud-config\nX-Merge-Type: " + merge + "\n\n#cloud-config\n"; !strings.Contains(text, want) {
+		t.Errorf("the header is lost:\n%s", text)
 	}
 }
 
