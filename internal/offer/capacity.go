@@ -169,7 +169,7 @@ func (s *sizer) extendedResources(h *Hardware) amount.List {
 			add(resourceGaudi, chip.Count)
 		}
 	}
-	if s.PodENI {
+	if s.PodENI && s.family.os != osWindows { // there, addresses of pods are the resource
 		add(resourcePodENI, h.BranchInterfaces)
 	}
 	if s.EFA {
