@@ -32,6 +32,8 @@ const (
 	formNodeConfig userDataForm = "a NodeConfig"
 	formTOML       userDataForm = "TOML"
 	formPowerShell userDataForm = "a PowerShell script"
+	formBatch      userDataForm = "a batch script"
+	formLaunch     userDataForm = "a list of tasks for EC2Launch"
 )
 
 // userDataForms are what the families read. A text of no known form is left to the
@@ -48,6 +50,13 @@ var userDataForms = map[string][]userDataForm{
 // tomlLine is how a line of TOML begins: a table, or a key with its value.
 var tomlLine = regexp.MustCompile(`^(\[{1,2}[A-Za-z0-9_."' -]+\]{1,2}|[A-Za-z0-9_."'-]+\s*=\s*\S.*)(\s*#.*)?$`)
 
+// EC2Launch runs a script between tags. Where there is one of PowerShell, a batch script may stand beside it.
+var (
+	powerShell  = regexp.MustCompile(`(?is)<powershell>.*?</powershell>`)
+	batchScript = regexp.MustCompile(`(?im)^\s*<script>`)
+	launchTasks = regexp.MustCompile(`(?m)^tasks:`)
+)
+
 // formOf recognises the form of user data by how it begins.
 func formOf(text string) userDataForm {
 	first := firstLine(text)
@@ -58,8 +67,12 @@ func formOf(text string) userDataForm {
 		return formCloudInit
 	case strings.HasPrefix(text, "#!"):
 		return formShell
-	case strings.HasPrefix(strings.ToLower(first), "<powershell>"), strings.HasPrefix(strings.ToLower(first), "<script>"):
+	case strings.HasPrefix(first, "<") && batchScript.MatchString(powerShell.ReplaceAllString(text, "")):
+		return formBatch
+	case strings.HasPrefix(strings.ToLower(first), "<powershell>"):
 		return formPowerShell
+	case strings.HasPrefix(first, "version:") && launchTasks.MatchString(text):
+		return formLaunch
 	case strings.Contains(text, "node.eks.aws/"):
 		return formNodeConfig
 	case strings.HasPrefix(first, "[") && tomlLine.MatchString(first):

@@ -318,6 +318,26 @@ func TestQuoting(t *testing.T) {
 	}
 }
 
+// TestOptionsOfEC2Launch: within the script they would be no PowerShell, and the machine would not join.
+func TestOptionsOfEC2Launch(t *testing.T) {
+	const script, options = "Write-Host '<persist>'", "<persist>true</persist>\n<powershellArguments>-NoProfile</powershellArguments>\n"
+	for name, own := range map[string]string{
+		"after the script": "<powershell>\r\n" + script + "\r\n</powershell>\r\n" + strings.ReplaceAll(options, "\n", "\r\n"),
+		"before it":        options + "<powershell>" + script + "</powershell>",
+		"without its tag":  script + "\n" + options,
+	} {
+		t.Run(name, func(t *testing.T) {
+			text, err := Build(api.FamilyWindows2022, Node{Cluster: "prod", Own: own})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.HasPrefix(text, "<powershell>\n"+script+"\n[string]") || !strings.HasSuffix(text, "\n</powershell>\n"+options) {
+				t.Errorf("the options are not after the script:\n%s", text)
+			}
+		})
+	}
+}
+
 func TestErrors(t *testing.T) {
 	tests := map[string]struct{ family, own, want string }{
 		"TOML that cannot be read": {api.FamilyBottlerocket, "settings = [", "read userData as TOML"},
