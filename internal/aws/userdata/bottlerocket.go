@@ -3,10 +3,13 @@ package userdata
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/pelletier/go-toml/v2"
+	corev1 "k8s.io/api/core/v1"
 )
 
 // bottlerocket merges the node's settings into the user's TOML. Settings that decide how the
@@ -48,10 +51,13 @@ func (n *Node) setBottlerocket(kubernetes map[string]any) error {
 	setIf(kubernetes, "max-pods", n.MaxPods, n.MaxPods > 0)
 	dns := n.clusterDNS()
 	setIf(kubernetes, "cluster-dns-ip", dns, len(dns) > 0)
-	setIf(kubernetes, "system-reserved", resources(k.SystemReserved), len(k.SystemReserved) > 0)
-	setIf(kubernetes, "kube-reserved", resources(k.KubeReserved), len(k.KubeReserved) > 0)
-	setIf(kubernetes, "eviction-hard", k.EvictionHard, len(k.EvictionHard) > 0)
-	setIf(kubernetes, "eviction-soft", k.EvictionSoft, len(k.EvictionSoft) > 0)
+	for key, reserved := range map[string]corev1.ResourceList{"system-reserved": k.SystemReserved, "kube-reserved": k.KubeReserved} {
+		known := resources(reserved)
+		delete(known, "pid") // which Bottlerocket refuses, with all other settings
+		setIf(kubernetes, key, known, len(known) > 0)
+	}
+	setIf(kubernetes, "eviction-hard", belowAll(k.EvictionHard), len(k.EvictionHard) > 0)
+	setIf(kubernetes, "eviction-soft", belowAll(k.EvictionSoft), len(k.EvictionSoft) > 0)
 	setIf(kubernetes, "eviction-soft-grace-period", durations(k.EvictionSoftGracePeriod), len(k.EvictionSoftGracePeriod) > 0)
 	setIf(kubernetes, "eviction-max-pod-grace-period", k.EvictionMaxPodGracePeriod, k.EvictionMaxPodGracePeriod != nil)
 	for key, percent := range map[string]*int32{ // Bottlerocket takes them as text
@@ -76,6 +82,18 @@ func (n *Node) setBottlerocket(kubernetes map[string]any) error {
 		return err
 	}
 	return n.addBottlerocketTaints(taints)
+}
+
+// belowAll writes thresholds of 100% as 0%. Both mean none to a kubelet, and Bottlerocket refuses the first.
+func belowAll(thresholds map[string]string) map[string]string {
+	out := maps.Clone(thresholds)
+	for signal, threshold := range out {
+		percent, isPercent := strings.CutSuffix(threshold, "%")
+		if p, err := strconv.ParseFloat(percent, 64); isPercent && err == nil && p >= 100 {
+			out[signal] = "0%"
+		}
+	}
+	return out
 }
 
 // mountInstanceStore makes the machine combine its local disks into one volume and keep

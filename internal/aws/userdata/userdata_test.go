@@ -338,6 +338,28 @@ func TestOptionsOfEC2Launch(t *testing.T) {
 	}
 }
 
+// TestWhatBottlerocketRefuses: one setting that it does not know keeps a machine from joining.
+func TestWhatBottlerocketRefuses(t *testing.T) {
+	text, err := Build(api.FamilyBottlerocket, Node{Cluster: "prod", Kubelet: &api.KubeletConfiguration{
+		SystemReserved: corev1.ResourceList{"pid": resource.MustParse("1000")},
+		KubeReserved:   corev1.ResourceList{"pid": resource.MustParse("1000"), "cpu": resource.MustParse("90m")},
+		EvictionHard:   map[string]string{"imagefs.available": "100%", "nodefs.available": "10%"},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, refused := range []string{"pid", "system-reserved", "100%"} {
+		if strings.Contains(text, refused) {
+			t.Errorf("it has %s:\n%s", refused, text)
+		}
+	}
+	for _, kept := range []string{"cpu = '90m'", "'imagefs.available' = '0%'", "'nodefs.available' = '10%'"} {
+		if !strings.Contains(text, kept) {
+			t.Errorf("it lacks %s:\n%s", kept, text)
+		}
+	}
+}
+
 func TestErrors(t *testing.T) {
 	tests := map[string]struct{ family, own, want string }{
 		"TOML that cannot be read": {api.FamilyBottlerocket, "settings = [", "read userData as TOML"},
