@@ -14,6 +14,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
@@ -314,4 +315,36 @@ func TestReadyNodeIsLeftToTheScheduler(t *testing.T) {
 			t.Errorf("the agent has bound %d pods to a ready node", n)
 		}
 	})
+}
+
+// foreign are machines whose user data is not the agent's, so that their kubelets know of no taints.
+type foreign struct{ Cloud }
+
+func (c foreign) Launch(ctx context.Context, o offer.Order) (offer.Delivery, error) {
+	o.Node.Taints = nil
+	return c.Cloud.Launch(ctx, o)
+}
+
+// A kubelet with user data of the user's own may register before the agent has created the Node. The node gets
+// the taints of its Provisioner nevertheless, and no startup taints, which nothing may remove any more.
+func TestTaintsWhereUserDataIsNotOurs(t *testing.T) {
+	for _, profile := range []string{`{"launchTemplate":"mine"}`, `{"amiFamily":"Custom","amiSelector":{"a":"b"}}`} {
+		inBubble(t, sim.Options{}, func(r *rig) {
+			dedicated := corev1.Taint{Key: "dedicated", Value: "db", Effect: corev1.TaintEffectNoSchedule}
+			r.Apply(testProvisioner("default", func(s *api.ProvisionerSpec) {
+				s.Provider = &runtime.RawExtension{Raw: []byte(profile)}
+				s.Taints, s.StartupTaints = []corev1.Taint{dedicated}, []corev1.Taint{{Key: "starting", Effect: corev1.TaintEffectNoSchedule}}
+			}))
+			process := r.Connect(nil)
+			r.startOn(&tardy{Cluster: process.Cluster}, foreign{process.Cloud}, Options{})
+			spec := sim.Requests("700m", "1Gi")
+			spec.Tolerations = []corev1.Toleration{{Key: dedicated.Key, Operator: corev1.TolerationOpExists}}
+			r.Deploy(sim.Workload{Name: "db", Replicas: 1, Spec: spec})
+			r.until("the workload runs", r.allRun("db", 1))
+			r.until("the node is the agent's", func() bool { return len(r.ours()) > 0 && r.allUp() })
+			if taints := r.ours()[0].Spec.Taints; len(taints) != 1 || taints[0] != dedicated {
+				t.Errorf("%s: the node has the taints %v, want those of its Provisioner", profile, taints)
+			}
+		})
+	}
 }

@@ -280,7 +280,7 @@ func (inv *Inventory) adopt(ctx context.Context, v *view.View, i offer.Instance,
 	if ran {
 		node = view.RemadeNode(p, i)
 	}
-	ready, err := inv.Nodes.Create(ctx, node)
+	ready, err := inv.Nodes.Create(ctx, node, p.TaintsToAdd())
 	if err != nil {
 		n := v.Snapshot.Node(i.NodeName)
 		if !errors.Is(err, cluster.ErrStale) || n == nil || n.ProviderID == "" || n.ProviderID == i.ProviderID {

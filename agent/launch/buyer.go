@@ -369,7 +369,7 @@ func (b *Buyer) makeNode(ctx context.Context, fresh *view.Verifier, d Delivered,
 	}
 	node := view.NodeFor(d.order.by, d.machine, d.instance)
 	node.Annotations[api.AnnotationLaunchReason] = d.why
-	ready, err := b.Nodes.Create(ctx, node)
+	ready, err := b.Nodes.Create(ctx, node, d.order.by.TaintsToAdd())
 	if err != nil {
 		b.Unsettled()
 		out.fellShort()

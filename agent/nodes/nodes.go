@@ -53,13 +53,17 @@ type Writer struct {
 }
 
 // Create creates a Node object and assumes it, with or without success: its machine
-// exists and counts. It reports whether the node is ready already.
-func (w *Writer) Create(ctx context.Context, node *corev1.Node) (ready bool, err error) {
+// exists and counts. It reports whether the node is ready already. A Node that the kubelet
+// has created gets those of the taints that it lacks.
+func (w *Writer) Create(ctx context.Context, node *corev1.Node, taints []corev1.Taint) (ready bool, err error) {
 	expected := cluster.FromNode(node, nil)
 	expected.Created = time.Now()
 	ready, err = w.API.CreateNode(ctx, node)
 	expected.Ready = ready
 	w.Assumed.node(expected, err == nil)
+	if err == nil && len(taints) > 0 {
+		w.Patch(ctx, &expected, cluster.NodeChange{AddTaints: taints})
+	}
 	if err != nil && ctx.Err() == nil {
 		w.Log.Error("could not create the Node object of an instance", "node", node.Name, "provider_id", node.Spec.ProviderID, "error", err)
 	}

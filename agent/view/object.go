@@ -149,6 +149,16 @@ func nodeTaints(taints, startup []corev1.Taint) []corev1.Taint {
 	return append(out, notReady)
 }
 
+// TaintsToAdd are the taints of nodes that their kubelets may not know, because the user data is not
+// the agent's: a node that such a kubelet has created would take pods that do not tolerate them. It gets no startup
+// taints: what removes them may have acted already.
+func (p *Provisioner) TaintsToAdd() []corev1.Taint {
+	if p.Profile == nil || p.Profile.LaunchTemplate == nil && ptr.Deref(p.Profile.AMIFamily, "") != api.FamilyCustom {
+		return nil
+	}
+	return p.Spec.Spec.Taints
+}
+
 // NodeLabels are the labels that do not depend on what is bought.
 func NodeLabels(p *Provisioner, m *decide.Machine) map[string]string {
 	labels := maps.Clone(p.Spec.Spec.Labels)
