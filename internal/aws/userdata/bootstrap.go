@@ -68,6 +68,9 @@ func (n *Node) kubeletFlags() []string {
 	if n.MaxPods > 0 {
 		flag("max-pods", strconv.FormatInt(n.MaxPods, 10))
 	}
+	if len(k.ClusterDNS) > 1 { // the image's script takes a single address
+		flag("cluster-dns", strings.Join(k.ClusterDNS, ","))
+	}
 	integer("pods-per-core", k.PodsPerCore)
 	flag("system-reserved", sortedPairs(resources(k.SystemReserved), "="))
 	flag("kube-reserved", sortedPairs(resources(k.KubeReserved), "="))

@@ -50,7 +50,7 @@ func (n *Node) setBottlerocket(kubernetes map[string]any) error {
 	kubernetes["cluster-certificate"] = n.encodedCA()
 	setIf(kubernetes, "max-pods", n.MaxPods, n.MaxPods > 0)
 	dns := n.clusterDNS()
-	setIf(kubernetes, "cluster-dns-ip", dns, len(dns) > 0)
+	setIf(kubernetes, "cluster-dns-ip", dns, len(dns) > 0 && (len(k.ClusterDNS) > 0 || kubernetes["cluster-dns-ip"] == nil))
 	for key, reserved := range map[string]corev1.ResourceList{"system-reserved": k.SystemReserved, "kube-reserved": k.KubeReserved} {
 		known := resources(reserved)
 		delete(known, "pid") // which Bottlerocket refuses, with all other settings

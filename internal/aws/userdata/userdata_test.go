@@ -360,6 +360,44 @@ func TestWhatBottlerocketRefuses(t *testing.T) {
 	}
 }
 
+// TestOwnDNSOfBottlerocket: a local cache, for example, is named in user data. The Provisioner's setting goes before it.
+func TestOwnDNSOfBottlerocket(t *testing.T) {
+	const own = "[settings.kubernetes]\ncluster-dns-ip = [\"169.254.20.10\"]\n"
+	for name, c := range map[string]struct {
+		own  string
+		dns  []string
+		want string
+	}{
+		"in user data": {own, nil, "169.254.20.10"},
+		"nowhere":      {"", nil, "10.100.0.10"},
+		"in both":      {own, []string{"10.0.0.7"}, "10.0.0.7"},
+	} {
+		text, err := Build(api.FamilyBottlerocket, Node{Cluster: "prod", Endpoint: "https://x", CA: []byte("CA"), ServiceCIDR: "10.100.0.0/16", Own: c.own, Kubelet: &api.KubeletConfiguration{ClusterDNS: c.dns}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := reader.Parse("", []byte(text)); err != nil || strings.Join(got.Kubelet.ClusterDNS, ",") != c.want {
+			t.Errorf("%s: %v, %v, want %s", name, got.Kubelet.ClusterDNS, err, c.want)
+		}
+	}
+}
+
+func TestSeveralAddressesOfDNS(t *testing.T) {
+	dns := []string{"169.254.20.10", "10.100.0.10"}
+	for family, readerFamily := range map[string]reader.Family{
+		api.FamilyAL2: reader.AL2, api.FamilyUbuntu: reader.AL2, api.FamilyAL2023: reader.AL2023, api.FamilyBottlerocket: "", api.FamilyWindows2022: reader.Windows,
+	} {
+		text, err := Build(family, Node{Cluster: "prod", Endpoint: "https://x", CA: []byte("CA"), ServiceCIDR: "10.100.0.0/16", Kubelet: &api.KubeletConfiguration{ClusterDNS: dns}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := reader.Parse(readerFamily, []byte(text))
+		if diff := cmp.Diff(dns, got.Kubelet.ClusterDNS); err != nil || diff != "" {
+			t.Errorf("%s: %v, -want +got\n%s", family, err, diff)
+		}
+	}
+}
+
 func TestErrors(t *testing.T) {
 	tests := map[string]struct{ family, own, want string }{
 		"TOML that cannot be read": {api.FamilyBottlerocket, "settings = [", "read userData as TOML"},
