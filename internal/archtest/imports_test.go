@@ -65,7 +65,7 @@ func TestEveryPackageHasALayer(t *testing.T) {
 // standard library and each other. What a pod requests is a question about its type
 // alone, so that nouns may ask Kubernetes for it.
 var coreModules = map[layer][]string{
-	noun:     {"k8s.io/api", "k8s.io/apimachinery", "k8s.io/component-helpers/resource", "k8s.io/utils", "sigs.k8s.io/yaml"},
+	noun:     {"k8s.io/api", "k8s.io/apimachinery", "k8s.io/component-helpers/resource", "k8s.io/utils", "sigs.k8s.io/yaml", "github.com/pelletier/go-toml/v2"},
 	decision: {"k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils", "k8s.io/component-helpers"},
 }
 

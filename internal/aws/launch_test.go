@@ -750,6 +750,16 @@ func TestOwnLaunchTemplate(t *testing.T) {
 	}
 }
 
+// User data that cannot be merged does not change by itself.
+func TestUserDataThatCannotBeMerged(t *testing.T) {
+	f := start(t)
+	o := order("launch-1", 1, onDemand("m5.large", "a"))
+	o.Node.Profile = &api.NodeProfile{AMIFamily: new(api.FamilyBottlerocket), UserData: new("[settings.kubernetes]\nnode-labels = 1\n")}
+	if d, err := f.Launch(t.Context(), o); !offer.IsPermanent(err) || !strings.Contains(err.Error(), "is not a table") || len(d.Refusals) > 0 {
+		t.Errorf("delivery = %+v, %v, want a permanent error", d, err)
+	}
+}
+
 func TestIncompleteOrders(t *testing.T) {
 	f := start(t)
 	for name, o := range map[string]offer.Order{

@@ -30,7 +30,7 @@ type build struct {
 func (c *Cloud) templateData(order *offer.Order, r *resolved, b build) (*types.RequestLaunchTemplateData, error) {
 	text, err := userdata.Build(r.family, c.node(order, r, b))
 	if err != nil {
-		return nil, err
+		return nil, offer.Permanent(err)
 	}
 	data := &types.RequestLaunchTemplateData{
 		ImageId:             &b.imageID,

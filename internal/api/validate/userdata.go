@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pelletier/go-toml/v2"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
@@ -116,6 +117,9 @@ func validateUserData(s *api.NodeProfile, profile *field.Path) finding.List {
 		return finding.List{finding.Invalid(path, finding.Abbreviated(text), finding.Say("is %s, which %s %s does not read", form, family, *s.AMIFamily),
 			finding.Say("write %s, or set the %s that it is for", finding.Choice(takes), family))}
 	}
+	if form == formUnknown && *s.AMIFamily == api.FamilyBottlerocket {
+		form = formTOML // which begins with a key
+	}
 	if problem, advice := formProblem(form, text); !problem.Empty() {
 		return finding.List{finding.Invalid(path, finding.Abbreviated(text), problem, advice)}
 	}
@@ -123,7 +127,7 @@ func validateUserData(s *api.NodeProfile, profile *field.Path) finding.List {
 }
 
 // namings are settings that name a node other than by the private DNS name of its machine. A name that a script finds
-// out may be that one, so only a fixed name and an instance ID are told.
+// out may be that one, so only a fixed name and an instance ID are refused.
 var namings = []struct {
 	setting *regexp.Regexp
 	advice  finding.Message
@@ -221,6 +225,10 @@ func formProblem(form userDataForm, text string) (problem, advice finding.Messag
 		if _, err := archiveParts(text); err != nil {
 			return finding.Say("is a MIME archive that cannot be read: %s", err), finding.Say("name the boundary in the Content-Type, and begin each part with it")
 		}
+	case formTOML:
+		if err := checkTOML(text); err != nil {
+			return finding.Say("is TOML that cannot be read: %s", err), finding.Say("correct it")
+		}
 	case formNodeConfig:
 		var document map[string]any
 		for part := range strings.SplitSeq(text, "\n---") {
@@ -230,6 +238,27 @@ func formProblem(form userDataForm, text string) (problem, advice finding.Messag
 		}
 	}
 	return finding.None, finding.None
+}
+
+// checkTOML reads the settings of Bottlerocket, to which the agent adds the node's.
+func checkTOML(text string) error {
+	document := map[string]any{}
+	err := toml.Unmarshal([]byte(text), &document)
+	if at := (*toml.DecodeError)(nil); errors.As(err, &at) {
+		line, _ := at.Position()
+		return fmt.Errorf("line %d: %s", line, strings.TrimPrefix(at.Error(), "toml: "))
+	}
+	for _, path := range []string{"settings", "settings.kubernetes", "settings.kubernetes.node-labels", "settings.kubernetes.node-taints"} {
+		at := any(document)
+		for key := range strings.SplitSeq(path, ".") {
+			parent, _ := at.(map[string]any)
+			at = parent[key]
+		}
+		if _, isTable := at.(map[string]any); at != nil && !isTable {
+			return fmt.Errorf("%s must be a table", path)
+		}
+	}
+	return err
 }
 
 // archiveParts reads all parts of a MIME archive.
