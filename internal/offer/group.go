@@ -17,6 +17,7 @@ type NodeGroup struct {
 	Labels            map[string]string
 	Taints            []corev1.Taint
 	AMIFamily         string // as in a node profile; empty if it is none of them
+	ImageType         string // as EKS names it, such as AL2023_ARM_64_STANDARD; empty if not known
 	Arch              string // as in kubernetes.io/arch; empty if not known
 	DiskGiB           int32  // size of the root volume; 0 if not known
 	Role              string // ARN of the machines' IAM role; empty if not known

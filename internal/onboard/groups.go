@@ -26,9 +26,11 @@ func suggestGroup(g *offer.NodeGroup) []Item {
 	if g.AMIFamily != "" {
 		spec["amiFamily"] = g.AMIFamily
 	}
-	if g.DiskGiB > 0 && (g.AMIFamily == api.FamilyAL2 || g.AMIFamily == api.FamilyAL2023) {
+	profile.Notes = append(profile.Notes, imageNotes(g)...)
+	// The last of a family's volumes holds the pods' data, to which the size applies.
+	if volumes := offer.DefaultVolumes(g.AMIFamily); g.DiskGiB > 0 && len(volumes) > 0 {
 		spec["blockDeviceMappings"] = []any{map[string]any{
-			"deviceName": "/dev/xvda", "ebs": map[string]any{"volumeSize": fmt.Sprintf("%dGi", g.DiskGiB), "volumeType": "gp3", "encrypted": true},
+			"deviceName": *volumes[len(volumes)-1].DeviceName, "ebs": map[string]any{"volumeSize": fmt.Sprintf("%dGi", g.DiskGiB), "volumeType": "gp3", "encrypted": true},
 		}}
 	}
 	profile.Notes = append(profile.Notes, "set security_group_selector to what finds the security groups of the nodes")
@@ -46,6 +48,19 @@ func suggestGroup(g *offer.NodeGroup) []Item {
 	spec = provisionerSpec(g, &provisioner)
 	provisioner.configure(spec, reflect.TypeFor[api.ProvisionerSpec]())
 	return []Item{profile, provisioner}
+}
+
+// imageNotes says where the images of the AMI family are not those of the group.
+func imageNotes(g *offer.NodeGroup) []string {
+	switch {
+	case g.ImageType == "" || g.ImageType == "CUSTOM": // of the launch template
+		return nil
+	case g.AMIFamily == "":
+		return []string{"no ami_family has images of the type " + g.ImageType + ": set it to Custom, ami_selector to what finds them, and user_data to what joins the cluster"}
+	case strings.Contains(g.ImageType, "_FIPS"), strings.HasPrefix(g.ImageType, "WINDOWS_FULL"):
+		return []string{"set ami_selector to what finds images of the type " + g.ImageType + ": those of the ami_family are others"}
+	}
+	return nil
 }
 
 func provisionerSpec(g *offer.NodeGroup, item *Item) map[string]any {
@@ -103,6 +118,9 @@ func groupRequirements(g *offer.NodeGroup) []any {
 	}
 	if g.Arch != "" {
 		in(api.LabelArch, g.Arch)
+	}
+	if strings.HasPrefix(g.ImageType, "WINDOWS_") {
+		in(api.LabelOS, "windows")
 	}
 	if len(g.Zones) > 0 {
 		in(api.LabelZone, g.Zones...)

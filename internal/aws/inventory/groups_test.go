@@ -40,7 +40,7 @@ func TestFind(t *testing.T) {
 		{
 			Kind: offer.ManagedNodeGroup, Name: "general", InstanceTypes: []string{"m5.large", "m5.xlarge"}, CapacityType: "spot", Min: 1, Max: 5, Desired: 1,
 			Labels: map[string]string{"team": "a"}, Taints: []corev1.Taint{{Key: "dedicated", Value: "batch", Effect: corev1.TaintEffectNoSchedule}},
-			AMIFamily: "AL2023", Arch: "arm64", DiskGiB: 20, Role: "arn:aws:iam::1:role/node",
+			AMIFamily: "AL2023", ImageType: "AL2023_ARM_64_STANDARD", Arch: "arm64", DiskGiB: 20, Role: "arn:aws:iam::1:role/node",
 		},
 	}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(offer.NodeGroup{}, "SubnetIDs")); diff != "" {

@@ -67,7 +67,8 @@ func managedGroup(n *types.Nodegroup) offer.NodeGroup {
 	for _, t := range n.Taints {
 		g.Taints = append(g.Taints, corev1.Taint{Key: aws.ToString(t.Key), Value: aws.ToString(t.Value), Effect: effects[t.Effect]})
 	}
-	g.AMIFamily, g.Arch = image(string(n.AmiType))
+	g.ImageType = string(n.AmiType)
+	g.AMIFamily, g.Arch = image(g.ImageType)
 	if n.LaunchTemplate != nil {
 		g.LaunchTemplate = aws.ToString(n.LaunchTemplate.Name)
 	}
@@ -96,7 +97,7 @@ func image(amiType string) (family, arch string) {
 	switch {
 	case strings.Contains(amiType, "ARM_64"):
 		arch = "arm64"
-	case family != "":
+	case family != "", strings.HasPrefix(amiType, "WINDOWS_"):
 		arch = "amd64"
 	}
 	return family, arch
