@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/lease"
 )
 
 const aNodeClaim = `{"apiVersion":"karpenter.sh/v1","kind":"NodeClaim","metadata":{"name":"held","finalizers":["karpenter.sh/termination"],
@@ -62,6 +64,7 @@ func TestNodeClaimsAreReleased(t *testing.T) {
 		t.Fatalf("NodeClaims: %+v, %v", still, err)
 	}
 	resign(t)
+	c.pools.karpenter = lease.NewWatch(c.client, install.KarpenterLease) // the other one waits for another replica of Karpenter
 	look()
 	for _, claim := range slices.Concat(found, found) { // twice: the second time they are gone
 		if err := c.ReleaseNodeClaim(t.Context(), claim); err != nil {

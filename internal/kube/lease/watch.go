@@ -29,21 +29,30 @@ type Watch struct {
 	own    string // namespace whose Lease is ignored
 
 	mu     sync.Mutex
-	polled time.Time
+	polled time.Time            // when the last request that succeeded was sent: what it shows is as old
 	seen   map[string]heldLease // by namespace
 }
 
-// heldLease is a Lease that has a holder.
+// heldLease is a Lease that somebody holds, or held until a moment ago.
 type heldLease struct {
-	holder, lease string
+	holder, lease string // no holder: it is free, or gone
 	renewed       time.Time
-	lasts         time.Duration // without a renewal
-	since         time.Time     // when this renewal was first seen
+	lasts         time.Duration // without a renewal; of a free one, how long somebody may still take it
+	since         time.Time     // when the answer came that showed this first
 	lives         bool          // it was taken or renewed after the first poll
 }
 
 // String says who renews the Lease.
-func (s heldLease) String() string { return fmt.Sprintf("%s renews the Lease %s", s.holder, s.lease) }
+func (s heldLease) String() string {
+	if s.holder == "" {
+		return fmt.Sprintf("the Lease %s has just become free, and another replica may take it", s.lease)
+	}
+	return fmt.Sprintf("%s renews the Lease %s", s.holder, s.lease)
+}
+
+// handover is for how long a Lease that has become free counts as held. In a rolling restart, a
+// holder releases its Lease when it ends, and its successor may have to start first.
+const handover = time.Minute
 
 // NewWatch returns a Watch of the Leases of a name. It makes no request.
 func NewWatch(client kubernetes.Interface, name string) *Watch {
@@ -53,36 +62,55 @@ func NewWatch(client kubernetes.Interface, name string) *Watch {
 // Poll reads the Leases.
 func (w *Watch) Poll(ctx context.Context) error {
 	// The agent's role allows it to list only Leases of this name.
+	var sent time.Time
 	leases, err := call.Get(ctx, func(ctx context.Context) (*coordinationv1.LeaseList, error) {
+		sent = time.Now()
 		return w.client.CoordinationV1().Leases(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + w.name})
 	})
 	if err != nil {
 		return fmt.Errorf("list the Leases named %s: %w", w.name, err)
 	}
-	w.see(leases.Items, time.Now())
+	w.see(leases.Items, sent, time.Now())
 	return nil
 }
 
-func (w *Watch) see(leases []coordinationv1.Lease, now time.Time) {
+// see notes the Leases of an answer that came now.
+func (w *Watch) see(leases []coordinationv1.Lease, sent, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	seen := map[string]heldLease{}
 	for _, l := range leases {
-		holder := ptr.Deref(l.Spec.HolderIdentity, "")
-		if holder == "" || l.Namespace == w.own {
-			continue
+		if l.Namespace != w.own {
+			seen[l.Namespace] = w.stateOf(&l, now)
 		}
-		s := heldLease{
-			holder: holder, lease: l.Namespace + "/" + w.name, renewed: ptr.Deref(l.Spec.RenewTime, metav1.MicroTime{}).Time,
-			lasts: time.Duration(ptr.Deref(l.Spec.LeaseDurationSeconds, int32(leaseDuration/time.Second))) * time.Second,
-			since: now, lives: !w.polled.IsZero(),
-		}
-		if was := w.seen[l.Namespace]; was.holder == s.holder && was.renewed.Equal(s.renewed) {
-			s.since, s.lives = was.since, was.lives
-		}
-		seen[l.Namespace] = s
 	}
-	w.seen, w.polled = seen, now
+	for namespace := range w.seen {
+		if _, there := seen[namespace]; !there {
+			gone := coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace}}
+			seen[namespace] = w.stateOf(&gone, now)
+		}
+	}
+	w.seen, w.polled = seen, sent
+}
+
+func (w *Watch) stateOf(l *coordinationv1.Lease, now time.Time) heldLease {
+	was, known := w.seen[l.Namespace]
+	s := heldLease{
+		holder: ptr.Deref(l.Spec.HolderIdentity, ""), lease: l.Namespace + "/" + w.name, renewed: ptr.Deref(l.Spec.RenewTime, metav1.MicroTime{}).Time,
+		lasts: time.Duration(ptr.Deref(l.Spec.LeaseDurationSeconds, int32(leaseDuration/time.Second))) * time.Second,
+		since: now, lives: !w.polled.IsZero(),
+	}
+	switch {
+	case s.holder == "" && known && was.holder == "":
+		return was // free is free, with whatever times
+	case s.holder == "" && known:
+		s.lasts = handover
+	case s.holder == "":
+		s.lasts = leaseDuration // when it became free is not known: most probably long ago
+	case was.holder == s.holder && was.renewed.Equal(s.renewed):
+		s.since, s.lives = was.since, was.lives
+	}
+	return s
 }
 
 // outdatedAfter is how long the result of a poll is used.
@@ -90,7 +118,8 @@ const outdatedAfter = 4 * leaseDuration
 
 // Leads says who may be leading, as in "karpenter-1 renews the Lease
 // kube-system/karpenter-leader-election", and nothing if nobody is. It is not known if no poll has
-// succeeded for a minute.
+// succeeded for a minute. A Lease runs out only if a poll finds that it was not renewed: while
+// polls fail, its holder may renew it.
 func (w *Watch) Leads(now time.Time) (holder string, known bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -98,7 +127,7 @@ func (w *Watch) Leads(now time.Time) (holder string, known bool) {
 		return "", false
 	}
 	for _, namespace := range slices.Sorted(maps.Keys(w.seen)) {
-		if s := w.seen[namespace]; now.Sub(s.since) < s.lasts {
+		if s := w.seen[namespace]; w.polled.Sub(s.since) < s.lasts {
 			return s.String(), true
 		}
 	}
@@ -109,7 +138,7 @@ func (w *Watch) Leads(now time.Time) (holder string, known bool) {
 // with a dead holder, it waits until the Lease expires. Somebody must have polled before.
 func (w *Watch) await(ctx context.Context) (heldLease, error) {
 	for {
-		if s, known := w.living(time.Now()); known {
+		if s, known := w.living(); known {
 			return s, nil
 		}
 		select {
@@ -124,17 +153,20 @@ func (w *Watch) await(ctx context.Context) (heldLease, error) {
 }
 
 // living returns a Lease with a live holder, or an empty one if there is none, and whether that is
-// known yet.
-func (w *Watch) living(now time.Time) (s heldLease, known bool) {
+// known yet. A free Lease is in nobody's way: whoever takes it meanwhile finds out about others.
+func (w *Watch) living() (s heldLease, known bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	known = true
 	for _, namespace := range slices.Sorted(maps.Keys(w.seen)) {
 		s := w.seen[namespace]
-		if s.lives {
+		switch {
+		case s.holder == "":
+		case s.lives:
 			return s, true
+		default:
+			known = known && w.polled.Sub(s.since) > s.lasts+retryPeriod
 		}
-		known = known && now.Sub(s.since) > s.lasts+retryPeriod
 	}
 	return heldLease{}, known
 }

@@ -48,15 +48,18 @@ func leaseOf(holder string, renewed time.Time) coordinationv1.Lease {
 	}}
 }
 
-// A holder leads for as long as its Lease is renewed, whatever its clock says.
+// A holder leads for as long as its Lease is renewed, whatever its clock says. Its Lease may be free
+// for a while until another replica takes it.
 func TestWatch(t *testing.T) {
 	start := time.Unix(1_000_000, 0)
 	at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
-	held := func(renewed int) []coordinationv1.Lease {
-		lease := leaseOf("karpenter-1", at(renewed))
+	leases := func(holder string, renewed int) []coordinationv1.Lease {
+		lease := leaseOf(holder, at(renewed))
 		lease.Namespace = "kube-system"
 		return []coordinationv1.Lease{lease}
 	}
+	held := func(renewed int) []coordinationv1.Lease { return leases("karpenter-1", renewed) }
+	free := leases("", 0)
 	w := NewWatch(nil, "karpenter")
 	if _, known := w.Leads(start); known {
 		t.Error("nobody has looked, and it is known who leads")
@@ -66,20 +69,51 @@ func TestWatch(t *testing.T) {
 		lease []coordinationv1.Lease
 		leads bool
 	}{
-		{0, held(-3600), true}, // renewed an hour ago by its clock, and seen for the first time
-		{2, held(-3598), true},
-		{16, held(-3598), true},
-		{17, held(-3598), false}, // 15 seconds without a renewal
-		{20, held(-3580), true},  // it is back
-		{22, nil, false},         // deleted, or released
+		{0, free, true}, // nobody knows since when
+		{14, free, true},
+		{15, free, false},
+		{20, held(-3600), true}, // renewed an hour ago by its clock, and seen for the first time
+		{22, held(-3598), true},
+		{36, held(-3598), true},
+		{37, held(-3598), false}, // 15 seconds without a renewal
+		{40, held(-3580), true},  // it is back
+		{42, free, true},         // released, for the next replica
+		{101, free, true},
+		{102, free, false},
+		{110, leases("karpenter-2", 110), true},
+		{112, nil, true}, // deleted
+		{171, nil, true},
+		{172, nil, false},
+		{174, free, false}, // as free as it was
 	} {
-		w.see(step.lease, at(step.now))
+		w.see(step.lease, at(step.now), at(step.now))
 		if holder, known := w.Leads(at(step.now)); !known || (holder != "") != step.leads {
 			t.Errorf("after %d s: %q, want that it leads: %t", step.now, holder, step.leads)
 		}
 	}
-	if _, known := w.Leads(at(22 + 61)); known {
+	if _, known := w.Leads(at(174 + 61)); known {
 		t.Error("nobody has looked for a minute, and it is known who leads")
+	}
+}
+
+// A Lease that cannot be read may be renewed all the same, and an answer that comes late is old.
+func TestWatchWithoutAnAnswer(t *testing.T) {
+	start := time.Unix(1_000_000, 0)
+	lease := leaseOf("karpenter-1", start)
+	lease.Namespace = "kube-system"
+	w := NewWatch(nil, "karpenter")
+	w.see([]coordinationv1.Lease{lease}, start, start.Add(time.Second))
+	for _, after := range []time.Duration{16 * time.Second, outdatedAfter} {
+		if holder, known := w.Leads(start.Add(after)); holder == "" && known {
+			t.Errorf("%s after the last answer, nobody leads", after)
+		}
+	}
+	w.see([]coordinationv1.Lease{lease}, start.Add(2*time.Second), start.Add(40*time.Second))
+	if holder, known := w.Leads(start.Add(40 * time.Second)); holder == "" && known {
+		t.Error("what was asked after two seconds shows that the Lease has run out")
+	}
+	if _, known := w.living(); known {
+		t.Error("what was asked after two seconds shows that the holder is dead")
 	}
 }
 
