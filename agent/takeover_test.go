@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -239,6 +240,45 @@ func TestNothingIsTakenOver(t *testing.T) {
 					m := r.Machines()[0]
 					return len(r.NodeClaims()) != 1 || m.Tags[api.LabelNodePool] == "" || m.Provisioner != "" || len(r.ours()) > 0
 				})
+			})
+		})
+	}
+}
+
+// standingBy are NodeClaims of a cluster in which Karpenter may come back.
+type standingBy struct {
+	takeover.Claims
+	back atomic.Bool
+}
+
+func (s *standingBy) Standby() string {
+	if s.back.Load() {
+		return "Karpenter is running"
+	}
+	return ""
+}
+
+// Karpenter may come back at any step of a takeover: from then on, nothing is taken from it.
+func TestKarpenterComesBackDuringATakeover(t *testing.T) {
+	steps := []string{"Karpenters", "TakeOver", "PatchNode", "Disown", "ReleaseNodeClaim"}
+	for n, last := range steps[:len(steps)-2] {
+		t.Run("after "+last, func(t *testing.T) {
+			inBubble(t, sim.Options{}, func(r *rig) {
+				r.karpenterLeaves(1, aNodePool)
+				claims := &standingBy{}
+				process := r.Connect(func(call string, when sim.When) error {
+					if call == last && when == sim.After {
+						claims.back.Store(true)
+					}
+					if when == sim.Before && slices.Contains(steps[n+1:n+3], call) && claims.back.Load() {
+						t.Errorf("%s although Karpenter is back", call)
+					}
+					return nil
+				})
+				claims.Claims = process.Cluster
+				r.startProcess(process, Options{Karpenter: takeover.Source{Claims: claims, Machines: process.Cloud}})
+				r.until("Karpenter is back", claims.back.Load)
+				r.never(time.Minute, "its NodeClaim is released", func() bool { return len(r.NodeClaims()) == 0 })
 			})
 		})
 	}

@@ -21,6 +21,7 @@ package takeover
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -43,6 +44,9 @@ import (
 
 // Claims are the NodeClaims of a cluster.
 type Claims interface {
+	// Standby says why the machines of NodePools are left to Karpenter for now, such as because it
+	// is running; empty if they are not.
+	Standby() string
 	// NodeClaims returns them as they are now.
 	NodeClaims(ctx context.Context) ([]cluster.NodeClaim, error)
 	// ReleaseNodeClaim removes one, and neither its node nor its machine. One that is gone is
@@ -218,6 +222,16 @@ func (p *pass) fail(ctx context.Context, pool, machine string, err error) {
 	}
 }
 
+// mayTake reports whether Karpenter still does not run. If it does, the step has failed for the machine.
+// A pass takes a while: Karpenter may have come back since the view was made.
+func (p *pass) mayTake(ctx context.Context, pool, machine string) bool {
+	waits := p.Source.Claims.Standby()
+	if waits != "" {
+		p.fail(ctx, pool, machine, errors.New(waits))
+	}
+	return waits == ""
+}
+
 // count counts a failed call to the cloud.
 func (p *pass) count(ctx context.Context) {
 	if ctx.Err() == nil {
@@ -236,7 +250,7 @@ func (p *pass) tag(ctx context.Context) {
 	for _, pool := range slices.Sorted(maps.Keys(p.pools)) {
 		var ids []string
 		for _, i := range p.instances {
-			if i.Provisioner == pool && !i.Owned {
+			if i.Provisioner == pool && !i.Owned && p.mayTake(ctx, pool, i.ProviderID) {
 				ids = append(ids, i.ID)
 			}
 		}
@@ -291,7 +305,7 @@ func held(n *cluster.Node) bool {
 func (p *pass) takeNode(ctx context.Context, n *cluster.Node) {
 	pool := p.pools[n.Labels[api.LabelNodePool]]
 	i := p.byMachine[n.ProviderID]
-	if p.hasFailed(n.ProviderID) {
+	if p.hasFailed(n.ProviderID) || !p.mayTake(ctx, pool.Raw.Name, n.ProviderID) {
 		return
 	}
 	if !p.Nodes.Patch(ctx, n, view.TakenOver(pool, n, i)) {
@@ -309,7 +323,7 @@ func (p *pass) takeNode(ctx context.Context, n *cluster.Node) {
 func (p *pass) disown(ctx context.Context) {
 	var ids []string
 	for _, i := range p.instances {
-		if !p.hasFailed(i.ProviderID) {
+		if !p.hasFailed(i.ProviderID) && p.mayTake(ctx, i.Provisioner, i.ProviderID) {
 			ids = append(ids, i.ID)
 		}
 	}
