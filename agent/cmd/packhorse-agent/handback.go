@@ -14,6 +14,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/handback"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/fence"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/lease"
@@ -38,7 +39,9 @@ tags on its instance, so that Karpenter manages the machines that are there. No 
 is restarted. Machines of Provisioners stay with Packhorse.
 
 Neither Karpenter nor the agent may run meanwhile. handback refuses to work while
-one of them renews its Lease:
+one of them renews its Lease, and holds that of the agent until it has finished. If
+a GitOps tool keeps the agent's Deployment as it is, stop its automated sync first:
+an agent that is started again takes the machines over again.
 
   1. kubectl -n packhorse scale deployment packhorse-agent --replicas=0
   2. packhorse-agent handback --cluster-name NAME
@@ -58,7 +61,7 @@ ec2:DeleteTags. In the cluster, it needs the rights of this ClusterRole, of whic
   - {apiGroups: [""], resources: [pods/status], verbs: [patch]}
   - {apiGroups: [apps], resources: [deployments], verbs: [list]}
   - {apiGroups: [apps], resources: [deployments/scale], verbs: [update]}
-  - {apiGroups: [coordination.k8s.io], resources: [leases], verbs: [list]}
+  - {apiGroups: [coordination.k8s.io], resources: [leases], verbs: [list, get, create, update]}
   - {apiGroups: [karpenter.sh], resources: [nodepools, provisioners], verbs: [list]}
   - {apiGroups: [karpenter.sh], resources: [nodeclaims], verbs: [create, get]}
   - {apiGroups: [karpenter.sh], resources: [nodeclaims/status], verbs: [update]}
@@ -88,16 +91,10 @@ func (o *handbackOptions) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if !o.dryRun {
-		for _, rival := range []struct{ name, lease string }{{"Karpenter", install.KarpenterLease}, {"the agent", install.LeaseName}} {
-			holder, err := lease.Holder(ctx, access, rival.lease)
-			if err != nil {
-				return err
-			}
-			if holder != "" {
-				return fmt.Errorf("%s is running: %s; stop it first", rival.name, holder)
-			}
-		}
+	fenced := fence.New() // the Lease opens it
+	cluster, err := kube.New(access, kube.Options{Fence: fenced})
+	if err != nil {
+		return err
 	}
 	cfg, err := aws.LoadConfig(ctx, o.region)
 	if err != nil {
@@ -107,18 +104,52 @@ func (o *handbackOptions) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	machines, left, err := o.find(ctx, access, cloud)
+	ports := handback.Ports{Claims: kube.ClaimsOf(cluster), Nodes: cluster, Pods: cluster, Deployments: cluster, Machines: cloud}
+	var given int
+	var left leftOut
+	work := func(ctx context.Context) error {
+		machines, others, err := o.find(ctx, access, cloud)
+		if err != nil {
+			return err
+		}
+		given, left = len(machines), others
+		return o.give(ctx, ports, machines, out)
+	}
+	if o.dryRun {
+		err = work(ctx)
+	} else {
+		err = alone(ctx, access, fenced, work)
+	}
 	if err != nil {
 		return err
 	}
-	cluster, err := kube.New(access, kube.Options{})
+	return o.finish(given, left, out)
+}
+
+// alone works while neither Karpenter nor the agent runs. It holds the agent's Lease, so that an agent that is
+// started meanwhile waits. Such an agent would take all machines over again afterwards, which is an error.
+func alone(ctx context.Context, access *rest.Config, fenced *fence.Fence, work func(context.Context) error) error {
+	for _, rival := range []struct{ name, lease string }{{"Karpenter", install.KarpenterLease}, {"the agent", install.LeaseName}} {
+		holder, err := lease.Holder(ctx, access, rival.lease)
+		if err != nil {
+			return err
+		}
+		if holder != "" {
+			return fmt.Errorf("%s is running: %s; stop it first", rival.name, holder)
+		}
+	}
+	name, err := identity()
 	if err != nil {
 		return err
 	}
-	if err := o.give(ctx, handback.Ports{Claims: kube.ClaimsOf(cluster), Nodes: cluster, Pods: cluster, Deployments: cluster, Machines: cloud}, machines, out); err != nil {
+	next, err := lease.Hold(ctx, access, lease.Options{Name: install.LeaseName, Identity: "handback-" + name, Fence: fenced}, work)
+	if err != nil {
 		return err
 	}
-	return o.finish(len(machines), left, out)
+	if next != "" {
+		return fmt.Errorf("the agent has been started again, and takes the machines over again: %s; stop it, and what starts it, such as automated sync, and run this again before you start Karpenter", next)
+	}
+	return nil
 }
 
 // leftOut are the names of nodes of which handback leaves the machines out.

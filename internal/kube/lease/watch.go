@@ -175,16 +175,7 @@ func (w *Watch) living() (s heldLease, known bool) {
 // kube-system/karpenter-leader-election", and nothing if nobody does. If a Lease has a holder, it
 // waits until the Lease is renewed or expires.
 func Holder(ctx context.Context, access *rest.Config, name string) (string, error) {
-	client, err := kubernetes.NewForConfig(access)
-	if err != nil {
-		return "", fmt.Errorf("create a client: %w", err)
-	}
-	w := NewWatch(client, name)
-	err = w.Poll(ctx)
-	var answer apierrors.APIStatus
-	if err != nil && !errors.As(err, &answer) {
-		return "", fmt.Errorf("the cluster at %s does not answer; choose another with --kubeconfig and --kube-context: %w", access.Host, err)
-	}
+	_, w, err := look(ctx, access, name)
 	if err != nil {
 		return "", err
 	}
@@ -193,4 +184,19 @@ func Holder(ctx context.Context, access *rest.Config, name string) (string, erro
 		return "", err
 	}
 	return s.String(), nil
+}
+
+// look polls for the first time.
+func look(ctx context.Context, access *rest.Config, name string) (kubernetes.Interface, *Watch, error) {
+	client, err := kubernetes.NewForConfig(access)
+	if err != nil {
+		return nil, nil, fmt.Errorf("create a client: %w", err)
+	}
+	w := NewWatch(client, name)
+	err = w.Poll(ctx)
+	var answer apierrors.APIStatus
+	if err != nil && !errors.As(err, &answer) {
+		return nil, nil, fmt.Errorf("the cluster at %s does not answer; choose another with --kubeconfig and --kube-context: %w", access.Host, err)
+	}
+	return client, w, err
 }

@@ -1,0 +1,53 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+)
+
+const (
+	// holdPatience is how long Hold waits for a Lease. One whose holder is dead expires before.
+	holdPatience = time.Minute
+	// succession is in which time a process that waits for a Lease takes it after its release: the pauses
+	// between its attempts are up to 2.2 times as long as the retry period.
+	succession = 3 * retryPeriod
+)
+
+// Hold works while this process holds the Lease of the name, in whatever namespace it is, so that nobody
+// else leads meanwhile. Afterwards, it says who leads next: a process that has waited for the Lease to
+// become free. The namespace in the options is for a Lease that does not exist. By default, it is kube-system.
+func Hold(ctx context.Context, access *rest.Config, o Options, work func(context.Context) error) (next string, err error) {
+	client, w, err := look(ctx, access, o.Name)
+	if err != nil {
+		return "", err
+	}
+	if o.Namespace == "" {
+		o.Namespace = metav1.NamespaceSystem
+	}
+	for namespace := range w.seen {
+		o.Namespace = namespace
+	}
+	leading, giveUp := context.WithCancel(ctx)
+	defer giveUp()
+	worked := fmt.Errorf("the Lease %s/%s could not be taken within %s, which takes the rights to get, create and update it", o.Namespace, o.Name, holdPatience)
+	waiting := time.AfterFunc(holdPatience, giveUp)
+	lost := Lead(leading, client, o, func(ctx context.Context) {
+		if waiting.Stop() {
+			worked = work(ctx)
+		}
+	})
+	if lost != nil || worked != nil {
+		return "", errors.Join(worked, lost)
+	}
+	select {
+	case <-ctx.Done():
+		return "", ctx.Err()
+	case <-time.After(succession):
+	}
+	return Holder(ctx, access, o.Name)
+}
