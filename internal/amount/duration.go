@@ -1,6 +1,7 @@
 package amount
 
 import (
+	"math"
 	"strings"
 	"time"
 )
@@ -16,6 +17,13 @@ func ShortDuration(d time.Duration) string {
 		text = strings.TrimSuffix(text, "0m")
 	}
 	return text
+}
+
+// Seconds returns a number of seconds as a duration. What is longer than the longest duration, 292 years, is
+// that: many fields of Kubernetes have no upper bound.
+func Seconds(n int64) time.Duration {
+	const longest = int64(math.MaxInt64 / time.Second)
+	return time.Duration(min(max(n, -longest), longest)) * time.Second
 }
 
 // Clock writes the time of day: 15:04:05 UTC.

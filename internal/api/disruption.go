@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/cron"
 )
 
@@ -165,7 +166,7 @@ func (s *ProvisionerSpec) ConsolidationEnabled() bool {
 func (s *ProvisionerSpec) EmptyAfter() (time.Duration, bool) {
 	switch {
 	case s.TTLSecondsAfterEmpty != nil:
-		return time.Duration(*s.TTLSecondsAfterEmpty) * time.Second, true
+		return amount.Seconds(*s.TTLSecondsAfterEmpty), true
 	case !s.ConsolidationEnabled():
 		return 0, false
 	case s.Disruption == nil || s.Disruption.ConsolidateAfter == nil:
@@ -180,7 +181,7 @@ func (s *ProvisionerSpec) ExpireAfter() (time.Duration, bool) {
 	if s.TTLSecondsUntilExpired == nil {
 		return 0, false
 	}
-	return time.Duration(*s.TTLSecondsUntilExpired) * time.Second, true
+	return amount.Seconds(*s.TTLSecondsUntilExpired), true
 }
 
 // DefaultBudget bounds voluntary disruption of nodes in use where a Provisioner says nothing.

@@ -1,12 +1,25 @@
 package api
 
 import (
+	"math"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 )
+
+// A limit that is longer than any duration is a very long one, and never a short or negative one.
+func TestLongLimits(t *testing.T) {
+	for _, limit := range []int64{9223372036, 9223372037, 18446744074, math.MaxInt64} {
+		s := ProvisionerSpec{TTLSecondsUntilExpired: &limit, TTLSecondsAfterEmpty: &limit}
+		expire, expires := s.ExpireAfter()
+		empty, goes := s.EmptyAfter()
+		if !expires || !goes || expire != 9223372036*time.Second || empty != expire {
+			t.Errorf("%d seconds are %s and %s", limit, expire, empty)
+		}
+	}
+}
 
 func TestBudgetActive(t *testing.T) {
 	now := time.Date(2026, 1, 1, 9, 30, 0, 0, time.UTC)

@@ -1,13 +1,14 @@
 package cluster
 
 import (
-	"math"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 )
 
 // Pod converts a pod. It reports false for a pod that has finished, which takes
@@ -34,20 +35,15 @@ func (t *Templates) Known(pod *corev1.Pod, template *Template) Pod {
 		Ready:         ready(pod),
 		Since:         boundSince(pod),
 		Finalizers:    pod.Finalizers,
-		Grace:         seconds(ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds)),
+		Grace:         amount.Seconds(ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds)),
 		Template:      template,
 	}
 	out.DeletionCost, out.Steered, out.CostSet = deletionCost(pod)
 	if pod.DeletionTimestamp != nil {
 		out.StopBy = pod.DeletionTimestamp.Time
-		out.StopSince = out.StopBy.Add(-seconds(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)))
+		out.StopSince = out.StopBy.Add(-amount.Seconds(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)))
 	}
 	return out
-}
-
-// seconds returns a grace period, to which the API server sets no upper bound, as the longest duration if it is longer.
-func seconds(n int64) time.Duration {
-	return time.Duration(min(n, int64(math.MaxInt64/time.Second))) * time.Second
 }
 
 func (t *Templates) state(pod *corev1.Pod, template *Template) PodState {

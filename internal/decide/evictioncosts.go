@@ -69,5 +69,5 @@ func lifetimeLeft(n *retire.Node, now time.Time) float64 {
 	if !expires || whole <= 0 {
 		return 1
 	}
-	return min(1, max(0, float64(whole-now.Sub(n.Created))/float64(whole)))
+	return min(1, max(0, 1-float64(now.Sub(n.Created))/float64(whole)))
 }
