@@ -147,7 +147,7 @@ func (d *decision) stays(n *retire.Node, to *destinations) string {
 func (d *decision) calledOff(n *retire.Node, to *destinations) string {
 	chosen := n.Mark().At
 	for _, p := range n.Pods {
-		if !chosen.IsZero() && p.NeedsNode() && p.Since.After(chosen) {
+		if !chosen.IsZero() && p.NeedsNode() && !p.Since.Before(chosen) {
 			return "pod " + p.String() + " has come since it was chosen"
 		}
 	}

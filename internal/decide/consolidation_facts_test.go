@@ -186,6 +186,17 @@ func TestConsolidationThatWasBegun(t *testing.T) {
 			t.Errorf("got %s", got)
 		}
 	})
+	t.Run("a pod came in the second in which the node was chosen, or before", func(t *testing.T) {
+		for since, want := range map[time.Duration]string{0: "n1 stay", -time.Second: "n1 go"} { // times of objects have whole seconds
+			w := newWorld(t, shop()).provisioner("default", consolidating)
+			w.node("n1", "large", "a", begun("new")).replicas(2, "web", "n1", "requests: {cpu: 300m, memory: 500Mi}")
+			w.node("new", "small", "a", nil).older()
+			w.in.Snapshot.Pods[0].Since = noon.Add(-time.Hour).Add(since)
+			if got := verdicts(w.decide()); got != want {
+				t.Errorf("%s: got %s, want %s", since, got, want)
+			}
+		}
+	})
 	t.Run("CONS-055: a pod that comes gets room of its own", func(t *testing.T) {
 		w := newWorld(t, shop()).provisioner("default", consolidating)
 		w.node("n1", "large", "a", begun("new")).replicas(1, "web", "n1", "requests: {cpu: 1500m, memory: 1Gi}")
