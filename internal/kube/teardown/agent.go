@@ -30,20 +30,25 @@ func AgentAlive(ctx context.Context, client kubernetes.Interface, now time.Time)
 	return lease != nil, err
 }
 
-// renewal is in which time a leader renews its Lease twice.
-const renewal = 4 * time.Second
+// renewal is in which time a leader renews its Lease twice, and another replica takes one that is free: it tries
+// again after 4.4 s at most.
+const renewal = 5 * time.Second
 
 // Held returns the lease of an agent in the namespace, or in any, that has a holder and has not expired at the given
-// time, or nil. Clocks may differ by more than cluster.ClockSkew: a lease that looks expired is held if it is renewed
-// while Held waits for that.
+// time, or nil. Clocks may differ by more than cluster.ClockSkew: a lease that looks expired, or renewed in the future,
+// is held if it is renewed while Held waits for that. So is a lease that is free, for the moment of a rolling update,
+// if somebody takes it.
 func Held(ctx context.Context, client kubernetes.Interface, namespace string, now time.Time) (*coordinationv1.Lease, error) {
 	before, err := leases(ctx, client, namespace)
 	if err != nil || len(before) == 0 {
 		return nil, err
 	}
 	for i := range before {
+		if free(before[i]) {
+			continue
+		}
 		term := time.Duration(ptr.Deref(before[i].Spec.LeaseDurationSeconds, 0)) * time.Second
-		if now.Before(before[i].Spec.RenewTime.Add(term + cluster.ClockSkew)) {
+		if age := now.Sub(before[i].Spec.RenewTime.Time); -cluster.ClockSkew <= age && age < term+cluster.ClockSkew {
 			return &before[i], nil
 		}
 	}
@@ -54,16 +59,17 @@ func Held(ctx context.Context, client kubernetes.Interface, namespace string, no
 	}
 	after, err := leases(ctx, client, namespace)
 	for i := range after {
-		if slices.ContainsFunc(before, func(b coordinationv1.Lease) bool {
-			return b.Namespace == after[i].Namespace && !b.Spec.RenewTime.Equal(after[i].Spec.RenewTime)
-		}) {
+		same := func(b coordinationv1.Lease) bool {
+			return b.Namespace == after[i].Namespace && b.Spec.RenewTime.Equal(after[i].Spec.RenewTime)
+		}
+		if !free(after[i]) && !slices.ContainsFunc(before, same) {
 			return &after[i], nil
 		}
 	}
 	return nil, err
 }
 
-// leases returns those that have a holder.
+// leases returns those of agents, whether somebody has them or not.
 func leases(ctx context.Context, client kubernetes.Interface, namespace string) ([]coordinationv1.Lease, error) {
 	if namespace != metav1.NamespaceAll {
 		lease, err := call.Get(ctx, func(ctx context.Context) (*coordinationv1.Lease, error) {
@@ -75,7 +81,7 @@ func leases(ctx context.Context, client kubernetes.Interface, namespace string) 
 		if err != nil {
 			return nil, fmt.Errorf("read the lease %s/%s: %w", namespace, install.LeaseName, err)
 		}
-		return slices.DeleteFunc([]coordinationv1.Lease{*lease}, free), nil
+		return []coordinationv1.Lease{*lease}, nil
 	}
 	list, err := call.Get(ctx, func(ctx context.Context) (*coordinationv1.LeaseList, error) {
 		return client.CoordinationV1().Leases(namespace).List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + install.LeaseName})
@@ -83,7 +89,7 @@ func leases(ctx context.Context, client kubernetes.Interface, namespace string) 
 	if err != nil {
 		return nil, fmt.Errorf("list the leases named %s: %w", install.LeaseName, err)
 	}
-	return slices.DeleteFunc(list.Items, free), nil
+	return list.Items, nil
 }
 
 // free reports whether nobody has the lease.
