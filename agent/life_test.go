@@ -81,6 +81,46 @@ func TestEmptinessAtOnce(t *testing.T) {
 	})
 }
 
+// An agent whose clock was ahead when it began to lead, and has been set right since, marks an empty node once.
+func TestEmptinessWithAClockSetBack(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		patches := 0
+		r.Apply(testProvisioner("default", emptyAfter(30)))
+		a := r.start(Options{}, func(call string, when sim.When) error {
+			if call == "PatchNode" && when == sim.Before {
+				patches++
+			}
+			return nil
+		})
+		time.Sleep(time.Second)
+		a.began = a.began.Add(30 * time.Minute)
+		r.Deploy(sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("1", "1Gi")})
+		r.until("the workload runs", r.allRun("web", 2))
+		before := patches
+		r.Scale("web", 0)
+		if took := r.until("nothing is left", r.nothingLeft); took > 40*time.Second {
+			t.Errorf("the empty node went after %s, want 30 s and a little", took)
+		}
+		if patched := patches - before; patched > 5 {
+			t.Errorf("%d patches of one node that is empty", patched)
+		}
+	})
+}
+
+// A mark from far in the future does not keep an empty node until then.
+func TestEmptinessInTheFuture(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.served(testProvisioner("default", emptyAfter(30)), sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("1", "1Gi")})
+		r.EditNode(r.ours()[0].Name, func(n *corev1.Node) {
+			n.Annotations[api.AnnotationEmptiness] = time.Now().Add(24 * time.Hour).UTC().Format(time.RFC3339)
+		})
+		r.Scale("web", 0)
+		if took := r.until("nothing is left", r.nothingLeft); took > 40*time.Second {
+			t.Errorf("the empty node went after %s, want 30 s and a little", took)
+		}
+	})
+}
+
 func TestEmptinessNotSet(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {
 		r.served(testProvisioner("default"), sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("1", "1Gi")})

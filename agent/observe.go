@@ -30,7 +30,10 @@ func (a *Agent) observe(ctx context.Context) *view.View {
 	for _, p := range v.Provisioners {
 		v.ByName[p.Raw.Name] = p
 	}
-	v.Snapshot = withoutOldStamps(v.Promised(v.Snapshot), a.began)
+	if began := a.began.Round(0); v.Now.Before(began) { // by the wall clock, which has been set back
+		a.began = v.Now
+	}
+	v.Snapshot = withoutBadStamps(v.Promised(v.Snapshot), a.began, v.Now)
 	v.Expected = a.history.batch.Expect(v.Snapshot, v.Now)
 	a.avoided.addFailed(v)
 	for _, p := range v.Provisioners {
@@ -40,13 +43,14 @@ func (a *Agent) observe(ctx context.Context) *view.View {
 	return v
 }
 
-// withoutOldStamps returns the snapshot without the emptiness timestamps from before a time, which are set again or removed:
-// pods may have come and gone while no agent led. The argument is not changed.
-func withoutOldStamps(s *cluster.Snapshot, began time.Time) *cluster.Snapshot {
+// withoutBadStamps returns the snapshot without the emptiness timestamps from before the agent began, and without those of
+// a clock that was ahead, which are set again or removed: pods may have come and gone while no agent led, and a node
+// would stay until the future. The argument is not changed.
+func withoutBadStamps(s *cluster.Snapshot, began, now time.Time) *cluster.Snapshot {
 	out, copied := *s, false
 	for i := range s.Nodes {
 		since, err := time.Parse(time.RFC3339, s.Nodes[i].Annotations[api.AnnotationEmptiness])
-		if err != nil || !since.Before(began.Truncate(time.Second)) {
+		if err != nil || !since.Before(began.Truncate(time.Second)) && !since.After(now.Add(cluster.ClockSkew)) {
 			continue
 		}
 		if !copied {
