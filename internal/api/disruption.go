@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 	"strconv"
 	"time"
@@ -231,10 +232,14 @@ func (w *Window) open(now time.Time) bool {
 	return err == nil && s.MatchedSince(now.In(at), w.Duration.Duration)
 }
 
-// Location is the time zone of the schedule.
+// Location is the time zone of the schedule. That of the computer, which is another one for the agent than for
+// Terraform, is refused.
 func (w *Window) Location() (*time.Location, error) {
 	if w.TimeZone == nil {
 		return time.UTC, nil
+	}
+	if *w.TimeZone == "Local" {
+		return nil, errors.New("it is the time zone of whichever computer reads it")
 	}
 	return time.LoadLocation(*w.TimeZone)
 }

@@ -102,12 +102,22 @@ func (f part) read(item string) (values uint64, text, advice finding.Message) {
 		}
 		if low = first; isRange || !hasStep {
 			high = last
+		} else {
+			high = max(first, f.end())
 		}
 	}
 	for v := low; v <= high; v += int(step) {
 		values |= 1 << v
 	}
 	return values, finding.None, finding.None
+}
+
+// end is the last value of a field, which of weekdays is Saturday: 7 is Sunday again.
+func (f part) end() int {
+	if len(f.names) > 0 {
+		return f.low + len(f.names) - 1
+	}
+	return f.high
 }
 
 // span spells a range, by names where the field has them.
@@ -118,9 +128,7 @@ func (f part) span(low, high int) string {
 		}
 		return strconv.Itoa(v)
 	}
-	if len(f.names) > 0 {
-		high = min(high, f.low+len(f.names)-1) // 7 is Sunday again
-	}
+	high = min(high, f.end())
 	if low == high {
 		return word(low)
 	}

@@ -69,13 +69,19 @@ var evictionCostForm = regexp.MustCompile(`^[0-9]{1,9}([.][0-9]{1,9})?$`)
 // longestGap between two matches of a schedule is that of 29 February around 2100.
 const longestGap = 8*366 + 1
 
-func validateWindow(w *api.Window, path *field.Path) finding.List {
-	var errs finding.List
-	if wrong := cron.Check(w.Schedule, path.Child("schedule")); wrong != nil {
-		errs = append(errs, *wrong)
-	} else if s, err := cron.Parse(w.Schedule); err == nil && !s.MatchedSince(time.Date(2104, 3, 1, 0, 0, 0, 0, time.UTC), longestGap*24*time.Hour) {
-		errs = append(errs, finding.Invalid(path.Child("schedule"), w.Schedule, finding.Say("no day matches it, so the window never opens"), finding.Say("correct day of month and month")))
+// validateSchedule says what would be if the schedule never matches.
+func validateSchedule(schedule, otherwise string, path *field.Path) finding.List {
+	if wrong := cron.Check(schedule, path); wrong != nil {
+		return finding.List{*wrong}
 	}
+	if s, err := cron.Parse(schedule); err == nil && !s.MatchedSince(time.Date(2104, 3, 1, 0, 0, 0, 0, time.UTC), longestGap*24*time.Hour) {
+		return finding.List{finding.Invalid(path, schedule, finding.Say("no day matches it, so %s", otherwise), finding.Say("correct day of month and month"))}
+	}
+	return nil
+}
+
+func validateWindow(w *api.Window, path *field.Path) finding.List {
+	errs := validateSchedule(w.Schedule, "the window never opens", path.Child("schedule"))
 	if w.Duration.Duration <= 0 {
 		errs = append(errs, finding.Invalid(path.Child("duration"), w.Duration.Duration.String(), finding.Say("must be above zero, or the window never opens"), finding.Say("set how long it is open, such as 8h")))
 	}
@@ -95,9 +101,7 @@ func validateBudget(b *api.Budget, path *field.Path) finding.List {
 		errs = append(errs, finding.Required(path.Child("schedule"), finding.Say("a duration needs a schedule: when the budget begins to hold"), finding.Say("set it, such as @daily, or remove the duration")))
 	}
 	if b.Schedule != nil {
-		if wrong := cron.Check(*b.Schedule, path.Child("schedule")); wrong != nil {
-			errs = append(errs, *wrong)
-		}
+		errs = append(errs, validateSchedule(*b.Schedule, "the budget never holds", path.Child("schedule"))...)
 	}
 	if b.Duration != nil && b.Duration.Duration <= 0 {
 		errs = append(errs, finding.Invalid(path.Child("duration"), b.Duration.Duration.String(), finding.Say("must be above zero"), finding.Say("set how long the budget holds, such as 8h")))
