@@ -126,22 +126,33 @@ func (s *simulation) read() (*manifest.Set, error) {
 
 // settleRegion chooses the region of the nodes where none is named, and says which nodes are elsewhere.
 func (s *simulation) settleRegion(of *cluster.Snapshot, catalogue *offer.Catalogue) (mismatch []string) {
-	count := map[string]int{}
-	for i := range of.Nodes {
-		if region := of.Nodes[i].Labels[corev1.LabelTopologyRegion]; region != "" {
-			count[region]++
-		}
-	}
-	most := func(a, b string) int { return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a, b)) }
-	regions := slices.SortedFunc(maps.Keys(count), most)
+	regions, _ := regionsOf(of)
 	sold := func(region string) bool { return catalogue.Regions[region] != nil }
 	if i := slices.IndexFunc(regions, sold); s.region == "" && i >= 0 {
 		s.region = regions[i]
 	}
 	s.region = cmp.Or(s.region, "us-east-1")
+	return elsewhere(of, s.region)
+}
+
+// regionsOf returns the regions of the nodes, that of most nodes first, and how many each has.
+func regionsOf(s *cluster.Snapshot) (regions []string, count map[string]int) {
+	count = map[string]int{}
+	for i := range s.Nodes {
+		if region := s.Nodes[i].Labels[corev1.LabelTopologyRegion]; region != "" {
+			count[region]++
+		}
+	}
+	most := func(a, b string) int { return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a, b)) }
+	return slices.SortedFunc(maps.Keys(count), most), count
+}
+
+// elsewhere says which nodes are not in the region whose prices are used.
+func elsewhere(s *cluster.Snapshot, used string) (mismatch []string) {
+	regions, count := regionsOf(s)
 	for _, region := range regions {
-		if region != s.region {
-			mismatch = append(mismatch, fmt.Sprintf("region %s has nodes (%d), but types and prices are those of %s; choose another region with --region", region, count[region], s.region))
+		if region != used {
+			mismatch = append(mismatch, fmt.Sprintf("region %s has nodes (%d), but types and prices are those of %s; choose another region with --region", region, count[region], used))
 		}
 	}
 	return mismatch

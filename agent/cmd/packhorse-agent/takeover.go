@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -68,7 +67,7 @@ served, and reports the progress. packhorse-agent handback reverses a takeover.`
 	flags := cmd.Flags()
 	flags.BoolVar(&o.dryRun, "dry-run", false, "list what would happen")
 	flags.StringVarP(&o.output, "output", "o", "text", "form of the list: text or json")
-	flags.StringVar(&o.region, "region", os.Getenv("AWS_REGION"), "AWS `REGION` whose prices are used (default: that of the nodes)")
+	flags.StringVar(&o.region, "region", "", "AWS `REGION` whose prices are used (default: that of the nodes)")
 	flags.StringVar(&o.catalogue, "catalogue", "", "`FILE` with instance types and prices, CSV or saved JSON (default: the built-in one)")
 	o.access.addFlags(flags, "$KUBECONFIG")
 	flags.DurationVar(&o.timeout, "timeout", 10*time.Minute, "how long to wait without --dry-run")
@@ -138,23 +137,36 @@ func (o *takeoverOptions) preview(ctx context.Context, access *rest.Config, hold
 	if in.Claims, err = nodeClaims(ctx, objects); err != nil {
 		return nil, err
 	}
-	market := simulation{catalogue: o.catalogue}
-	catalogue, err := market.readCatalogue()
-	if err != nil {
+	if err := o.prices(&in); err != nil {
 		return nil, err
 	}
-	region := o.region
-	for i := range in.Survey.Snapshot.Nodes {
-		if of := in.Survey.Snapshot.Nodes[i].Labels[api.LabelRegion]; region == "" {
-			region = of
-		}
-	}
-	if _, err := catalogue.Region(region); err != nil {
-		return nil, fmt.Errorf("name the region with --region: %w", err)
-	}
-	in.Market = simulate.CatalogueMarket{Catalogue: catalogue, Region: region}
 	preview, err := takeover.Of(ctx, in)
 	return &preview, err
+}
+
+// prices chooses the region whose prices are used. Without prices for the region of the nodes, the preview
+// says so, and the rest of it holds.
+func (o *takeoverOptions) prices(in *takeover.Input) error {
+	catalogue, err := (&simulation{catalogue: o.catalogue}).readCatalogue()
+	if err != nil {
+		return err
+	}
+	region := o.region
+	if regions, _ := regionsOf(in.Survey.Snapshot); region == "" && len(regions) > 0 {
+		region = regions[0]
+	}
+	_, err = catalogue.Region(region)
+	switch {
+	case region == "":
+		in.NoPrices = "no node has the label " + api.LabelRegion + "; name the region with --region"
+	case err != nil && o.region != "":
+		return fmt.Errorf("--region %q: %w", o.region, err)
+	case err != nil:
+		in.NoPrices = err.Error()
+	default:
+		in.Market, in.Warnings = simulate.CatalogueMarket{Catalogue: catalogue, Region: region}, elsewhere(in.Survey.Snapshot, region)
+	}
+	return nil
 }
 
 func nodeClaims(ctx context.Context, c *survey.Cluster) ([]cluster.NodeClaim, error) {

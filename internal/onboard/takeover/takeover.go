@@ -29,8 +29,11 @@ type Input struct {
 	// Documents are its NodePools and EC2NodeClasses, as the API server returns them.
 	Documents []map[string]any
 	Claims    []cluster.NodeClaim
-	Market    simulate.Market
-	Now       time.Time
+	// Market is nil if there are no prices, and NoPrices says why. Warnings are what else there is to say about the prices.
+	Market   simulate.Market
+	NoPrices string
+	Warnings []string
+	Now      time.Time
 	// Karpenter is who renews Karpenter's Lease; empty if nobody does.
 	Karpenter string
 	// Webhooks are the configurations of Karpenter's admission webhooks, as `kubectl delete` takes them.
@@ -58,6 +61,11 @@ type Preview struct {
 	Price      float64 `json:"price"`
 	FreshPrice float64 `json:"freshPrice"`
 	FreshNodes int     `json:"freshNodes"`
+	// Unpriced nodes will be taken over and have no price: Price leaves them out.
+	Unpriced int `json:"unpriced,omitempty"`
+	// NoPrices says why there are no prices, nor a fresh plan.
+	NoPrices string   `json:"noPrices,omitempty"`
+	Warnings []string `json:"warnings,omitempty"`
 	// Unplaced are pods on these nodes for which nothing could be bought now; the fresh
 	// plan leaves them out.
 	Unplaced int `json:"unplaced,omitempty"`
@@ -79,6 +87,7 @@ type Pool struct {
 	NodeClass string  `json:"nodeClass"`
 	Nodes     int     `json:"nodes"`
 	Price     float64 `json:"price"`
+	Unpriced  int     `json:"unpriced,omitempty"` // nodes without a price, which Price leaves out
 }
 
 // Class is what becomes of an EC2NodeClass.
@@ -111,18 +120,31 @@ var optional = []Option{{Name: "efa", Resource: "vpc.amazonaws.com/efa"}, {Name:
 
 // Of makes a preview. Nothing in it depends on the order of the input.
 func Of(ctx context.Context, in Input) (Preview, error) {
-	out := Preview{Karpenter: in.Karpenter, Webhooks: in.Webhooks, Machines: in.Machines, NodePools: []Pool{}, NodeClasses: []Class{}, Nodes: []Node{}}
-	out.objects(in.Documents)
-	input := (&simulate.Cluster{Survey: in.Survey, Market: simulate.Remember(in.Market), Now: in.Now}).Input(ctx)
+	out := Judge(in)
+	out.options(in.Survey.Snapshot.Pods)
+	if in.Market == nil {
+		out.prices(nil)
+		return out, nil
+	}
 	// What a machine costs depends on no NodePool: nodes of one that is not served have a price, too.
 	market, err := in.Market.Market(ctx, (&api.Provisioner{}).Defaulted(), nil)
 	if err != nil {
 		return Preview{}, fmt.Errorf("read the prices: %w", err)
 	}
-	out.nodes(&in, market.Types)
-	out.options(in.Survey.Snapshot.Pods)
-	out.fresh(in.Survey.Snapshot, input)
+	out.prices(market.Types)
+	out.fresh(in.Survey.Snapshot, (&simulate.Cluster{Survey: in.Survey, Market: simulate.Remember(in.Market), Now: in.Now}).Input(ctx))
 	return out, nil
+}
+
+// Judge says only what becomes of the NodePools, the EC2NodeClasses and the nodes. It needs neither pods nor prices.
+func Judge(in Input) Preview {
+	out := Preview{
+		Karpenter: in.Karpenter, Webhooks: in.Webhooks, Machines: in.Machines, NoPrices: in.NoPrices, Warnings: in.Warnings,
+		NodePools: []Pool{}, NodeClasses: []Class{}, Nodes: []Node{},
+	}
+	out.objects(in.Documents)
+	out.nodes(&in)
+	return out
 }
 
 // objects says what becomes of the NodePools and EC2NodeClasses.
@@ -193,7 +215,7 @@ func (p *Preview) missingClasses() {
 }
 
 // nodes says what becomes of the nodes that Karpenter has launched.
-func (p *Preview) nodes(in *Input, types []offer.InstanceType) {
+func (p *Preview) nodes(in *Input) {
 	claimed := map[string]bool{}
 	for _, c := range in.Claims {
 		claimed[c.Node], claimed[c.ProviderID] = true, true
@@ -214,7 +236,6 @@ func (p *Preview) nodes(in *Input, types []offer.InstanceType) {
 			Name: n.Name, NodePool: pool, InstanceType: n.Labels[api.LabelInstanceType], Zone: n.Labels[api.LabelZone],
 			CapacityType: n.Labels[api.LabelCapacityType], Pods: pods[n.Name],
 		}
-		node.Price = priceOf(types, &node)
 		p.judge(&node, n, claimed[n.Name] || claimed[n.ProviderID])
 		if node.TakenOver && node.Why == "" {
 			node.Why = drift(in.Survey.Provisioners, pool, n)
@@ -238,7 +259,7 @@ func (p *Preview) options(pods []cluster.Pod) {
 	}
 }
 
-// judge says whether a node is taken over, and adds it up.
+// judge says whether a node is taken over, and counts it.
 func (p *Preview) judge(node *Node, n *cluster.Node, claimed bool) {
 	i := slices.IndexFunc(p.NodePools, func(o Pool) bool { return o.Name == node.NodePool })
 	switch {
@@ -251,13 +272,31 @@ func (p *Preview) judge(node *Node, n *cluster.Node, claimed bool) {
 		node.Why = "it has no NodeClaim: Karpenter has not launched it"
 	default:
 		node.TakenOver = true
-		p.Price += node.Price
 		if n.Deleting {
 			node.Why = "Karpenter is already removing it; the agent will finish that"
 		}
 	}
 	p.NodePools[i].Nodes++
-	p.NodePools[i].Price += node.Price
+}
+
+// prices says what the nodes cost, and adds it up.
+func (p *Preview) prices(types []offer.InstanceType) {
+	for i := range p.Nodes {
+		n := &p.Nodes[i]
+		n.Price = priceOf(types, n)
+		unpriced := 0
+		if n.Price == 0 {
+			unpriced = 1
+		}
+		if n.TakenOver {
+			p.Price += n.Price
+			p.Unpriced += unpriced
+		}
+		if j := slices.IndexFunc(p.NodePools, func(o Pool) bool { return o.Name == n.NodePool }); j >= 0 {
+			p.NodePools[j].Price += n.Price
+			p.NodePools[j].Unpriced += unpriced
+		}
+	}
 }
 
 // drift says why a node will differ from what its NodePool requires now, once it is taken over; empty if it will not.

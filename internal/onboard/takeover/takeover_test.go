@@ -107,6 +107,35 @@ func TestPreview(t *testing.T) {
 	}
 }
 
+// TestPreviewWithoutPrices: nodes without a price do not count as free, neither if the market does not sell
+// some of them nor if there is no market.
+func TestPreviewWithoutPrices(t *testing.T) {
+	in := large(t)
+	in.Survey.Snapshot.Nodes[0].Labels[api.LabelInstanceType] = "m5.unknown"
+	for _, c := range []struct {
+		market   simulate.Market
+		noPrices string
+		want     []string
+	}{
+		{in.Market, "", []string{"/h, without 1 node whose price is not known\n", "Price of a fresh plan: $"}},
+		{nil, "nobody knows them", []string{"15 nodes  no price\n", "There are no prices, and no fresh plan: nobody knows them.\n"}},
+	} {
+		in.Market, in.NoPrices = c.market, c.noPrices
+		got, err := Of(t.Context(), in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(got.Text(), want) {
+				t.Errorf("the text lacks %q", want)
+			}
+		}
+		if c.market == nil && strings.Contains(got.Text(), "$") {
+			t.Error("the text has prices")
+		}
+	}
+}
+
 // Who has a Karpenter that ends the machines which it finds again learns of it before the takeover.
 func TestPreviewWarnsOfOldKarpenter(t *testing.T) {
 	for _, machines := range []bool{true, false} {

@@ -23,6 +23,9 @@ func (p *Preview) Text() string {
 			"without draining them. Delete its Deployment instead of scaling it down, and run `packhorse-agent handback` before you install it again.\n" +
 			"If the cluster has a later Karpenter or none, delete the CRD machines.karpenter.sh once it has no objects.\n\n")
 	}
+	for _, w := range p.Warnings {
+		fmt.Fprintf(&b, "Warning: %s.\n\n", w)
+	}
 	p.listPools(&b)
 	p.listClasses(&b)
 	p.listNodes(&b)
@@ -46,7 +49,7 @@ func (p *Preview) listPools(b *strings.Builder) {
 	fmt.Fprintf(b, "NodePools: %d of %d will be served as they are\n", served, len(p.NodePools))
 	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	for _, o := range p.NodePools {
-		fmt.Fprintf(w, "  %s\t%s\t%s\t$%.4f/h\n", o.Name, verdict(o.Served), explain.Plural(o.Nodes, "node"), o.Price)
+		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", o.Name, verdict(o.Served), explain.Plural(o.Nodes, "node"), total(o.Price, o.Nodes, o.Unpriced))
 	}
 	_ = w.Flush() // it writes into memory
 	for _, o := range p.NodePools {
@@ -83,12 +86,7 @@ func remarks(b *strings.Builder, kind string, o Object) {
 }
 
 func (p *Preview) listNodes(b *strings.Builder) {
-	taken := 0
-	for _, n := range p.Nodes {
-		if n.TakenOver {
-			taken++
-		}
-	}
+	taken, _ := p.Count()
 	fmt.Fprintf(b, "Nodes: %d of %d will be taken over; the takeover restarts no pod\n", taken, len(p.Nodes))
 	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	for _, n := range p.Nodes {
@@ -106,12 +104,27 @@ func (p *Preview) listNodes(b *strings.Builder) {
 }
 
 func (p *Preview) sum(b *strings.Builder) {
-	fmt.Fprintf(b, "Price now: $%.4f/h\n", p.Price)
+	if p.NoPrices != "" {
+		fmt.Fprintf(b, "There are no prices, and no fresh plan: %s.\nThe takeover itself changes no price.\n", p.NoPrices)
+		return
+	}
+	taken, _ := p.Count()
+	fmt.Fprintf(b, "Price now: %s\n", total(p.Price, taken, p.Unpriced))
 	fmt.Fprintf(b, "Price of a fresh plan: $%.4f/h on %s", p.FreshPrice, explain.Plural(p.FreshNodes, "node"))
 	if p.Unplaced > 0 {
 		fmt.Fprintf(b, ", without %s that nothing could be bought for", explain.Plural(p.Unplaced, "pod"))
 	}
 	b.WriteString("\nThe takeover itself changes no price. Consolidation, where a NodePool allows it, moves towards the second one later.\n")
+}
+
+// Count returns how many nodes will be taken over, and how many stay as they are.
+func (p *Preview) Count() (taken, stay int) {
+	for _, n := range p.Nodes {
+		if n.TakenOver {
+			taken++
+		}
+	}
+	return taken, len(p.Nodes) - taken
 }
 
 func verdict(served bool) string {
@@ -126,4 +139,15 @@ func price(dollars float64) string {
 		return "no price"
 	}
 	return fmt.Sprintf("$%.4f/h", dollars)
+}
+
+// total is the price of a number of nodes, of which some may have no price.
+func total(dollars float64, nodes, unpriced int) string {
+	switch {
+	case unpriced == 0:
+		return fmt.Sprintf("$%.4f/h", dollars)
+	case unpriced == nodes:
+		return "no price"
+	}
+	return fmt.Sprintf("$%.4f/h, without %s whose price is not known", dollars, explain.Plural(unpriced, "node"))
 }
