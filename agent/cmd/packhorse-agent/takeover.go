@@ -111,19 +111,12 @@ func (o *takeoverOptions) preview(ctx context.Context, access *rest.Config, hold
 	if err != nil {
 		return nil, err
 	}
-	in := takeover.Input{Now: time.Now()}
+	in, err := karpenters(ctx, objects)
+	if err != nil {
+		return nil, err
+	}
 	if holder != "" {
 		in.Karpenter = "Karpenter is running: " + holder
-	}
-	for _, kind := range []schema.GroupResource{kinds.NodePools, kinds.NodeClasses} {
-		found, err := objects.Newest(ctx, kind)
-		if err != nil {
-			return nil, err
-		}
-		in.Documents = append(in.Documents, found...)
-	}
-	if len(in.Documents) == 0 {
-		return nil, errors.New("there is neither a NodePool nor an EC2NodeClass in the cluster")
 	}
 	if in.Webhooks, err = objects.Webhooks(ctx); err != nil {
 		return nil, err
@@ -132,9 +125,6 @@ func (o *takeoverOptions) preview(ctx context.Context, access *rest.Config, hold
 		return nil, err
 	}
 	if in.Survey, err = objects.Survey(ctx); err != nil {
-		return nil, err
-	}
-	if in.Claims, err = nodeClaims(ctx, objects); err != nil {
 		return nil, err
 	}
 	if err := o.prices(&in); err != nil {
@@ -169,60 +159,96 @@ func (o *takeoverOptions) prices(in *takeover.Input) error {
 	return nil
 }
 
-func nodeClaims(ctx context.Context, c *survey.Cluster) ([]cluster.NodeClaim, error) {
-	found, err := c.Newest(ctx, kinds.NodeClaims)
+// karpenters reads the objects of Karpenter.
+func karpenters(ctx context.Context, c *survey.Cluster) (takeover.Input, error) {
+	in := takeover.Input{Now: time.Now()}
+	for _, kind := range []schema.GroupResource{kinds.NodePools, kinds.NodeClasses} {
+		found, err := c.Newest(ctx, kind)
+		if err != nil {
+			return in, err
+		}
+		in.Documents = append(in.Documents, found...)
+	}
+	if len(in.Documents) == 0 {
+		return in, errors.New("there is neither a NodePool nor an EC2NodeClass in the cluster")
+	}
+	claims, err := c.Newest(ctx, kinds.NodeClaims)
+	for _, document := range claims {
+		in.Claims = append(in.Claims, kube.NodeClaimOf(document))
+	}
+	return in, err
+}
+
+// progress counts the nodes that are left to be taken over, and those that stay as they are.
+func progress(ctx context.Context, c *survey.Cluster) (left, stay int, err error) {
+	in, err := karpenters(ctx, c)
 	if err != nil {
-		return nil, err
+		return 0, 0, err
 	}
-	var out []cluster.NodeClaim
-	for _, document := range found {
-		out = append(out, kube.NodeClaimOf(document))
+	nodes, err := c.Nodes(ctx)
+	if err != nil {
+		return 0, 0, err
 	}
-	return out, nil
+	in.Survey = &cluster.Survey{Snapshot: &cluster.Snapshot{Nodes: nodes}}
+	preview := takeover.Judge(in)
+	left, stay = preview.Count()
+	return left, stay, nil
 }
 
 // wait returns once nothing is left of Karpenter's machines that the agent will take over.
 func (o *takeoverOptions) wait(ctx context.Context, access *rest.Config, out io.Writer) error {
-	ctx, cancel := context.WithTimeout(ctx, o.timeout)
+	objects, err := survey.NewCluster(access)
+	if err != nil {
+		return err
+	}
+	look := func(ctx context.Context) (left, stay int, err error) { return progress(ctx, objects) }
+	err = o.follow(ctx, look, out)
+	if !errors.Is(err, errNotTakenOver) {
+		return err
+	}
+	webhooks, failed := objects.Webhooks(ctx)
+	return errors.Join(fmt.Errorf("%w: %s", err, hint(webhooks)), failed)
+}
+
+// errNotTakenOver is the end of a wait in vain.
+var errNotTakenOver = errors.New("the takeover is not complete")
+
+// follow looks until no node is left, and reports the progress.
+func (o *takeoverOptions) follow(ctx context.Context, look func(context.Context) (left, stay int, err error), out io.Writer) error {
+	limited, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
-	last := ""
+	line := ""
 	for {
-		preview, err := o.preview(ctx, access, "")
-		if err != nil {
+		left, stay, err := look(limited)
+		switch text := fmt.Sprintf("%d nodes are left to be taken over, %d stay as they are", left, stay); {
+		case err != nil && (limited.Err() == nil || line == ""):
 			return err
-		}
-		left, stay := 0, 0
-		for _, n := range preview.Nodes {
-			if n.TakenOver {
-				left++
-			} else {
-				stay++
-			}
-		}
-		line := fmt.Sprintf("%d nodes are left to be taken over, %d stay as they are", left, stay)
-		if left == 0 {
+		case err != nil: // because the time is over
+		case left == 0:
 			_, err := fmt.Fprintf(out, "All nodes of the NodePools that are served have been taken over; %d stay as they are.\n", stay)
 			return err
-		}
-		if line != last {
+		case text != line:
+			line = text
 			if _, err := fmt.Fprintln(out, line); err != nil {
 				return err
 			}
 		}
-		last = line
 		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%s after %s: %s", line, o.timeout, hint(preview))
+		case <-limited.Done():
+			if ctx.Err() != nil {
+				return fmt.Errorf("interrupted: %s", line)
+			}
+			return fmt.Errorf("%w after %s: %s", errNotTakenOver, o.timeout, line)
 		case <-time.After(takeoverPoll):
 		}
 	}
 }
 
-// hint says why nodes may be left to be taken over.
-func hint(p *takeover.Preview) string {
+// hint says why nodes may be left to be taken over, given the admission webhooks of Karpenter.
+func hint(webhooks []string) string {
 	out := "the log of the agent says why; does it run with --node-pools?"
-	if len(p.Webhooks) > 0 {
-		out += " Admission webhooks of Karpenter refuse changes of its objects. Delete them:\n  " + p.DeleteWebhooks()
+	if len(webhooks) > 0 {
+		out += " Admission webhooks of Karpenter refuse changes of its objects. Delete them:\n  " + takeover.DeleteWebhooks(webhooks)
 	}
 	return out
 }

@@ -1,8 +1,16 @@
 package main
 
 import (
+	"bytes"
+	"context"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/client-go/rest"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -50,13 +58,78 @@ func TestTakeoverRegion(t *testing.T) {
 	}
 }
 
+// TestTakeoverWaitsInAnyRegion: to wait, the command needs neither prices nor the pods of the cluster.
+func TestTakeoverWaitsInAnyRegion(t *testing.T) {
+	const node = `{"kind": "NodeList", "apiVersion": "v1", "items": [{"metadata": {"name": "a", "labels": {"topology.kubernetes.io/region": "eu-central-1", "karpenter.sh/nodepool": "gone"}}}]}`
+	answers := map[string]string{
+		"/api/v1/nodes":                             node,
+		"/apis/karpenter.sh/v1/nodepools":           `{"kind": "NodePoolList", "apiVersion": "karpenter.sh/v1", "items": [{"kind": "NodePool", "apiVersion": "karpenter.sh/v1", "metadata": {"name": "p"}, "spec": {}}]}`,
+		"/apis/karpenter.k8s.aws/v1/ec2nodeclasses": "", "/apis/karpenter.k8s.aws/v1beta1/ec2nodeclasses": "",
+		"/apis/karpenter.sh/v1/nodeclaims": "", "/apis/karpenter.sh/v1beta1/nodeclaims": "",
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer, expected := answers[r.URL.Path]
+		if !expected {
+			t.Errorf("the command reads %s", r.URL.Path)
+		}
+		if answer == "" {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(answer))
+	}))
+	defer server.Close()
+	var out bytes.Buffer
+	o := takeoverOptions{timeout: time.Minute}
+	if err := o.wait(t.Context(), &rest.Config{Host: server.URL}, &out); err != nil || !strings.Contains(out.String(), "1 stay as they are") {
+		t.Errorf("error %v, output %q", err, out.String())
+	}
+}
+
+// TestTakeoverEnds: who interrupts the command is not told that the time is over.
+func TestTakeoverEnds(t *testing.T) {
+	for name, c := range map[string]struct {
+		interrupted time.Duration // 0: never
+		slow        bool
+		want        string
+	}{
+		"in time":      {time.Minute, false, "interrupted: 2 nodes are left to be taken over, 1 stay as they are"},
+		"too late":     {0, false, "the takeover is not complete after 10m0s: 2 nodes are left"},
+		"in a request": {0, true, "the takeover is not complete after 10m0s: 2 nodes are left"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				if c.interrupted > 0 {
+					time.AfterFunc(c.interrupted, cancel)
+				}
+				looks := 0
+				look := func(ctx context.Context) (int, int, error) {
+					if looks++; c.slow && looks > 1 {
+						<-ctx.Done()
+						return 0, 0, ctx.Err()
+					}
+					return 2, 1, nil
+				}
+				var out bytes.Buffer
+				err := (&takeoverOptions{timeout: 10 * time.Minute}).follow(ctx, look, &out)
+				if err == nil || !strings.HasPrefix(err.Error(), c.want) || strings.Count(out.String(), "\n") != 1 {
+					t.Errorf("error %v, output %q", err, out.String())
+				}
+			})
+		})
+	}
+}
+
 // Who has waited in vain learns of the webhooks that refuse what the agent writes.
 func TestHintNamesWebhooks(t *testing.T) {
-	without := hint(&takeover.Preview{})
+	without := hint(nil)
 	if strings.Contains(without, "ebhooks") {
 		t.Errorf("without webhooks: %s", without)
 	}
-	got := hint(&takeover.Preview{Webhooks: []string{"mutatingwebhookconfigurations/a", "validatingwebhookconfigurations/b"}})
+	got := hint([]string{"mutatingwebhookconfigurations/a", "validatingwebhookconfigurations/b"})
 	if !strings.HasPrefix(got, without) || !strings.HasSuffix(got, "\n  kubectl delete mutatingwebhookconfigurations/a validatingwebhookconfigurations/b") {
 		t.Errorf("with webhooks: %s", got)
 	}

@@ -16,7 +16,7 @@ func (p *Preview) Text() string {
 	}
 	if len(p.Webhooks) > 0 {
 		fmt.Fprintf(&b, "Admission webhooks of Karpenter refuse changes of its objects once it is stopped, so that nothing could be taken over.\n"+
-			"Delete them when you have scaled it down:\n  %s\n\n", p.DeleteWebhooks())
+			"Delete them when you have scaled it down:\n  %s\n\n", DeleteWebhooks(p.Webhooks))
 	}
 	if p.Machines {
 		b.WriteString("The cluster has the kind Machine of Karpenter 0.28 to 0.32. Where such a Karpenter starts again after the takeover, it terminates the machines\n" +
@@ -37,7 +37,7 @@ func (p *Preview) Text() string {
 }
 
 // DeleteWebhooks is the command that deletes Karpenter's admission webhooks.
-func (p *Preview) DeleteWebhooks() string { return "kubectl delete " + strings.Join(p.Webhooks, " ") }
+func DeleteWebhooks(names []string) string { return "kubectl delete " + strings.Join(names, " ") }
 
 func (p *Preview) listPools(b *strings.Builder) {
 	served := 0
