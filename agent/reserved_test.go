@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -43,6 +44,25 @@ func (r *rig) byReservation() map[string]int {
 		out[strings.TrimSpace(n.Labels[api.LabelCapacityType]+" "+n.Labels[api.LabelReservationID])]++
 	}
 	return out
+}
+
+// TestBoundOfReserved: without the nodes, what these occupy in a reservation can be bought again, so that the
+// bound on the price is not that of on-demand machines.
+func TestBoundOfReserved(t *testing.T) {
+	for name, also := range map[string][]string{"reserved alone": nil, "also on demand": {api.CapacityOnDemand}} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, withReservation(2), func(r *rig) {
+				r.Apply(reservedPool(append(also, api.CapacityReserved)...))
+				a := r.start(Options{}, nil)
+				r.Deploy(sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("1500m", "1Gi")})
+				r.until("the pods run", r.allRun("web", 2))
+				time.Sleep(time.Minute)
+				if s := a.Status(); s.Bound == nil || s.Bound.Pods != 2 || s.Bound.Rebought <= 0 || s.Bound.Rebought > s.HourlyPrice || s.Bound.HourlyPrice > s.HourlyPrice {
+					t.Errorf("price %f, bound %+v", s.HourlyPrice, s.Bound)
+				}
+			})
+		})
+	}
 }
 
 // A NodePool buys from its reservation first, and on demand when that is full. Where it may

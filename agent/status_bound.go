@@ -3,7 +3,6 @@ package agent
 import (
 	"time"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/status"
 )
@@ -17,7 +16,8 @@ func (s *statusSnapshot) bound(plan func(decide.Input) decide.Plan, last *status
 	if last != nil && s.at.Sub(last.At) < boundAge {
 		return last
 	}
-	in := decide.Input{Now: s.view.Now, Snapshot: withoutNodes(s.view.Snapshot), Provisioners: s.view.Markets(), Settings: s.options.Settings, Prove: true}
+	in := decide.Input{Now: s.view.Now, Settings: s.options.Settings, Prove: true}
+	in.Snapshot, in.Provisioners = s.view.WithoutNodes()
 	again := plan(in)
 	out := &status.Bound{
 		HourlyPrice: again.LowerBound.Dollars(), Rebought: again.HourlyPrice.Dollars(),
@@ -25,29 +25,4 @@ func (s *statusSnapshot) bound(plan func(decide.Input) decide.Plan, last *status
 	}
 	out.Pods -= out.Unplaced
 	return out
-}
-
-// withoutNodes is the cluster without the nodes that belong to Provisioners, with their
-// pods waiting. What nodes bring along is left out.
-func withoutNodes(s *cluster.Snapshot) *cluster.Snapshot {
-	out := *s
-	out.Nodes, out.Pods = nil, make([]cluster.Pod, 0, len(s.Pods))
-	ours := map[string]bool{}
-	for i := range s.Nodes {
-		if n := &s.Nodes[i]; n.Provisioner != "" {
-			ours[n.Name] = true
-		} else {
-			out.Nodes = append(out.Nodes, *n)
-		}
-	}
-	for _, p := range s.Pods {
-		if ours[p.NodeName] {
-			if !p.NeedsNode() {
-				continue
-			}
-			p.NodeName, p.State, p.Running = "", cluster.PodPending, false
-		}
-		out.Pods = append(out.Pods, p)
-	}
-	return &out
 }
