@@ -12,8 +12,12 @@
     live.dataset.state = state;
   };
 
+  const main = (of) => of.querySelector("main");
+  const parts = (of) => [...main(of).querySelectorAll("[data-part]")].map((p) => p.id).join();
+
   const take = (fresh) => {
     document.title = fresh.title;
+    if (parts(document) !== parts(fresh)) main(document).replaceChildren(...document.importNode(main(fresh), true).childNodes);
     for (const now of document.querySelectorAll("[data-part]")) {
       const next = fresh.getElementById(now.id);
       if (!next || next.innerHTML === now.dataset.was) continue;
