@@ -5,7 +5,9 @@
 (() => {
   const every = 2000;
   const live = document.getElementById("live");
+  const patience = 10000;
   let tag = "";
+  let looking = false;
 
   const say = (text, state) => {
     if (live.textContent !== text) live.textContent = text;
@@ -29,9 +31,10 @@
   };
 
   const look = async () => {
-    if (document.hidden) return;
+    if (document.hidden || looking) return;
+    looking = true;
     try {
-      const answer = await fetch(location.pathname, { cache: "no-cache" });
+      const answer = await fetch(location.pathname, { cache: "no-cache", signal: AbortSignal.timeout(patience) });
       if (!answer.ok) throw new Error(answer.statusText);
       const changed = answer.headers.get("ETag") !== tag;
       tag = answer.headers.get("ETag");
@@ -41,6 +44,8 @@
     } catch {
       tag = "";
       say("No answer from the agent. Trying again.", "lost");
+    } finally {
+      looking = false;
     }
   };
 
