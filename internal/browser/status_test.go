@@ -3,12 +3,15 @@ package browser
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
@@ -81,6 +84,99 @@ func TestPage(t *testing.T) {
 	}
 }
 
+// Names as long as Kubernetes allows fit narrow screens and the narrowest table.
+func TestLongNamesFit(t *testing.T) {
+	ctx := browser(t)
+	s := busy(t)
+	for i := range s.Nodes {
+		s.Nodes[i].Node = fmt.Sprintf("i0a1b2c3d4e5f6789%d.eucentral1.compute.internal.example.corporation.com", i)
+	}
+	server := serve(t, s)
+	for _, width := range []int64{320, 821, 900, 992} {
+		var wide int64
+		if err := chromedp.Run(ctx, view{"", "light", width, false}.look(server.URL), chromedp.Evaluate(`document.scrollingElement.scrollWidth`, &wide)); err != nil {
+			t.Fatal(err)
+		}
+		if wide > width {
+			t.Errorf("the page is %d pixels wide on a screen of %d", wide, width)
+		}
+	}
+}
+
+// A page that was opened before there was anything to show gets its sections.
+func TestPageBegins(t *testing.T) {
+	ctx := browser(t)
+	for name, first := range map[string]*status.Status{"standby": {}, "before the first turn": {Leading: true}} {
+		server := serve(t, first)
+		if err := chromedp.Run(ctx, views[0].look(server.URL)); err != nil {
+			t.Fatal(err)
+		}
+		server.latest.Store(busy(t))
+		var sections int
+		if err := chromedp.Run(ctx, chromedp.Poll(`document.querySelector("h1").textContent.includes("cannot be placed")`, nil),
+			chromedp.Evaluate(`document.querySelectorAll("main section").length`, &sections)); err != nil {
+			t.Fatal(err)
+		}
+		if sections < 5 {
+			t.Errorf("opened as %s, the page has %d sections", name, sections)
+		}
+	}
+}
+
+// An agent that accepts connections and does not answer is one that has gone.
+func TestPageOfASilentAgent(t *testing.T) {
+	ctx := browser(t)
+	page := status.Server{Source: func() *status.Status { return busy(t) }, Local: true}
+	var asked atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asked.Add(1) == 1 {
+			page.Handler().ServeHTTP(w, r)
+			return
+		}
+		<-r.Context().Done()
+	}))
+	t.Cleanup(func() {
+		server.CloseClientConnections() // Close waits for requests
+		server.Close()
+	})
+	if err := chromedp.Run(ctx, views[0].look(server.URL),
+		chromedp.Poll(`document.getElementById("live").textContent.includes("No answer")`, nil, chromedp.WithPollingTimeout(time.Minute))); err != nil {
+		t.Fatal(err)
+	}
+	if n := asked.Load(); n > 4 { // the page, its icon, and a look at a time
+		t.Errorf("the page has asked %d times", n)
+	}
+}
+
+// A reader who moves with the keyboard stays where they are.
+func TestPageKeepsTheFocus(t *testing.T) {
+	ctx := browser(t)
+	s := busy(t)
+	s.Pending[0].Count = 9 // enough to be folded
+	server := serve(t, s)
+	for i, element := range []string{"footer a", "#pending details > summary"} {
+		next := *s
+		next.HourlyPrice = 12 + float64(i)/10
+		next.At = s.At.Add(time.Duration(i+1) * time.Second)
+		next.Pending = slices.Clone(s.Pending)
+		next.Pending[0].Why += " since then"
+		is := fmt.Sprintf(`document.activeElement === document.querySelector(%q)`, element)
+		var before, after bool
+		if err := chromedp.Run(ctx, views[0].look(server.URL), chromedp.Focus(element), chromedp.Evaluate(is, &before)); err != nil {
+			t.Fatal(err)
+		}
+		server.latest.Store(&next)
+		if err := chromedp.Run(ctx, chromedp.Poll(fmt.Sprintf(`document.querySelector(".facts").textContent.includes("$%.4f")`, next.HourlyPrice), nil),
+			chromedp.Evaluate(is, &after)); err != nil {
+			t.Fatal(err)
+		}
+		if !before || !after {
+			t.Errorf("%s has the focus before an update: %v, after: %v", element, before, after)
+		}
+		server.latest.Store(s)
+	}
+}
+
 // The page follows the cluster, keeps what a reader has opened, and says when the
 // agent has gone.
 func TestPageIsLive(t *testing.T) {
@@ -90,16 +186,18 @@ func TestPageIsLive(t *testing.T) {
 	server := serve(t, s)
 	next := *s
 	next.HourlyPrice = 12.3456
+	next.Pending = append([]status.Pending{{Why: "came later", Count: 5, Pods: []string{"shop/new"}}}, s.Pending...)
+	opened := fmt.Sprintf("document.getElementById(%q).open", "pending-"+s.Pending[0].Pods[0])
 	var open bool
 	var live string
 	if err := chromedp.Run(ctx, views[0].look(server.URL),
-		chromedp.Evaluate(`document.getElementById("pending-0").open = true`, nil)); err != nil {
+		chromedp.Evaluate(opened+" = true", nil)); err != nil {
 		t.Fatal(err)
 	}
 	server.latest.Store(&next)
 	if err := chromedp.Run(ctx,
 		chromedp.Poll(`document.querySelector(".facts").textContent.includes("$12.3456")`, nil),
-		chromedp.Evaluate(`document.getElementById("pending-0").open`, &open),
+		chromedp.Evaluate(opened, &open),
 		chromedp.Text("#live", &live)); err != nil {
 		t.Fatal(err)
 	}

@@ -24,9 +24,12 @@
       const next = fresh.getElementById(now.id);
       if (!next || next.innerHTML === now.dataset.was) continue;
       const open = new Set([...now.querySelectorAll("details[open]")].map((d) => d.id));
+      const held = now.contains(document.activeElement) && document.activeElement.closest("[id]").id;
       now.dataset.was = next.innerHTML;
       now.replaceChildren(...document.importNode(next, true).childNodes);
       for (const d of now.querySelectorAll("details")) d.open = open.has(d.id);
+      const holder = held && document.getElementById(held);
+      if (holder) (holder.querySelector(":scope > summary") ?? holder).focus({ preventScroll: true });
     }
   };
 
