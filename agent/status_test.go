@@ -83,7 +83,7 @@ func (r *rig) nodeWith(workload string) string {
 func TestDrainingTellsTheDate(t *testing.T) {
 	deleted := time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC)
 	p := &cluster.Pod{PodKey: cluster.PodKey{Namespace: "d", Name: "a"}, State: cluster.PodTerminating, StopBy: deleted.AddDate(10, 0, 0), Template: &cluster.Template{}}
-	want := "has been draining since 03:00:00 UTC: 1 pod is still there, and pod d/a may take until 2036-01-01 03:00:00 UTC to stop"
+	want := "has been draining since 2026-01-01 03:00:00 UTC: 1 pod is still there, and pod d/a may take until 2036-01-01 03:00:00 UTC to stop"
 	if got := draining(&cluster.Node{DeletedAt: deleted}, []*cluster.Pod{p}, "").What; got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}

@@ -142,28 +142,28 @@ func (s *step) held() []holdUp {
 func (s *step) heldByAnnotation(p *cluster.Pod) holdUp {
 	text := fmt.Sprintf("pod %s must not be disrupted, and is waited for", p)
 	if s.limit > 0 {
-		text += " until " + amount.Clock(s.deadline()) + " at most"
+		text += " until " + amount.Moment(s.deadline()) + " at most"
 	}
 	return holdUp{HeldByAnnotation, text, p.PodKey}
 }
 
 func (s *step) heldBy(p *cluster.Pod) holdUp {
-	ends := "the instance will be terminated at " + amount.Clock(p.StopBy.Add(stuckAfter+stuckPatience)) + " even if the pod is still there"
+	ends := "the instance will be terminated at " + amount.Moment(p.StopBy.Add(stuckAfter+stuckPatience)) + " even if the pod is still there"
 	if s.endsWithMachine(p) {
 		ends = "the instance will be terminated even if the pod is still there"
 	}
 	switch silent := s.silentFor(); {
 	case len(p.Finalizers) > 0 && s.late(p) >= 0:
 		return holdUp{HeldByFinalizer, fmt.Sprintf("pod %s should have gone by %s and is held by its finalizer %s; %s",
-			p, amount.Clock(p.StopBy), strings.Join(p.Finalizers, ", "), ends), p.PodKey}
+			p, amount.Moment(p.StopBy), strings.Join(p.Finalizers, ", "), ends), p.PodKey}
 	case silent > 0 && silent < kubeletPatience:
 		return holdUp{HeldByKubelet, fmt.Sprintf("the kubelet has been silent since %s and cannot stop pod %s; the instance will be terminated at %s even if the pod is still there",
 			amount.Clock(s.node.SilentSince), p, amount.Clock(s.node.SilentSince.Add(kubeletPatience))), cluster.PodKey{}}
 	case silent == 0 && s.late(p) >= stuckAfter:
-		return holdUp{HeldByPod, fmt.Sprintf("pod %s has not stopped, although its grace period ended at %s; %s", p, amount.Clock(p.StopBy), ends), p.PodKey}
+		return holdUp{HeldByPod, fmt.Sprintf("pod %s has not stopped, although its grace period ended at %s; %s", p, amount.Moment(p.StopBy), ends), p.PodKey}
 	case s.overdue() && s.late(p) < 0:
 		return holdUp{HeldByPod, fmt.Sprintf("terminationGracePeriod ended at %s, but pod %s may take until %s to stop because of its own grace period",
-			amount.Clock(s.deadline()), p, amount.Moment(p.StopBy)), p.PodKey}
+			amount.Moment(s.deadline()), p, amount.Moment(p.StopBy)), p.PodKey}
 	}
 	return holdUp{}
 }
