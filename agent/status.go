@@ -44,7 +44,7 @@ type statusCache struct {
 // publish leaves a snapshot behind. Only the planning loop calls it.
 func (a *Agent) publish(v *view.View, plan *decide.Plan) {
 	inUse, looked := a.consolidation.Last()
-	a.status.latest.Store(&statusSnapshot{at: time.Now(), view: v, plan: plan, pending: a.history.waiting(v, plan), inUse: inUse, looked: looked, options: &a.options})
+	a.status.latest.Store(&statusSnapshot{at: time.Now(), view: v, plan: plan, pending: a.history.waiting(v, plan, a.reporter.Unscheduled), inUse: inUse, looked: looked, options: &a.options})
 }
 
 // Status tells how the cluster is, as of the last turn. An agent that does not lead
@@ -122,8 +122,9 @@ func (s *statusSnapshot) provisioner(p *view.Provisioner) status.Provisioner {
 }
 
 // waiting says for the pods that wait for a node why they do, in the order of the
-// snapshot. Pods that wait for the same reason share an item.
-func (h *history) waiting(v *view.View, plan *decide.Plan) []status.Pending {
+// snapshot. Pods that wait for the same reason share an item. The last argument says what keeps a
+// pod from a node that it fits; empty for nothing.
+func (h *history) waiting(v *view.View, plan *decide.Plan, refused func(uid, node string) string) []status.Pending {
 	unplaced := map[string]string{}
 	for _, u := range plan.Waiting() {
 		unplaced[u.Pod.UID] = u.Reason
@@ -131,6 +132,9 @@ func (h *history) waiting(v *view.View, plan *decide.Plan) []status.Pending {
 	out, index := []status.Pending{}, map[string]int{}
 	for _, p := range v.Snapshot.Pending() {
 		why, stuck := unplaced[p.UID], true
+		if why == "" {
+			why = refused(p.UID, h.planned[p.UID].Node)
+		}
 		if why == "" {
 			why, stuck = h.awaited(v, p), false
 		}

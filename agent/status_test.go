@@ -9,9 +9,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/go-hclog"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/report"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -195,4 +198,27 @@ func TestStatusOfStandby(t *testing.T) {
 	if diff := cmp.Diff(&status.Status{Leading: true}, a.Status()); diff != "" {
 		t.Error(diff)
 	}
+}
+
+type unheard struct{}
+
+func (unheard) Event(cluster.ObjectRef, string, string, string) {}
+
+// TestWaitingTellsWhatKubeSchedulerRefuses: a pod that fits a node where kube-scheduler does not place it is not
+// promised the node for ever.
+func TestWaitingTellsWhatKubeSchedulerRefuses(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		h, reporter := newHistory(), &report.Reporter{Events: event.NewRecorder(unheard{}), Log: hclog.NewNullLogger()}
+		pod := cluster.Pod{PodKey: cluster.PodKey{Namespace: "d", Name: "a", UID: "1"}, State: cluster.PodPending, Template: &cluster.Template{}}
+		v := &view.View{Snapshot: &cluster.Snapshot{Pods: []cluster.Pod{pod}, Nodes: []cluster.Node{{Name: "n", Initialized: true}}}}
+		h.planned["1"] = decide.Binding{Pod: pod.PodKey, Node: "n"}
+		for _, want := range []status.Pending{{Why: "has a place on node n"}, {Why: "fits node n, but kube-scheduler has not placed it there for 10m", Stuck: true}} {
+			reporter.Fits(pod.PodKey, "n", true)
+			got := h.waiting(v, &decide.Plan{}, reporter.Unscheduled)
+			if len(got) != 1 || !strings.HasPrefix(got[0].Why, want.Why) || got[0].Stuck != want.Stuck {
+				t.Errorf("%+v, want %+v", got, want)
+			}
+			time.Sleep(10 * time.Minute)
+		}
+	})
 }

@@ -72,14 +72,20 @@ func (r *Reporter) Fits(pod cluster.PodKey, node string, up bool) {
 		}
 		r.fitting[pod.UID] = fitting{node, time.Now()}
 	}
-	if time.Since(r.fitting[pod.UID].since) < schedulerPatience {
+	message := r.Unscheduled(pod.UID, node)
+	if message == "" {
 		r.Nominated(pod, "fits node "+node)
-		return
-	}
-	message := fmt.Sprintf("fits node %s, but kube-scheduler has not placed it there for %s: its condition PodScheduled says why", node, amount.ShortDuration(schedulerPatience))
-	if r.isNew(pod, event.NotScheduled+message) {
+	} else if r.isNew(pod, event.NotScheduled+message) {
 		r.Events.Warning(event.Pod(pod), event.NotScheduled, message)
 	}
+}
+
+// Unscheduled says of a pod which fits a node that kube-scheduler has not placed it there for too long; empty otherwise.
+func (r *Reporter) Unscheduled(uid, node string) string {
+	if f, ok := r.fitting[uid]; !ok || f.node != node || time.Since(f.since) < schedulerPatience {
+		return ""
+	}
+	return fmt.Sprintf("fits node %s, but kube-scheduler has not placed it there for %s: its condition PodScheduled says why", node, amount.ShortDuration(schedulerPatience))
 }
 
 // unplaceable says why a pod has no place.
