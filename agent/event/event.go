@@ -103,7 +103,11 @@ func (r *Recorder) record(ref cluster.ObjectRef, eventType, reason, message stri
 	if ref.Kind == "Pod" || reason == NotConsolidated {
 		return // the page lists what waits, and what stays
 	}
-	e := status.Event{At: time.Now(), Warning: eventType == corev1.EventTypeWarning, Reason: reason, Object: ref.Kind + " " + ref.Name, Message: message}
+	name := ref.Name
+	if ref.Namespace != "" {
+		name = ref.Namespace + "/" + name
+	}
+	e := status.Event{At: time.Now(), Warning: eventType == corev1.EventTypeWarning, Reason: reason, Object: ref.Kind + " " + name, Message: message}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.recent = slices.DeleteFunc(r.recent, func(old status.Event) bool {

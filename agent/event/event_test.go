@@ -31,6 +31,19 @@ func TestRecorderKeepsWhatIsNotAboutPods(t *testing.T) {
 	}
 }
 
+// Deployments of different namespaces may have the same name.
+func TestRecentEventsNameTheNamespace(t *testing.T) {
+	r := event.NewRecorder(new(sent))
+	for _, namespace := range []string{"shop", "bank"} {
+		d := &cluster.Deployment{}
+		d.Namespace, d.Name = namespace, "web"
+		r.Normal(event.Deployment(d), event.Surging, "one more pod")
+	}
+	if recent := r.Recent(); len(recent) != 2 || recent[0].Object != "Deployment bank/web" {
+		t.Errorf("recent = %+v, want both, with their namespaces", recent)
+	}
+}
+
 // The status page shows the newest event first, one that is repeated once, and no more
 // than it has room for.
 func TestRecentEvents(t *testing.T) {
