@@ -110,8 +110,8 @@ func limitReached(p *view.Provisioner, used amount.List, types []offer.InstanceT
 	if name == amount.Nodes {
 		return fmt.Sprintf("it has %d nodes, and its limit is %d", used[name], limits[name])
 	}
-	has, may, more := amount.Quantity(name, used[name]), amount.Quantity(name, limits[name]), amount.Quantity(name, least.Capacity.OfNode()[name])
-	return fmt.Sprintf("its nodes use %s of its limit of %s %s; the smallest type allowed, %s, needs %s more", has.String(), may.String(), name, least.Name, more.String())
+	has, may, more := amount.Text(name, used[name]), amount.Text(name, limits[name]), amount.Text(name, least.Capacity.OfNode()[name])
+	return fmt.Sprintf("its nodes use %s of its limit of %s %s; the smallest type allowed, %s, needs %s more", has, may, name, least.Name, more)
 }
 
 // exceeds names a resource of which a node of the type would be too much; empty for none.

@@ -143,6 +143,18 @@ func TestLimitOnDevicesLeavesOtherTypes(t *testing.T) {
 	}
 }
 
+// A limit of memory, what is used and what is needed are in like units.
+func TestLimitOnMemoryIsInWords(t *testing.T) {
+	p := &view.Provisioner{Raw: testProvisioner("default"), Spec: testProvisioner("default", func(s *api.ProvisionerSpec) {
+		s.Limits = &api.Limits{Resources: corev1.ResourceList{"memory": resource.MustParse("16384Mi")}}
+	})}
+	large := offer.InstanceType{Name: "m5.large", Capacity: map[string]int64{"memory": 8 << 30}}
+	want := "its nodes use 11.5Gi of its limit of 16Gi memory; the smallest type allowed, m5.large, needs 8Gi more"
+	if got := limitReached(p, amount.List{"memory": 12058624 << 10}, []offer.InstanceType{large}); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // A limit on nodes is reached by their number, whatever they are.
 func TestLimitOnNodesIsReached(t *testing.T) {
 	p := &view.Provisioner{Raw: testProvisioner("default"), Spec: testProvisioner("default", func(s *api.ProvisionerSpec) {

@@ -8,6 +8,10 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
 )
 
@@ -83,6 +87,20 @@ type Limit struct {
 	Used     string  `json:"used"`
 	Limit    string  `json:"limit"`
 	Share    float64 `json:"share"` // from 0 to 1
+}
+
+// Words is the limit for people, who compare amounts more easily in one unit than as the quantities were written.
+func (l Limit) Words(of string) string {
+	return fmt.Sprintf("%s %s %s %s", l.text(l.Used), of, l.text(l.Limit), l.Resource)
+}
+
+func (l Limit) text(quantity string) string {
+	q, err := resource.ParseQuantity(quantity)
+	if err != nil {
+		return quantity
+	}
+	name := corev1.ResourceName(l.Resource)
+	return amount.Text(l.Resource, amount.FromResourceList(corev1.ResourceList{name: q})[l.Resource])
 }
 
 // Node is a node that belongs to a Provisioner.

@@ -69,7 +69,7 @@ func (w *writer) provisioners(s *Status) {
 		p := &s.Provisioners[i]
 		has := []string{explain.Plural(p.Nodes, "node"), dollars(p.HourlyPrice) + " per hour"}
 		for _, l := range p.Limits {
-			has = append(has, fmt.Sprintf("%s of %s %s", l.Used, l.Limit, l.Resource))
+			has = append(has, l.Words("of"))
 		}
 		text := p.Name + ": " + strings.Join(has, ", ")
 		if !p.Ready {

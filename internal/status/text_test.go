@@ -35,3 +35,11 @@ func TestTextOfStandby(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// A limit and what is used of it are in like units, whatever the quantities were written in.
+func TestLimitsInWords(t *testing.T) {
+	l := Limit{Resource: "memory", Used: "12058624Ki", Limit: "16384Mi"}
+	if got, want := l.Words("of"), "11.5Gi of 16Gi memory"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
