@@ -90,11 +90,13 @@ func (s *Status) distance() string {
 	switch {
 	case b == nil || b.Pods == 0:
 		return ""
-	case b.HourlyPrice == 0:
+	case b.HourlyPrice == 0 && b.Rebought > 0:
 		return "No lower bound on the price for these pods is known."
 	case s.HourlyPrice <= b.HourlyPrice:
 		return fmt.Sprintf("No choice of nodes for the same %s costs less at current prices: new nodes for them would cost %s per hour.",
 			explain.Plural(b.Pods, "pod"), dollars(b.Rebought)) + s.leftOut()
+	case b.HourlyPrice == 0:
+		return fmt.Sprintf("The same %s would need no new nodes: nodes without a Provisioner have room for them.", explain.Plural(b.Pods, "pod")) + s.leftOut()
 	}
 	return fmt.Sprintf("%.1f%% above the lower bound of %s per hour for the same %s at current prices. New nodes for them would cost %s per hour.",
 		100*(s.HourlyPrice/b.HourlyPrice-1), dollars(b.HourlyPrice), explain.Plural(b.Pods, "pod"), dollars(b.Rebought)) + s.leftOut()

@@ -43,3 +43,20 @@ func TestLimitsInWords(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
+
+// Pods that have room on other nodes need none that costs anything, which is a bound, and not an unknown one.
+func TestDistanceWhereNothingNeedsToBeBought(t *testing.T) {
+	for _, c := range []struct {
+		price, rebought float64
+		want            string
+	}{
+		{0.2, 0.1, "No lower bound on the price for these pods is known."},
+		{0.2, 0, "The same 3 pods would need no new nodes: nodes without a Provisioner have room for them."},
+		{0, 0, "No choice of nodes for the same 3 pods costs less"},
+	} {
+		s := Status{HourlyPrice: c.price, Bound: &Bound{Pods: 3, Rebought: c.rebought}}
+		if got := s.distance(); !strings.HasPrefix(got, c.want) {
+			t.Errorf("price %v, rebought for %v: %q, want %q", c.price, c.rebought, got, c.want)
+		}
+	}
+}
