@@ -3,6 +3,7 @@ package status
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
@@ -53,12 +54,15 @@ func (w *writer) list(title string, n int, line func(int) string) {
 	}
 }
 
+// maxNamed is how many pods a line names.
+const maxNamed = 3
+
 func (w *writer) pending(s *Status) {
 	w.list("Waiting for a node", len(s.Pending), func(i int) string {
 		p := &s.Pending[i]
-		who := explain.Plural(p.Count, "pod")
-		if p.Count == 1 && len(p.Pods) == 1 {
-			who = p.Pods[0]
+		who := strings.Join(p.Pods[:min(len(p.Pods), maxNamed)], ", ")
+		if more := p.Count - maxNamed; more > 0 {
+			who = fmt.Sprintf("%s: %s and %d more", explain.Plural(p.Count, "pod"), who, more)
 		}
 		return who + ": " + p.Why
 	})
@@ -102,18 +106,32 @@ func bar(share float64) string {
 	return strings.Repeat("█", full) + strings.Repeat("░", barWidth-full)
 }
 
+// soon is how long before a removal is due `top` lists it, and maxListed how many of these.
+const (
+	soon      = 24 * time.Hour
+	maxListed = 12
+)
+
 func (w *writer) leaving(s *Status) {
-	w.list("Nodes being removed", len(s.Leaving), func(i int) string {
-		l := &s.Leaving[i]
-		when := "now"
-		switch {
+	var going, due []string
+	later := 0
+	for i := range s.Leaving {
+		switch l := &s.Leaving[i]; {
 		case l.Blocked:
-			when = "held"
-		case !l.At.IsZero():
-			when = clock(s.At, l.At)
+			going = append(going, fmt.Sprintf("held  %s %s", l.Node, l.What))
+		case l.At.IsZero():
+			going = append(going, fmt.Sprintf("now  %s %s", l.Node, l.What))
+		case l.At.Sub(s.At) > soon || len(due) == maxListed:
+			later++
+		default:
+			due = append(due, fmt.Sprintf("%s  %s %s", clock(s.At, l.At), l.Node, l.What))
 		}
-		return fmt.Sprintf("%s  %s %s", when, l.Node, l.What)
-	})
+	}
+	if later > 0 {
+		due = append(due, explain.Plural(later, "node")+" later")
+	}
+	w.list("Nodes being removed", len(going), func(i int) string { return going[i] })
+	w.list("Removals that are due", len(due), func(i int) string { return due[i] })
 }
 
 func (w *writer) consolidation(s *Status) {
@@ -147,6 +165,10 @@ func (w *writer) unavailable(s *Status) {
 func (w *writer) recent(s *Status) {
 	w.list("Recent events", len(s.Recent), func(i int) string {
 		e := &s.Recent[i]
-		return fmt.Sprintf("%s  %s  %s: %s", clock(s.At, e.At), e.Reason, e.Object, e.Message)
+		reason := e.Reason
+		if e.Warning {
+			reason = "Warning " + reason
+		}
+		return fmt.Sprintf("%s  %s  %s: %s", clock(s.At, e.At), reason, e.Object, e.Message)
 	})
 }

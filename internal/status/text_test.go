@@ -3,6 +3,7 @@ package status
 import (
 	"strings"
 	"testing"
+	"time"
 )
 
 // The text says what the page says.
@@ -14,7 +15,9 @@ func TestText(t *testing.T) {
 		want = append(want, n.Node, n.Why)
 	}
 	for _, l := range s.Leaving {
-		want = append(want, l.What)
+		if l.At.Sub(s.At) <= soon {
+			want = append(want, l.What)
+		}
 	}
 	want = append(want, s.Consolidation.Headline(), s.Consolidation.Held[0].Words())
 	for _, n := range s.Consolidation.Stays {
@@ -26,6 +29,38 @@ func TestText(t *testing.T) {
 	for _, w := range want {
 		if !strings.Contains(text, w) {
 			t.Errorf("%q is missing", w)
+		}
+	}
+}
+
+// What is due in a month is not being removed, and hides nothing that is.
+func TestTextOfRemovals(t *testing.T) {
+	s := Status{Leading: true, At: time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)}
+	s.Leaving = []Leaving{{Node: "stuck", What: "is held", Blocked: true}, {Node: "going", What: "goes"}}
+	for i := range 300 {
+		s.Leaving = append(s.Leaving, Leaving{Node: "n", What: "expires", At: s.At.Add(time.Duration(5+i) * time.Hour)})
+	}
+	_, text, _ := strings.Cut(s.Text(), "Nodes being removed\n")
+	now, due, _ := strings.Cut(text, "Removals that are due\n")
+	if now != "  held  stuck is held\n  now  going goes\n\n" {
+		t.Errorf("being removed: %q", now)
+	}
+	if n := strings.Count(due, "expires"); n != maxListed || !strings.Contains(due, "\n  288 nodes later\n") {
+		t.Errorf("%d due: %s", n, due)
+	}
+}
+
+// Pods that wait for the same reason are named, as far as there is room.
+func TestTextNamesPods(t *testing.T) {
+	s := Status{Leading: true, At: time.Unix(1, 0)}
+	s.Pending = []Pending{
+		{Why: "why", Count: 1, Pods: []string{"a/a"}}, {Why: "why", Count: 2, Pods: []string{"b/a", "b/b"}},
+		{Why: "why", Count: 9, Pods: []string{"c/a", "c/b", "c/c", "c/d"}},
+	}
+	s.Recent = []Event{{At: s.At, Warning: true, Reason: "LaunchFailed", Object: "Provisioner p", Message: "refused"}}
+	for _, want := range []string{"  a/a: why\n", "  b/a, b/b: why\n", "  9 pods: c/a, c/b, c/c and 6 more: why\n", "  Warning LaunchFailed  Provisioner p: refused\n"} {
+		if !strings.Contains(s.Text(), want) {
+			t.Errorf("%q is missing in %s", want, s.Text())
 		}
 	}
 }
