@@ -138,6 +138,10 @@ func TestNodesInPictures(t *testing.T) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
+	r.Consolidation = &explain.Consolidation{Held: []explain.ConsolidationHeld{{Blocker: "protection", Nodes: 2}}}
+	if text := HTML(&r); !strings.Contains(text, "What keeps nodes in use") || strings.Contains(text, "<strong></strong>") {
+		t.Error("lines that are about nothing in particular have an empty name")
+	}
 	if many := (topic{explain.Topic{Items: make([]explain.Line, longTopic+1)}}); !many.Long() || (topic{explain.Topic{Items: make([]explain.Line, longTopic)}}).Long() {
 		t.Error("long lists are folded, short ones are not")
 	}
