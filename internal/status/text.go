@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
@@ -40,7 +41,15 @@ func (s *Status) Text() string {
 
 type writer struct{ strings.Builder }
 
-func (w *writer) line(text string) { w.WriteString(text + "\n") }
+// line writes a line. Control characters, which anybody may have written into a message, would command the terminal.
+func (w *writer) line(text string) {
+	w.WriteString(strings.Map(func(c rune) rune {
+		if unicode.IsControl(c) {
+			return ' '
+		}
+		return c
+	}, text) + "\n")
+}
 
 // list writes a heading and the lines below it.
 func (w *writer) list(title string, n int, line func(int) string) {

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 )
 
 // The text says what the page says.
@@ -62,6 +63,15 @@ func TestTextNamesPods(t *testing.T) {
 		if !strings.Contains(s.Text(), want) {
 			t.Errorf("%q is missing in %s", want, s.Text())
 		}
+	}
+}
+
+// What others have written does not command the terminal.
+func TestTextHasNoControlCharacters(t *testing.T) {
+	s := busy(t)
+	s.Nodes[0].Why = "\x1b[2J\x07 \u009b31m\nby nobody"
+	if text := strings.ReplaceAll(s.Text(), "\n", ""); strings.ContainsFunc(text, unicode.IsControl) || !strings.Contains(s.Text(), " by nobody\n") {
+		t.Errorf("%q", s.Text())
 	}
 }
 
