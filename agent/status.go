@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -149,7 +150,8 @@ func (h *history) waiting(v *view.View, plan *decide.Plan, refused func(uid, nod
 		if len(w.Pods) < status.MaxPods {
 			w.Pods = append(w.Pods, p.String())
 		}
-		if since := h.firstSeen[p.UID]; !since.IsZero() && (w.Since.IsZero() || since.Before(w.Since)) {
+		since := cmp.Or(p.Created, h.firstSeen[p.UID]) // this agent may have begun to lead in between
+		if !since.IsZero() && (w.Since.IsZero() || since.Before(w.Since)) {
 			w.Since = since
 		}
 	}

@@ -200,6 +200,18 @@ func TestStatusOfStandby(t *testing.T) {
 	}
 }
 
+// TestWaitingSinceItsCreation: a pod has waited since it was created, and not since an agent began to lead.
+func TestWaitingSinceItsCreation(t *testing.T) {
+	h, created := newHistory(), time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC)
+	pod := cluster.Pod{PodKey: cluster.PodKey{Namespace: "d", Name: "a", UID: "1"}, State: cluster.PodPending, Created: created, Template: &cluster.Template{}}
+	v := &view.View{Snapshot: &cluster.Snapshot{Pods: []cluster.Pod{pod}}}
+	h.firstSeen["1"] = created.Add(time.Hour)
+	none := func(string, string) string { return "" }
+	if got := h.waiting(v, &decide.Plan{}, none); len(got) != 1 || !got[0].Since.Equal(created) {
+		t.Errorf("%+v, want since %s", got, created)
+	}
+}
+
 type unheard struct{}
 
 func (unheard) Event(cluster.ObjectRef, string, string, string) {}

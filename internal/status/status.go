@@ -120,7 +120,7 @@ type Pending struct {
 	Count int  `json:"count"`
 	// Pods names the first of them.
 	Pods []string `json:"pods"`
-	// Since is when the first of them was seen.
+	// Since is when the first of them was created.
 	Since time.Time `json:"since,omitzero"`
 }
 
