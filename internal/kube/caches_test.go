@@ -194,6 +194,7 @@ func TestRESTConfig(t *testing.T) {
 		file.Clusters[name] = &clientcmdapi.Cluster{Server: "https://" + name + ".example.com"}
 		file.Contexts[name] = &clientcmdapi.Context{Cluster: name}
 	}
+	file.Contexts["lost"] = &clientcmdapi.Context{Cluster: "gone"}
 	file.CurrentContext = "a"
 	if err := clientcmd.WriteToFile(*file, path); err != nil {
 		t.Fatal(err)
@@ -203,6 +204,9 @@ func TestRESTConfig(t *testing.T) {
 		if err != nil || cfg.Host != want {
 			t.Errorf("context %q: got %v, %v", context, cfg, err)
 		}
+	}
+	if _, err := RESTConfig(path, "lost"); err == nil || !strings.Contains(err.Error(), `the context "lost" names a cluster that is not in the kubeconfig `+path) {
+		t.Errorf("a context whose cluster is not there: %v", err)
 	}
 	if _, err := RESTConfig(path, "absent"); err == nil {
 		t.Error("a context that is not there is accepted")

@@ -16,6 +16,9 @@ func RESTConfig(kubeconfig, context string) (*rest.Config, error) {
 	rules.ExplicitPath = kubeconfig
 	overrides := &clientcmd.ConfigOverrides{CurrentContext: context}
 	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
+	if clientcmd.IsEmptyConfig(err) && context != "" {
+		return nil, fmt.Errorf("find the cluster: the context %q names a cluster that is not in the kubeconfig %s; add it, or name another context", context, strings.Join(rules.GetLoadingPrecedence(), ", "))
+	}
 	if clientcmd.IsEmptyConfig(err) && kubeconfig != "" {
 		return nil, fmt.Errorf("find the cluster: the kubeconfig %s names no cluster; save it again, for example with aws eks update-kubeconfig", kubeconfig)
 	}
