@@ -30,7 +30,7 @@ func TestTop(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"2 pods cannot be placed\n", "$1.5000 per hour", "2 pods: nothing is large enough\n", "prod as of 01:46:40 UTC, packhorse-agent 1.2.3\n"} {
+	for _, want := range []string{"2 pods cannot be placed\n", "$1.5000 per hour", "  shop/a, shop/b: nothing is large enough\n", "prod as of 01:46:40 UTC, packhorse-agent 1.2.3\n"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing in\n%s", want, out)
 		}
