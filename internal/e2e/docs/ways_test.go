@@ -252,6 +252,7 @@ func (r *reader) movingPage(p page) {
 func (r *reader) readme(p page) {
 	f := r.folder()
 	f.check(os.CopyFS(filepath.Join(f.dir, "examples"), os.DirFS(filepath.Join(root, "examples"))))
+	f.check(os.Symlink(filepath.Dir(r.built("packhorse-agent")), filepath.Join(f.dir, "bin"))) // as after `make build`
 	commands := p.in("sh")
 	f.sh(commands[1])
 	shown := p.in("text")
