@@ -4,6 +4,7 @@ package drain
 
 import (
 	"context"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -51,7 +52,7 @@ type Cluster interface {
 	nodes.Reader
 }
 
-// Pods stops pods.
+// Pods stops pods. Its methods fail with cluster.ErrBusy if a request was not sent because of the number of others.
 type Pods interface {
 	// Evict returns a *cluster.BlockedError while a disruption budget forbids it. A
 	// pod that is gone is no error.
@@ -116,6 +117,7 @@ type Drainer struct {
 
 // New returns a Drainer.
 func New(p Ports) *Drainer {
+	p.Pods = newBounded(p.Pods)
 	return &Drainer{Ports: p, memory: newMemory(), terminations: pace.NewRetries(time.Second, time.Minute), patches: pace.NewRetries(time.Second, 10*time.Second)}
 }
 
@@ -182,8 +184,10 @@ func (d *Drainer) pass(ctx context.Context) int {
 }
 
 // takeSteps takes a step with each node, and returns the steps after which a node is drained. A step that
-// takes long goes on beside the next passes, which leave its node out, so that it does not hold up other nodes.
+// takes long goes on beside the next passes, which leave its node out, so that it does not hold up other nodes. The
+// order changes: where pods wait for their turn, the first nodes do not always come before the others.
 func (d *Drainer) takeSteps(leaving []*cluster.Node, take func(*cluster.Node) (s *step, drained bool)) []*step {
+	rand.Shuffle(len(leaving), func(i, j int) { leaving[i], leaving[j] = leaving[j], leaving[i] })
 	var mu sync.Mutex
 	var drained []*step
 	done := make(chan struct{})

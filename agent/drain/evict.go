@@ -74,15 +74,15 @@ func (d *Drainer) evict(ctx context.Context, n *cluster.Node, p *cluster.Pod) {
 		message := fmt.Sprintf("pod %s: %s", p.PodKey, blocked)
 		d.Events.Warning(event.Node(n.Name), event.EvictionBlocked, message)
 		d.Events.Warning(event.Pod(p.PodKey), event.EvictionBlocked, message)
-	case ctx.Err() == nil:
+	case ctx.Err() == nil && !errors.Is(err, cluster.ErrBusy):
 		d.memory.refused(p, HeldByRefusal, err)
 		d.Log.Warn("could not evict a pod", "pod", p.PodKey.String(), "node", n.Name, "error", err)
 	}
 }
 
 // eachPod deletes pods by the given call, and reports whether all deletions were accepted. A pod that
-// has changed since it was seen is looked at again in the next pass, and one that the API server refused to
-// delete when it is due again.
+// has changed since it was seen, or whose turn has not come, is looked at again in the next pass, and one that the
+// API server refused to delete when it is due again.
 func (d *Drainer) eachPod(ctx context.Context, pods []*cluster.Pod, deletion func(context.Context, *cluster.Pod) error) bool {
 	var failed atomic.Bool
 	parallel.Each(podsAtOnce, pods, func(p *cluster.Pod) {
@@ -96,7 +96,7 @@ func (d *Drainer) eachPod(ctx context.Context, pods []*cluster.Pod, deletion fun
 			return
 		}
 		failed.Store(true)
-		if ctx.Err() == nil && !errors.Is(err, cluster.ErrStale) {
+		if ctx.Err() == nil && !errors.Is(err, cluster.ErrStale) && !errors.Is(err, cluster.ErrBusy) {
 			d.memory.refused(p, HeldByRefusal, err)
 			d.Log.Warn("could not delete a pod", "pod", p.PodKey.String(), "error", err)
 		}

@@ -169,15 +169,15 @@ func (d *Drainer) bury(ctx context.Context, n *cluster.Node) bool {
 		d.memory.held.note(n.Name, holdUp{cause: HeldByMachine, text: "pods that end with instance " + n.InstanceID() + " are removed once it has ended"})
 		return false
 	}
-	var changed atomic.Bool
+	var again atomic.Bool // in the next pass
 	d.eachPod(ctx, pods, func(ctx context.Context, p *cluster.Pod) error {
 		err := d.Pods.RemovePod(ctx, p)
-		if errors.Is(err, cluster.ErrStale) {
-			changed.Store(true)
+		if errors.Is(err, cluster.ErrStale) || errors.Is(err, cluster.ErrBusy) {
+			again.Store(true)
 		}
 		return err
 	})
-	return !changed.Load()
+	return !again.Load()
 }
 
 // terminate terminates the machines of nodes, and returns those instances that are being terminated.

@@ -34,6 +34,9 @@ var ErrRefused = errors.New("the API server refuses it")
 // volume that exists for a claim of the pod, or it has selected a node for the claim.
 var ErrLeftToScheduler = errors.New("kube-scheduler binds the pod, because of its claims")
 
+// ErrBusy means that a request was not sent, because too many others are before it. It may be sent again soon.
+var ErrBusy = errors.New("too many requests are before it")
+
 // BlockedError means that a pod may not be evicted now.
 type BlockedError struct {
 	// Budget is the namespace/name of the PodDisruptionBudget that forbids it;

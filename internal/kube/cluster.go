@@ -16,6 +16,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/fence"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/lease"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/limit"
 )
 
 // manager is the field manager of the agent's changes, and the source of its events.
@@ -55,6 +56,7 @@ type Options struct {
 // time limit and, unless it says otherwise, retries temporary failures a few times.
 type Cluster struct {
 	client  kubernetes.Interface
+	leading kubernetes.Interface // for the lease
 	fence   *fence.Fence
 	dynamic dynamic.Interface
 	caches  *caches
@@ -69,20 +71,24 @@ type Cluster struct {
 func New(cfg *rest.Config, o Options) (*Cluster, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.UserAgent = cmp.Or(o.UserAgent, manager)
-	cfg.QPS, cfg.Burst = 500, 1000 // the API server has its own priority and fairness
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return &fenced{next, o.Fence} })
 	if o.Requested != nil {
 		cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return &observer{next, o.Requested} })
 	}
-	custom, err := dynamic.NewForConfig(cfg)
+	custom, err := dynamic.NewForConfig(limit.Bound(cfg))
 	if err != nil {
 		return nil, fmt.Errorf("create a client for custom resources: %w", err)
 	}
 	cfg.ContentType = runtime.ContentTypeProtobuf
 	cfg.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
-	client, err := kubernetes.NewForConfig(cfg)
+	client, err := kubernetes.NewForConfig(limit.Bound(cfg))
 	if err != nil {
 		return nil, fmt.Errorf("create a client: %w", err)
+	}
+	// It has a client of its own: the lease is to be renewed however many requests wait for the other one's limiter.
+	leading, err := kubernetes.NewForConfig(limit.Bound(cfg))
+	if err != nil {
+		return nil, fmt.Errorf("create a client for the lease: %w", err)
 	}
 	caches, err := newCaches(client, custom, o)
 	if err != nil {
@@ -90,6 +96,7 @@ func New(cfg *rest.Config, o Options) (*Cluster, error) {
 	}
 	return &Cluster{
 		client:  client,
+		leading: leading,
 		fence:   o.Fence,
 		dynamic: custom,
 		caches:  caches,
@@ -119,5 +126,5 @@ func (c *Cluster) Start(ctx context.Context) error {
 // held.
 func (c *Cluster) Lead(ctx context.Context, o lease.Options, run func(context.Context)) error {
 	o.Fence = cmp.Or(c.fence, fence.New())
-	return lease.Lead(ctx, c.client, o, run)
+	return lease.Lead(ctx, c.leading, o, run)
 }
