@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/pack"
@@ -42,16 +41,28 @@ func newLandings(p *Problem, w *work) *landings {
 			l.count(m, t, n)
 		}
 	}
-	for i := range p.Base.Pods {
-		if pod := p.Base.Pods[i].Pod; pod.NodeName != "" || pod.NominatedNode == "" {
-			l.land(pod.Template)
-		}
-	}
+	l.landWaiting()
 	return l
 }
 
+// landWaiting lets the pods land that are on their way. Where that takes half of the work, little would be left for the
+// nodes: all of them are for another look, when fewer pods wait.
+func (l *landings) landWaiting() {
+	full := map[*cluster.Template]bool{} // no room is given back here
+	for i := range l.Base.Pods {
+		pod := l.Base.Pods[i].Pod
+		if t := pod.Template; !full[t] && (pod.NodeName != "" || pod.NominatedNode == "") {
+			full[t] = l.land(t) == nil
+		}
+		if l.done > l.most/2 {
+			l.done = l.most
+			return
+		}
+	}
+}
+
 func (l *landings) count(m *room, t *cluster.Template, n int) {
-	zone := m.node.Labels[api.LabelZone]
+	zone := m.zone
 	if l.zones[zone] == nil {
 		l.zones[zone] = map[*cluster.Template]int{}
 	}
@@ -131,8 +142,7 @@ func (l *landings) room(st *Step, m *pack.Machine) *room {
 		k := slices.IndexFunc(moves, func(m Move) bool { return m.Pod.PodKey == at.Pod })
 		free = free.Plus(moves[k].Pod.Template.Requests)
 	}
-	node := &cluster.Node{Labels: map[string]string{api.LabelZone: m.Candidates[0].Zone}}
-	return &room{node: node, all: l.rooms.space.Vector(m.Allocatable), free: l.rooms.space.Vector(free), like: map[*cluster.Template]int{}}
+	return &room{node: &cluster.Node{}, zone: m.Candidates[0].Zone, all: l.rooms.space.Vector(m.Allocatable), free: l.rooms.space.Vector(free), like: map[*cluster.Template]int{}}
 }
 
 // land takes the room that kube-scheduler prefers for a pod, and returns it; nil if there is none.
@@ -142,13 +152,13 @@ func (l *landings) land(t *cluster.Template) *room {
 	if k.never {
 		return nil
 	}
-	l.done += landSteps * int64(len(l.rooms.list))
 	var among []*room
 	for i, m := range l.rooms.list {
-		if _, fits := m.after(k.need); fits && !l.going[m.node.Name] && (i >= l.nodes || l.rooms.admits(k, t, i, m.node.Labels[api.LabelZone])) {
+		if _, fits := m.after(k.need); fits && (i >= l.nodes || l.rooms.admits(k, t, i, m.zone)) && !l.going[m.node.Name] {
 			among = append(among, m)
 		}
 	}
+	l.done += seekSteps*int64(len(l.rooms.list)) + landSteps*int64(len(among))
 	if len(among) == 0 {
 		return nil
 	}

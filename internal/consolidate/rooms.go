@@ -16,6 +16,7 @@ import (
 // other is looked at roughly here, and a packing confirms whatever is proposed.
 type room struct {
 	node *cluster.Node
+	zone string
 	free []int64
 	all  []int64
 	// like counts the pods by template, for those that are kept apart.
@@ -53,7 +54,7 @@ func newRooms(s *cluster.Snapshot, open func(*cluster.Node) bool) *rooms {
 	byName := map[string]*room{}
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
-		room := &room{node: n, all: r.space.Vector(n.Allocatable), like: map[*cluster.Template]int{}}
+		room := &room{node: n, zone: n.Labels[api.LabelZone], all: r.space.Vector(n.Allocatable), like: map[*cluster.Template]int{}}
 		room.free = slices.Clone(room.all)
 		byName[n.Name] = room
 		if !n.Deleting && open(n) {
@@ -119,14 +120,14 @@ func (r *rooms) known(t *cluster.Template) bool {
 // admits reports whether the room's labels, taints and pods allow one of the kind.
 func (r *rooms) admits(k *kind, t *cluster.Template, i int, zone string) bool {
 	m := r.list[i]
-	if k.zonal && m.node.Labels[api.LabelZone] != zone || k.apart && m.like[t] > 0 {
+	if k.zonal && m.zone != zone || k.apart && m.like[t] > 0 {
 		return false
 	}
 	if k.may[i] == 0 {
 		k.may[i] = -1
 		// The startup taints of a node that is coming up count: kube-scheduler puts nothing there yet.
-		_, bad := match.Untolerated(match.Lasting(m.node, nil), t.Tolerations, false)
-		if !bad && slices.ContainsFunc(k.places, func(q match.Requirements) bool { return match.Meets(q, m.node) }) {
+		tainted := match.Untolerated(match.Lasting(m.node, nil), t.Tolerations, false) != nil
+		if !tainted && slices.ContainsFunc(k.places, func(q match.Requirements) bool { return match.Meets(q, m.node) }) {
 			k.may[i] = 1
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
@@ -47,7 +46,7 @@ func (l *landings) preferred(t *cluster.Template, need []int64, among []*room) *
 func (l *landings) crowds(t *cluster.Template, among []*room) []float64 {
 	zones := map[string]float64{}
 	for _, m := range among {
-		zones[m.node.Labels[api.LabelZone]] = 0
+		zones[m.zone] = 0
 	}
 	perNode, perZone := math.Log(float64(len(among)+2)), math.Log(float64(len(zones)+2))
 	for zone := range zones {
@@ -55,7 +54,7 @@ func (l *landings) crowds(t *cluster.Template, among []*room) []float64 {
 	}
 	out := make([]float64, len(among))
 	for i, m := range among {
-		out[i] = float64(m.like[t])*perNode + zones[m.node.Labels[api.LabelZone]]
+		out[i] = float64(m.like[t])*perNode + zones[m.zone]
 	}
 	return out
 }

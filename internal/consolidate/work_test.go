@@ -2,6 +2,7 @@ package consolidate
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -103,5 +104,31 @@ func TestAllNodesGetTheirTurn(t *testing.T) {
 		if looks < 2 || len(seen) < len(p.Sources) {
 			t.Errorf("one in %d has room: %d of %d nodes were looked at in %d looks", roomy, len(seen), len(p.Sources), looks)
 		}
+	}
+}
+
+// Pods that wait leave work for the nodes, however many there are, if they have room nowhere. If they have, and take too
+// much to land, all nodes are for another look at once.
+func TestWaitingPodsLeaveWork(t *testing.T) {
+	for name, c := range map[string]struct {
+		cpu  int64
+		late bool
+	}{
+		"without room": {8000, false},
+		"with room":    {1, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			const nodes, waiting = 1000, 20_000
+			p := manyNodes(nodes, 2)
+			pod := &cluster.Pod{Template: &cluster.Template{Requests: amount.List{amount.CPU: c.cpu}}}
+			p.Base.Pods = slices.Repeat([]pack.Demand{{Pod: pod}}, waiting)
+			s := newSolver(p)
+			if spent := s.done >= s.most; spent != c.late {
+				t.Errorf("the waiting pods took %d of %d steps of work", s.done, s.most)
+			}
+			if _, late := turned(p, s.plan()); c.late != (len(late) == nodes) {
+				t.Errorf("%d of %d nodes were left to another look", len(late), nodes)
+			}
+		})
 	}
 }

@@ -9,19 +9,19 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
-// Untolerated returns the first taint that keeps a pod away. PreferNoSchedule
+// Untolerated returns the first taint that keeps a pod away, or nil. PreferNoSchedule
 // taints keep a pod away only where they are to be honoured.
-func Untolerated(taints []corev1.Taint, tolerations []corev1.Toleration, honourPreferences bool) (Miss, bool) {
+func Untolerated(taints []corev1.Taint, tolerations []corev1.Toleration, honourPreferences bool) *corev1.Taint {
 	for i := range taints {
 		t := &taints[i]
 		if t.Effect == corev1.TaintEffectPreferNoSchedule && !honourPreferences {
 			continue
 		}
 		if !slices.ContainsFunc(tolerations, func(tol corev1.Toleration) bool { return cluster.Tolerates(&tol, t) }) {
-			return Miss{Kind: Taint, Key: t.ToString()}, true
+			return t
 		}
 	}
-	return Miss{}, false
+	return nil
 }
 
 // passes reports whether a taint of a node of the Provisioner, which may be nil, is one that will go. A node that has

@@ -58,7 +58,7 @@ func (n *Node) HostLess() bool { return n.Name != "" && n.Labels[corev1.LabelHos
 
 // RunsOn reports whether the DaemonSet will put a pod on the node.
 func (d *DaemonSet) RunsOn(n *Node) bool {
-	if _, bad := match.Untolerated(n.Taints, d.Template.Tolerations, false); bad {
+	if match.Untolerated(n.Taints, d.Template.Tolerations, false) != nil {
 		return false
 	}
 	return slices.ContainsFunc(d.places, func(r match.Requirements) bool { return match.Meets(r, n.Node) })
@@ -78,7 +78,7 @@ func (s *Supply) Matches(o *Options, i int) bool {
 		o.nodes[i] = 1
 		if !match.Meets(o.Requires, s.Nodes[i].Node) {
 			o.nodes[i] = -1
-		} else if _, bad := match.Untolerated(s.Nodes[i].Taints, o.tolerations, false); bad {
+		} else if match.Untolerated(s.Nodes[i].Taints, o.tolerations, false) != nil {
 			o.nodes[i] = -1
 		}
 	}

@@ -78,8 +78,8 @@ func (s *Supply) combined(d demand, honour bool, p *Pool) (match.Requirements, m
 	if p.Spec.DeletionTimestamp != nil {
 		return nil, match.Miss{Kind: match.Deleting}
 	}
-	if miss, bad := match.Untolerated(p.Spec.Spec.Taints, d.tolerations, honour); bad {
-		return nil, miss
+	if taint := match.Untolerated(p.Spec.Spec.Taints, d.tolerations, honour); taint != nil {
+		return nil, match.Miss{Kind: match.Taint, Key: taint.ToString()}
 	}
 	combined, miss := match.Combined(p.Spec, p.Requirements, d.requires)
 	if !miss.Missed() && p.Closed != "" {

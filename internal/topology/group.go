@@ -82,11 +82,7 @@ func (g *Group) Counts(n *model.Node) bool {
 	if g.nodes != nil && !slices.ContainsFunc(g.nodes, func(r match.Requirements) bool { return match.Meets(r, n.Node) }) {
 		return false
 	}
-	if g.tolerations != nil {
-		_, bad := match.Untolerated(n.Taints, g.tolerations, false)
-		return !bad
-	}
-	return true
+	return g.tolerations == nil || match.Untolerated(n.Taints, g.tolerations, false) == nil
 }
 
 // Groups registers every group once.
