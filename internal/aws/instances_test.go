@@ -89,9 +89,14 @@ func TestStates(t *testing.T) {
 func TestInstancesOfSeveralPages(t *testing.T) {
 	f := start(t)
 	f.launch(t, order("launch-1", 1100, onDemand("m5.large", "a"), onDemand("m5.large", "b")))
+	pages, describe := 0, f.listings.Instances
+	f.listings.Instances = func(ctx context.Context, in *ec2.DescribeInstancesInput, o ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error) {
+		pages++
+		return describe(ctx, in, o...)
+	}
 	list, err := f.Instances(t.Context())
-	if err != nil || len(list) != 1100 {
-		t.Errorf("instances = %d, %v", len(list), err)
+	if err != nil || len(list) != 1100 || pages != 2 {
+		t.Errorf("%d instances on %d pages, %v; want 1100 on 2", len(list), pages, err)
 	}
 	if d := f.launch(t, order("launch-2", 250, onDemand("m5.large", "c"))); slices.ContainsFunc(d.Instances, func(i offer.Instance) bool { return i.NodeName == "" }) {
 		t.Error("some of many instances have no name")

@@ -60,7 +60,7 @@ func (c *EC2) describeInstances(_ *account.Caller, in *ec2.DescribeInstancesInpu
 	if err != nil {
 		return nil, err
 	}
-	part, next, err := account.Page(kept, in.NextToken, in.MaxResults, 1000)
+	part, next, err := account.Page(kept, in.NextToken, in.MaxResults, max(len(kept), 1)) // without MaxResults, EC2 returns all
 	if err != nil {
 		return nil, err
 	}
