@@ -82,13 +82,10 @@ func New(cfg *rest.Config, o Options) (*Cluster, error) {
 	cfg.ContentType = runtime.ContentTypeProtobuf
 	cfg.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	client, err := kubernetes.NewForConfig(limit.Bound(cfg))
-	if err != nil {
+	// The lease is to be renewed however many requests wait for the limiter of that client.
+	leading, too := kubernetes.NewForConfig(limit.Bound(cfg))
+	if err = cmp.Or(err, too); err != nil {
 		return nil, fmt.Errorf("create a client: %w", err)
-	}
-	// It has a client of its own: the lease is to be renewed however many requests wait for the other one's limiter.
-	leading, err := kubernetes.NewForConfig(limit.Bound(cfg))
-	if err != nil {
-		return nil, fmt.Errorf("create a client for the lease: %w", err)
 	}
 	caches, err := newCaches(client, custom, o)
 	if err != nil {
