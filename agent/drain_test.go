@@ -87,8 +87,8 @@ func TestDrainWaitsForBudget(t *testing.T) { // TERM-008, TERM-018
 		r.until("the other pod has moved", func() bool { return r.onNode("other", old) == 0 })
 		r.never(5*time.Minute, "a protected pod is evicted", func() bool { return r.onNode("web", old) != 2 || r.node(old) == nil })
 		blocked := r.Events(event.EvictionBlocked)
-		if len(blocked) == 0 || !strings.Contains(blocked[0].Message, "default/web-budget") {
-			t.Errorf("no event names the budget: %v", blocked)
+		if len(blocked) != 4 || !strings.Contains(blocked[0].Message, "default/web-budget") {
+			t.Errorf("the node and its two pods have the events %v, want one that names the budget for each pod on both", blocked)
 		}
 		if got := gauge(t, a.metrics, "drain_held_up_seconds", "default", string(drain.HeldByBudget)); got < 290 || got > 330 {
 			t.Errorf("the drain is held up for %v s", got)

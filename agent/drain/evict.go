@@ -69,8 +69,10 @@ func (d *Drainer) evict(ctx context.Context, n *cluster.Node, p *cluster.Pod) {
 		}
 		d.Log.Debug("evicted a pod", "pod", p.PodKey.String(), "node", n.Name)
 	case errors.As(err, &blocked):
-		d.memory.refused(p, HeldByBudget, blocked)
 		d.Metrics.Blocked.WithLabelValues(n.Provisioner).Inc()
+		if !d.memory.refused(p, HeldByBudget, blocked) {
+			return
+		}
 		message := fmt.Sprintf("pod %s: %s", p.PodKey, blocked)
 		d.Events.Warning(event.Node(n.Name), event.EvictionBlocked, message)
 		d.Events.Warning(event.Pod(p.PodKey), event.EvictionBlocked, message)

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
@@ -26,7 +27,8 @@ type retry struct {
 	at      time.Time
 	refused int
 	node    string
-	last    holdUp // what the last refusal said; empty while there was none
+	last    holdUp    // what the last refusal said; empty while there was none
+	told    time.Time // when that was reported
 }
 
 func newMemory() memory {
@@ -115,14 +117,19 @@ func (m *memory) accepted(uid string) {
 	m.retries[uid] = retry{at: time.Now().Add(evictionSettles)}
 }
 
-func (m *memory) refused(p *cluster.Pod, by Cause, why error) {
+// refused notes a refusal, and reports whether it is another one than the last, or is to be reported again.
+func (m *memory) refused(p *cluster.Pod, by Cause, why error) (report bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r := m.retries[p.UID]
-	r.node, r.last = p.NodeName, holdUp{by, fmt.Sprintf("pod %s: %s", p.PodKey, why), p.PodKey}
+	r, said := m.retries[p.UID], holdUp{by, fmt.Sprintf("pod %s: %s", p.PodKey, why), p.PodKey}
+	if report = said != r.last || time.Since(r.told) >= event.RepeatAfter; report {
+		r.told = time.Now()
+	}
+	r.node, r.last = p.NodeName, said
 	r.at = time.Now().Add(min(evictionRetry<<min(r.refused, 10), evictionRetryMax))
 	r.refused++
 	m.retries[p.UID] = r
+	return report
 }
 
 // noteRefusals notes the evictions and deletions that were refused the last time they were asked for.
