@@ -305,8 +305,11 @@ type DisruptionBudget struct {
 // Selects reports whether the budget is for pods with these labels. A selector with an error selects nothing: the
 // API server refuses it.
 func (b *DisruptionBudget) Selects(namespace string, pod labels.Set) bool {
+	if b.Namespace != namespace {
+		return false
+	}
 	selector, err := metav1.LabelSelectorAsSelector(b.Selector)
-	return err == nil && b.Namespace == namespace && selector.Matches(pod)
+	return err == nil && selector.Matches(pod)
 }
 
 // Forbids reports whether the Eviction API refuses for now to evict a pod that the budget selects. The API

@@ -48,11 +48,15 @@ func (c *Cluster) evict(ctx context.Context, pod cluster.PodKey) error {
 // blocked turns an error because of a PodDisruptionBudget into a BlockedError. A pod that several
 // budgets select can never be evicted; for such a pod, the API server returns an internal error.
 func (c *Cluster) blocked(key cluster.PodKey, err error) error {
+	byBudget := apierrors.HasStatusCause(err, policyv1.DisruptionBudgetCause)
+	if !byBudget && !apierrors.IsInternalError(err) {
+		return err
+	}
 	var budgets []string
 	if p, ok := get[*pod](c.caches.pods, key.Namespace, key.Name); ok {
 		budgets = c.view.budgetsOver(&p.converted)
 	}
-	if apierrors.HasStatusCause(err, policyv1.DisruptionBudgetCause) || apierrors.IsInternalError(err) && len(budgets) > 1 {
+	if byBudget || len(budgets) > 1 {
 		return &cluster.BlockedError{Budget: strings.Join(budgets, ", ")}
 	}
 	return err
