@@ -189,12 +189,7 @@ func attachable(fresh *view.Verifier, node *cluster.Node, pods []cluster.PodKey)
 	if len(node.VolumeLimits) > 0 || !slices.ContainsFunc(pods, func(pod cluster.PodKey) bool { return claims(pod) > 0 }) {
 		return pods
 	}
-	left := mostClaims
-	for _, p := range fresh.Pods {
-		if p.NodeName == node.Name {
-			left -= len(p.Template.Claims)
-		}
-	}
+	left := mostClaims - fresh.Claims[node.Name]
 	var out []cluster.PodKey
 	for _, pod := range pods {
 		if n := claims(pod); n <= max(0, left) {

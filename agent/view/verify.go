@@ -18,6 +18,8 @@ type Verifier struct {
 	// Snapshot is fresh, and so are its Pods, by UID.
 	Snapshot *cluster.Snapshot
 	Pods     map[string]*cluster.Pod
+	// Claims counts the volume claims of its pods, by node.
+	Claims map[string]int
 
 	planned      *View
 	pods         map[string]*cluster.Pod     // by UID, planned
@@ -30,9 +32,13 @@ func (v *View) Verify(fresh *cluster.Snapshot, provisioners []*api.Provisioner) 
 	out := &Verifier{
 		Snapshot:     fresh,
 		Pods:         ByUID(fresh),
+		Claims:       map[string]int{},
 		planned:      v,
 		pods:         ByUID(v.Snapshot),
 		provisioners: map[string]*api.Provisioner{},
+	}
+	for i := range fresh.Pods {
+		out.Claims[fresh.Pods[i].NodeName] += len(fresh.Pods[i].Template.Claims)
 	}
 	for _, p := range provisioners {
 		out.provisioners[p.Name] = p
