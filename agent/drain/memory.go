@@ -24,11 +24,11 @@ type memory struct {
 
 // retry is when an eviction or deletion may be tried again.
 type retry struct {
-	at      time.Time
-	refused int
-	node    string
-	last    holdUp    // what the last refusal said; empty while there was none
-	told    time.Time // when that was reported
+	at       time.Time
+	refused  int
+	node     string
+	last     holdUp    // what the last refusal said; empty while there was none
+	reported time.Time // when that was reported
 }
 
 func newMemory() memory {
@@ -122,8 +122,8 @@ func (m *memory) refused(p *cluster.Pod, by Cause, why error) (report bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r, said := m.retries[p.UID], holdUp{by, fmt.Sprintf("pod %s: %s", p.PodKey, why), p.PodKey}
-	if report = said != r.last || time.Since(r.told) >= event.RepeatAfter; report {
-		r.told = time.Now()
+	if report = said != r.last || time.Since(r.reported) >= event.RepeatAfter; report {
+		r.reported = time.Now()
 	}
 	r.node, r.last = p.NodeName, said
 	r.at = time.Now().Add(min(evictionRetry<<min(r.refused, 10), evictionRetryMax))
