@@ -195,12 +195,12 @@ func (a *avoided) failing(t *offer.InstanceType, o *offer.Offering, of kind, now
 	late := of
 	late.zone = o.Zone
 	if f := a.failed[late]; now.Before(f.until) {
-		return fmt.Sprintf("machines bought one after the other in %s did not come up in time, avoided until %s", o.Zone, amount.Clock(f.until))
+		return fmt.Sprintf("successive machines in %s did not become ready in time; the zone is avoided until %s", o.Zone, amount.Clock(f.until))
 	}
 	of.capacityType = o.CapacityType
 	of.arch, _ = t.Label(api.LabelArch)
 	if f := a.failed[of]; now.Before(f.until) {
-		return fmt.Sprintf("%s machines with %s bought one after the other ended before they were up, avoided until %s", of.capacityType, of.arch, amount.Clock(f.until))
+		return fmt.Sprintf("successive %s machines with %s ended before they became ready; such machines are avoided until %s", of.capacityType, of.arch, amount.Clock(f.until))
 	}
 	return ""
 }
@@ -210,7 +210,7 @@ func (a *avoided) lacking(t *offer.InstanceType, of kind, now time.Time) string 
 	for _, name := range t.Capacity.Names() {
 		of.resource = name
 		if f := a.failed[of]; t.Capacity[name] > 0 && now.Before(f.until) {
-			return fmt.Sprintf("no device plugin has registered %s on machines bought one after the other, avoided until %s", name, amount.Clock(f.until))
+			return fmt.Sprintf("no device plugin registered %s on successive machines; such machines are avoided until %s", name, amount.Clock(f.until))
 		}
 	}
 	return ""

@@ -21,7 +21,8 @@ import (
 // The conditions of a Provisioner.
 const (
 	conditionReady = "Ready"
-	// conditionConsolidation is one of releases that could not consolidate nodes in use.
+	// conditionConsolidation was set by earlier releases, which could not consolidate nodes in use. It is removed from
+	// the status.
 	conditionConsolidation = "ConsolidationSupported"
 	// conditionPrices is there while on-demand prices are not the published ones.
 	conditionPrices = "PricesEstimated"
@@ -134,8 +135,8 @@ func setFailure(p *view.Provisioner, conditions *[]metav1.Condition, kind string
 	setWhile(conditions, c)
 }
 
-// firstMessage is what was first written of a failure, for as long as its reason is the same: each failure has a
-// request id of its own, and writing that would be a change, and the next turn.
+// firstMessage is what was first written of a failure, for as long as its reason is the same: each error of AWS
+// contains another request id; writing it would change the object and trigger another turn.
 func firstMessage(conditions []metav1.Condition, c metav1.Condition) string {
 	if was := meta.FindStatusCondition(conditions, c.Type); was != nil && was.Reason == c.Reason && c.Message != "" {
 		return was.Message

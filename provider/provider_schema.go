@@ -69,8 +69,8 @@ func providerSchema() schema.Schema {
 			"plan_checks": schema.StringAttribute{
 				Optional:   true,
 				Validators: []validator.String{stringvalidator.OneOf(session.ChecksError, session.ChecksWarn, session.ChecksOff)},
-				MarkdownDescription: "How plans use the catalogue and the cluster to check a change. With `warn`, the default, " +
-					"what cannot work is an error, and what is doubtful is a warning. With `error`, both are errors. With `off`, " +
+				MarkdownDescription: "How plans use the catalogue and the cluster to check a change. With `warn` (the default), " +
+					"a configuration that cannot work is an error, and a questionable one is a warning. With `error`, both are errors. With `off`, " +
 					"plans check neither.",
 			},
 			"catalogue_file": optionalText("Path of a saved catalogue of instance types and prices (CSV or JSON). Plans use it " +

@@ -13,9 +13,9 @@ import (
 // landingPatience is how long the successor of an evicted pod is waited for.
 const landingPatience = time.Minute
 
-// Landings counts where the pods land that come in the place of evicted ones, which
-// kube-scheduler places. The plan has a node for each: where many land elsewhere, nodes are
-// looked at again that should have been full. It is for one goroutine.
+// Landings counts on which nodes the successors of evicted pods land. The plan names a node for each successor, but
+// kube-scheduler decides. If many land elsewhere, nodes that should have been filled come up for consolidation again.
+// Landings is not safe for concurrent use.
 type Landings struct {
 	metrics *metrics.Consolidation
 	// departures are the pods that are to be evicted, or have been, by their UIDs.

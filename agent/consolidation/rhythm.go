@@ -1,6 +1,6 @@
-// Package consolidation is what the agent remembers of nodes in use between its turns:
-// when pods came or went, and when it is time to look for a cheaper cluster again.
-// Losing it at a restart costs some time: what the pods themselves tell is known again.
+// Package consolidation is what the agent remembers of nodes in use between its turns: when pods came or went, and
+// when it is time to look for a cheaper cluster again. A restart loses this memory, which delays consolidation for a
+// while. What follows from the pods themselves is known again at once.
 package consolidation
 
 import (

@@ -25,7 +25,7 @@ import (
 // podsAtOnce bounds how many pods are changed at the same time.
 const podsAtOnce = 16
 
-// Cluster is what there is in it.
+// Cluster reads the cluster.
 type Cluster interface {
 	// Snapshot is what the caches hold.
 	Snapshot() *cluster.Snapshot
@@ -40,8 +40,8 @@ type Pods interface {
 	Steer(ctx context.Context, pod cluster.PodKey, grade int) error
 }
 
-// Surges moves pods so that no fewer of them are ready meanwhile. The arguments are a snapshot, with what
-// surge does to its pods, and a node of it with its pods.
+// Surges moves pods without reducing the number of ready pods. Its methods take a snapshot in which the pods that
+// surge moves are marked, and a node of that snapshot with its pods.
 type Surges interface {
 	// Obstacle returns why the node cannot go; empty where nothing is known of it.
 	Obstacle(s *cluster.Snapshot, pods []*cluster.Pod) string

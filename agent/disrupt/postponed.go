@@ -10,10 +10,9 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 )
 
-// postponed are removals whose replacements are still being bought: a turn does not wait for
-// slow purchases. Once they are bought, no later plan would choose a node of consolidation for
-// them: machines without pods would go as empty, and be bought again by the next look. Losing
-// them at a restart costs that once.
+// postponed are removals whose replacements are still being bought: a turn does not wait for slow purchases. They must
+// be remembered: no later plan would choose the same nodes again, so that the new machines would be removed as empty
+// and bought again at the next look. A restart loses them and causes this once.
 type postponed struct {
 	mu       sync.Mutex
 	removals map[string]decide.Removal // by node; Starting holds all that they wait for

@@ -5,8 +5,8 @@
 //
 //  1. A NodeClaim is made for it, with a status that says that the machine was launched.
 //     For a NodeClaim without that, Karpenter would launch another machine.
-//  2. The instance gets the tags by which Karpenter finds its machines. It ends those
-//     that have them and no NodeClaim, so that this comes second.
+//  2. The instance gets the tags by which Karpenter finds its machines. This must come after
+//     step 1, because Karpenter terminates instances that have these tags but no NodeClaim.
 //  3. The node gets the NodeClaim as its owner. It loses the agent's marks, and its pods lose
 //     those by which their owners end them before others. Deployments that were scaled up to
 //     move pods off the node are scaled back.

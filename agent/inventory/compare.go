@@ -176,8 +176,8 @@ func (inv *Inventory) drainable(v *view.View, i offer.Instance, others []*cluste
 	return slices.ContainsFunc(others, func(n *cluster.Node) bool { return v.ByName[i.Provisioner] != nil || n.HeldBy(api.Finalizer) })
 }
 
-// vacant tells the instances without a Node object on which no pods run from those on which some do: the
-// caches of nodes may be too old to show the object. Those of which it cannot tell are noted.
+// vacant separates the instances without a Node object on which pods run from those on which no pods run, because the
+// node cache may be too old to show the object. If the pods cannot be read, it notes the instance as unknown.
 func (inv *Inventory) vacant(ctx context.Context, old []instanceNodes, without *nodeless) (vacant, occupied []instanceNodes) {
 	var mu sync.Mutex
 	parallel.Each(parallel.NodesAtOnce, old, func(i instanceNodes) {

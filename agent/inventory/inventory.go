@@ -81,9 +81,9 @@ func (inv *Inventory) Known(seen *cluster.Snapshot) *cluster.Snapshot {
 	return inv.Apply(inv.Assumed.Apply(seen))
 }
 
-// Counted is Apply for planning and limits. It makes nodes nobody's whose machine is gone and which only
-// other programs' finalizers hold, and those of others' machines that somebody has given the label of a
-// Provisioner: these never come up for the agent, which would wait for them.
+// Counted is Apply for planning and limits. It removes the Provisioner from two kinds of nodes, for which the agent
+// would otherwise wait for ever: nodes whose machine is gone and that only other programs' finalizers hold, and nodes
+// of other programs' machines to which somebody has given the label of a Provisioner.
 func (inv *Inventory) Counted(s *cluster.Snapshot) *cluster.Snapshot {
 	out := inv.Apply(s)
 	left := func(n cluster.Node) bool {
@@ -138,8 +138,9 @@ func (inv *Inventory) Runs(id string) bool { return inv.isRunning(id) && !inv.wa
 // machine was not terminated. The machine still counts, and needs another Node object.
 func (inv *Inventory) LostNode(s *cluster.Snapshot) bool { return inv.lostNode(s, inv.wasGivenBack) }
 
-// Occupied returns the Provisioners of which the cloud has machines, or has left machines that ran out of its last
-// answer. What an earlier leader has ordered is there only once a comparison has claimed it.
+// Occupied returns the Provisioners that have machines, including machines that ran before and are missing from the
+// cloud's last answer. Before the first comparison it returns an error, because orders of an earlier leader may not be
+// listed until Claim has been called.
 func (inv *Inventory) Occupied(ctx context.Context) (map[string]bool, error) {
 	if !inv.owned.Load() {
 		return nil, errors.New("no instances were compared yet")

@@ -227,9 +227,9 @@ func (inv *Inventory) Mend(ctx context.Context, v *view.View) {
 	})
 }
 
-// Own makes Provisioners the owners of their nodes. When any other owner is deleted, such as a Machine object of Karpenter
-// before 0.33 or a NodePool in whose place the Provisioner is served, the garbage collector of Kubernetes deletes all nodes
-// that it owns. And nothing would take the nodes of a NodePool away with it if they had no owner.
+// Own makes Provisioners the owners of their nodes. When any other owner is deleted, such as a Machine object of
+// Karpenter before 0.33 or a NodePool in whose place the Provisioner is served, the garbage collector of Kubernetes
+// deletes all nodes that it owns. Without an owner, the nodes of a NodePool would remain when the NodePool is deleted.
 func (inv *Inventory) Own(ctx context.Context, v *view.View) {
 	var others []*cluster.Node
 	for i := range v.Snapshot.Nodes {

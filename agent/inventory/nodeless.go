@@ -9,11 +9,11 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-// nodeless are the instances that a comparison leaves without their Node objects. Those whose objects
-// cannot be created are assumed as nodes, with their size and room, so that they only keep their
-// Provisioners from buying more of them. Those whose name another machine's Node object still has are assumed
-// without room. Those of which the size or the name is not known, or whose own object is being deleted, keep all
-// from buying: they count nowhere, and others would be bought for the same pods.
+// nodeless are the instances that a comparison leaves without their Node objects. There are three cases. (1) The API
+// server rejects the Node object: the instance is assumed to be a node with its size and room, and only its own
+// Provisioner stops buying. (2) Another machine's Node object still has the name: the instance is assumed to be a node
+// without room. (3) The size or the name is not known, or the instance's own Node object is being deleted: no
+// Provisioner buys anything, because the instance cannot be counted and its pods would get a second machine.
 type nodeless struct {
 	mu      sync.Mutex
 	unknown []string           // instances

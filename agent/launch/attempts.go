@@ -17,13 +17,13 @@ import (
 const attemptsShared = 5 * time.Minute
 
 // attempts counts how often machines were ordered for each pod and the cloud has
-// answered. A launch id is made from that: two agents that order for the same pods
-// come to the same id, under which a cloud sells once, whereas an agent that orders
-// again for pods whose machine was refused or has failed has another one.
+// answered. A launch id is made from that. Two agents that order machines for the same pods
+// use the same id, so that the cloud sells these machines once. An agent that orders again
+// after a refusal or a failure uses another id.
 //
-// A new agent begins to count from zero, and so repeats the ids of the one before it: it is
-// delivered what that has bought, as far as it runs. Lest it repeats those of a whole
-// day, ids also change with the age of the pods.
+// A new agent counts from zero and therefore repeats the ids of its predecessor: it receives
+// the machines that its predecessor bought, if they still run. The id also depends on the age
+// of the pods, so that ids are not repeated for a whole day.
 type attempts struct {
 	mu       sync.Mutex
 	answered map[string]int // by UID of the pod

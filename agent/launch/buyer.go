@@ -114,9 +114,9 @@ func newOutcome() *Outcome { return &Outcome{names: map[string]string{}} }
 // Launched returns how many machines became nodes.
 func (o *Outcome) Launched() int { return len(o.nodes) }
 
-// Node returns the name of the node that a machine of the plan became, or that a machine which
-// an earlier turn began to buy became: that one is asked for by the name that was expected of
-// its node. While a machine is being bought, the expected name is returned.
+// Node returns the name of the node that a machine of the plan has become. A machine that an earlier turn began to buy
+// is identified by the name that was expected for its node. While a machine is being bought, the expected name is
+// returned.
 func (o *Outcome) Node(machine string) (string, bool) {
 	if name, ok := o.names[machine]; ok {
 		return name, true

@@ -44,8 +44,8 @@ func withinLimits(v *view.Verifier, all []*order) []*order {
 	})
 }
 
-// exceeded reports whether there is less than nothing left of a limited resource that is
-// added. A limit that was lowered below what exists does not hold up what has none of it.
+// exceeded reports whether the added machines exceed a limit. Resources that the machines do not have are ignored, so
+// that a limit which was lowered below the existing capacity blocks only machines that add to it.
 func exceeded(room, limits, added amount.List) bool {
 	for name := range limits {
 		if room[name] < 0 && added[name] > 0 {

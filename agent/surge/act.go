@@ -102,10 +102,10 @@ func Undo(ctx context.Context, c Deployments, n *cluster.Node) error {
 	return nil
 }
 
-// scaleBack goes by the Deployment as it is now: once the record is dropped, nothing would scale the Deployment back. It
-// asks for nothing where the Deployment has not grown, because whoever may not scale it has not scaled it up. How many
-// replicas there were is what the Deployment says: a kubelet may write any number to a record. It returns the Deployment
-// as it was if it has scaled it.
+// scaleBack reads the Deployment from the API server and not from the caches, because nothing scales it back once the
+// record is gone. It sends no request if the Deployment has not been scaled up: an agent without the permission to
+// scale cannot have scaled it. How many replicas there were is what the Deployment says: a kubelet may write any
+// number to a record. It returns the Deployment as it was if it has scaled it.
 func scaleBack(ctx context.Context, c Deployments, r *cluster.Surge) (*cluster.Deployment, error) {
 	d, err := c.Deployment(ctx, r.Namespace, r.Deployment)
 	if err != nil || d == nil || !r.MayUndo(d) {
@@ -154,7 +154,7 @@ func (s *Surger) conclude(n *cluster.Node, r *cluster.Surge, last step) {
 	s.Events.Warning(ref, event.SurgeFailed, fmt.Sprintf("its pods on node %s are not moved: it %s", n.Name, last.failed))
 }
 
-// hasGrown reports whether this process has scaled the Deployment up, and what is known of it is not from before.
+// hasGrown reports whether this process has scaled the Deployment up and d was read after that.
 func (s *Surger) hasGrown(d *cluster.Deployment) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -87,5 +87,5 @@ func (s *state) nextBack(ours bool) step {
 	case s.now.Sub(s.record.Since) < ending:
 		return step{}
 	}
-	return step{do: undo, failed: "ended other pods than those that were to leave"}
+	return step{do: undo, failed: "removed other pods than those on the node"}
 }

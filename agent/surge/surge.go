@@ -1,6 +1,6 @@
-// Package surge moves pods of Deployments without a moment in which fewer of them are ready than are
-// wanted: it makes one more for each pod that is to leave a node, waits until they are ready, and has
-// the ReplicaSet controller end those that leave.
+// Package surge moves pods of Deployments off a node while the wanted number of pods stays ready. It scales the
+// Deployment up by one for each pod that leaves, waits until the new pods are ready, and scales the Deployment back so
+// that the ReplicaSet controller removes the pods on the node.
 package surge
 
 import (
@@ -103,8 +103,8 @@ func (s *Surger) Obstacle(in *cluster.Snapshot, pods []*cluster.Pod) string {
 	return ""
 }
 
-// Clear reports whether all pods of a node that surge moves have left it. If not, it begins to move them:
-// those of a Deployment that leave another node first have to arrive.
+// Clear reports whether all pods of a node that surge moves have left it. Otherwise it starts to move them, except for
+// Deployments whose pods are still leaving another node.
 func (s *Surger) Clear(ctx context.Context, in *cluster.Snapshot, n *cluster.Node, pods []*cluster.Pod) bool {
 	if n.Annotations[api.AnnotationSurging] != "" {
 		return false
@@ -140,8 +140,8 @@ func (s *Surger) Clear(ctx context.Context, in *cluster.Snapshot, n *cluster.Nod
 	return left
 }
 
-// begins reports whether pods of a Deployment leave no node yet, and keeps those of other nodes from
-// beginning to: nodes are looked at at the same time.
+// begins reports whether no move of the Deployment's pods is under way. If so, it reserves the Deployment for the
+// caller, because nodes are processed concurrently.
 func (s *Surger) begins(in *cluster.Snapshot, d *cluster.Deployment) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,9 +152,9 @@ func (s *Surger) begins(in *cluster.Snapshot, d *cluster.Deployment) bool {
 	return true
 }
 
-// prune forgets what has no record. Deployments that were scaled up, and whose record somebody has removed, would keep
-// the replicas for good: it takes back what was begun. The caches may stand still for longer than records are assumed, but
-// do not go backwards: a record that they have never shown is not removed, unless that lasts.
+// prune forgets what has no record. A Deployment that was scaled up and whose record somebody has removed would keep
+// its extra replicas, so prune scales it back. A record that the caches have not shown yet does not count as removed
+// until firstPause has passed, because the caches may be behind.
 func (s *Surger) prune(ctx context.Context, cached, in *cluster.Snapshot) {
 	shown, recorded := withRecord(cached), withRecord(in)
 	var lost []grown
@@ -204,8 +204,8 @@ func underWay(in *cluster.Snapshot, d *cluster.Deployment) bool {
 	})
 }
 
-// Tend takes all that was begun a step further, or back where its node does not go any more. The pods
-// of the snapshot are as they are: it is not that of Cover. Cached is the snapshot without what is assumed.
+// Tend continues each move that is under way, or undoes it if the node is no longer going to be removed. in must not
+// be the result of Cover. cached is the same snapshot without assumed changes.
 func (s *Surger) Tend(ctx context.Context, cached, in *cluster.Snapshot, provisioners []*api.Provisioner) {
 	s.prune(ctx, cached, in)
 	c := newCoverage(in, provisioners)
@@ -262,7 +262,8 @@ func (s *Surger) tend(ctx context.Context, c *coverage, n *cluster.Node, pods []
 	return done
 }
 
-// again has what has failed tried again. Where what is known is out of date, the caches will tell.
+// again requests another attempt. It does not log cluster.ErrStale, because the caches will soon show the current
+// state.
 func (s *Surger) again(ctx context.Context, n *cluster.Node, r *cluster.Surge, err error) {
 	if ctx.Err() != nil {
 		return

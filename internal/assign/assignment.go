@@ -9,8 +9,8 @@ import (
 )
 
 // Assignment is which pods are where: on nodes that exist and on machines to be bought. It
-// answers what is where and what is left. Where pods are changes by Put, PutItems, Buy, Extend,
-// Move, Downsize and Withdraw alone. How far a class has come (Level, Booked, Held, Limited and
+// knows how much room and how many pods are left. Only Put, PutItems, Buy, Extend, Move,
+// Downsize and Withdraw change where pods are. How far a class has come (Level, Booked, Held, Limited and
 // the like) is set by those who place, buy and confirm. Nothing else is to be changed by others.
 type Assignment struct {
 	*Market

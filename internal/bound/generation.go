@@ -52,8 +52,8 @@ const (
 	roughly, kindsAtOnce = 0.02, 24
 	// wholePart of the operations, one in so many, may be for whole pods.
 	wholePart = 20
-	// mostIdle is how many rounds in a row may not raise the bound by a part of what is
-	// near enough.
+	// mostIdle is how many rounds in a row may improve neither the bound nor the cost by idlePart of the slack before
+	// the search ends.
 	mostIdle = 12
 	idlePart = 1.0 / 16
 )

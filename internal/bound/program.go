@@ -263,7 +263,8 @@ func (g *generation) begin() {
 	}
 }
 
-// beyondLimits is how many times dearer than its best machine what takes no limit is.
+// beyondLimits is the factor by which a starting column that ignores the limits costs more than the best machine for
+// it, so that it is only used if nothing else is possible.
 const beyondLimits = 8
 
 // offer makes a column of one entry, and reports whether it is the cheapest yet.

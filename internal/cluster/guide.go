@@ -33,8 +33,8 @@ func isGuide(t corev1.Taint) bool {
 	return t.Effect == corev1.TaintEffectPreferNoSchedule && strings.HasPrefix(t.Key, guideTaint)
 }
 
-// withoutGuide returns the taints without ours, and how many there were. Decisions look at
-// the others only: what they say would lead to what they say.
+// withoutGuide returns the taints without ours, and how many there were. Decisions ignore the agent's soft taints,
+// because these are the result of earlier decisions.
 func withoutGuide(taints []corev1.Taint) (others []corev1.Taint, grade int) {
 	if !slices.ContainsFunc(taints, isGuide) {
 		return taints, 0

@@ -31,8 +31,8 @@ type Plan struct {
 	// Consolidation is what is said of nodes in use; nil where no Provisioner consolidates
 	// any, or nobody asked.
 	Consolidation *Consolidation
-	// Guides are the nodes of which the soft taints should change; nothing is said of them
-	// where nobody looked at nodes in use.
+	// Guides are the nodes whose soft taints should change. The list is empty if this plan did not consider nodes in
+	// use.
 	Guides []Guide
 	// Steers are the pods of which the deletion cost should change, likewise.
 	Steers []Steer

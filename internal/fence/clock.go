@@ -21,6 +21,6 @@ func (i Instant) Sub(earlier Instant) time.Duration {
 
 var start = time.Now()
 
-// sinceStart is Go's monotonic time: where there is nothing better, the wall clock
-// tells of suspensions.
+// sinceStart is Go's monotonic time, which stops during a suspension. On systems without a better clock, only the wall
+// clock shows that the machine was suspended.
 func sinceStart() time.Duration { return time.Since(start) }

@@ -288,7 +288,7 @@ func TestVolumeNeeds(t *testing.T) {
 		"a claim that is not bound yet":  {claim: "binding", miss: "persistent volume claim d/binding is not bound yet to its volume free"},
 		"a claim that is lost":           {claim: "dropped", miss: "persistent volume claim d/dropped is lost: its volume pv is gone or belongs to another claim"},
 		"a volume of another claim":      {claim: "theirs", miss: "persistent volume taken of claim d/theirs belongs to claim other/disk"},
-		"a volume of the claim before":   {claim: "anew", miss: "persistent volume theirs of claim d/anew belongs to claim d/anew that was there before"},
+		"a volume of the claim before":   {claim: "anew", miss: "persistent volume theirs of claim d/anew belongs to an earlier claim d/anew"},
 		"a volume that is gone":          {claim: "lost", miss: "persistent volume none of claim d/lost does not exist"},
 		"a claim that is gone":           {claim: "nope", miss: "persistent volume claim d/nope does not exist"},
 		"a class that is gone":           {claim: "typo", miss: "storage class gone of persistent volume claim typo does not exist"},

@@ -66,7 +66,7 @@ func (v *Volumes) existing(c *cluster.Claim, class *cluster.StorageClass) ([]Req
 		other, taken := v.static.given[i]
 		return taken && other != c.Key()
 	})
-	wants := fmt.Sprintf("persistent volume claim %s/%s needs a volume that exists, because nobody makes volumes for storage class %s", c.Namespace, c.Name, class.Name)
+	wants := fmt.Sprintf("persistent volume claim %s/%s needs an existing volume, because storage class %s does not provision volumes", c.Namespace, c.Name, class.Name)
 	switch {
 	case len(fitting) == 0:
 		return nil, "", volumeMiss("%s, and %s", wants, v.nearest(c, class.Name))

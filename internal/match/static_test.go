@@ -24,7 +24,7 @@ func TestStaticClaims(t *testing.T) {
 		change(&v)
 		return v
 	}
-	const none = "persistent volume claim d/data needs a volume that exists, because nobody makes volumes for storage class static, and "
+	const none = "persistent volume claim d/data needs an existing volume, because storage class static does not provision volumes, and "
 	for name, c := range map[string]struct {
 		claim  cluster.Claim
 		volume func(*cluster.Volume)
@@ -75,7 +75,7 @@ func TestStaticVolumesAreGivenOnce(t *testing.T) {
 	}
 	s.Pods = []cluster.Pod{usesClaims("c1", "c2"), usesClaims("c3")}
 	volumes := NewVolumes(s)
-	for i, want := range []string{"", "", "persistent volume claim d/c3 needs a volume that exists, because nobody makes volumes for storage class static, and other claims have all that fit"} {
+	for i, want := range []string{"", "", "persistent volume claim d/c3 needs an existing volume, because storage class static does not provision volumes, and other claims have all that fit"} {
 		_, miss := volumes.Needs(&cluster.Template{Namespace: "d", Claims: []cluster.ClaimRef{{Name: s.Claims[i].Name}}}, false)
 		if miss.Want != want {
 			t.Errorf("claim %s: got %q, want %q", s.Claims[i].Name, miss.Want, want)

@@ -170,7 +170,7 @@ func (v *Volumes) bound(c *cluster.Claim, moving bool) ([]Requirements, string, 
 		return nil, "", volumeMiss("persistent volume %s of claim %s/%s does not exist", c.VolumeName, c.Namespace, c.Name)
 	}
 	if p.Claim.Set() && !p.Claim.Is(c.Key()) {
-		return nil, "", volumeMiss("persistent volume %s of claim %s/%s belongs to claim %s", p.Name, c.Namespace, c.Name, other(c, p.Claim))
+		return nil, "", volumeMiss("persistent volume %s of claim %s/%s belongs to %s", p.Name, c.Namespace, c.Name, other(c, p.Claim))
 	}
 	places, ok := placesOf(p, moving)
 	if !ok {
@@ -182,9 +182,9 @@ func (v *Volumes) bound(c *cluster.Claim, moving bool) ([]Requirements, string, 
 // other names the claim that a volume belongs to instead.
 func other(c *cluster.Claim, owner cluster.ClaimKey) string {
 	if owner.Namespace == c.Namespace && owner.Name == c.Name {
-		return owner.String() + " that was there before"
+		return "an earlier claim " + owner.String()
 	}
-	return owner.String()
+	return "claim " + owner.String()
 }
 
 // placesOf returns the alternatives of where a volume can be used, or false where that is
@@ -243,7 +243,7 @@ func (v *Volumes) class(claim string, name *string) (*cluster.StorageClass, Miss
 		return v.fallback, Miss{}
 	}
 	if *name == "" {
-		return nil, volumeMiss("persistent volume claim %s waits for a volume that somebody makes by hand", claim)
+		return nil, volumeMiss("persistent volume claim %s has an empty storage class name and waits for a volume that is created by hand", claim)
 	}
 	classes := v.snapshot.StorageClasses
 	i, ok := slices.BinarySearchFunc(classes, *name, func(c cluster.StorageClass, name string) int { return strings.Compare(c.Name, name) })

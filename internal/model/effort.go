@@ -85,7 +85,7 @@ func (e *Effort) Again() {
 	}
 }
 
-// Others makes what follows count for nobody.
+// Others counts the following steps against a new account that belongs to no pod.
 func (e *Effort) Others() { e.current = &Account{limit: e.turn} }
 
 // Spend counts steps.
@@ -97,8 +97,7 @@ func (e *Effort) Spend(steps int) {
 	}
 }
 
-// Reserve counts steps before they are taken: where they are too many, what may be spent
-// is gone.
+// Reserve counts steps before they are taken. If the account cannot pay for them, it is exhausted.
 func (e *Effort) Reserve(steps int) {
 	if e.current.spent+int64(steps) > e.current.limit {
 		e.current.spent = e.current.limit + 1

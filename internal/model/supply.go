@@ -17,9 +17,9 @@ type Bitset = bitset.Set
 // NewBitset returns an empty set of indices below n.
 func NewBitset(n int) Bitset { return bitset.New(n) }
 
-// Supply is what may be bought for some pod, and what sets of requirements allow of it. What
-// no pod can use is not part of it, so that it changes nothing. What a supply works out on
-// demand depends on nothing but what it is made of.
+// Supply is what may be bought for some pod, and what sets of requirements allow of it. Offerings that no pod can use
+// are left out, so that they do not influence the plan. Results that a Supply computes on demand depend only on its
+// fields.
 type Supply struct {
 	Space      *Space
 	Pools      []*Pool

@@ -107,8 +107,9 @@ type Price int64
 // Dollars returns the price in dollars per hour.
 func (p Price) Dollars() float64 { return float64(p) / 1e6 }
 
-// PriceOf returns the price that the agent has recorded in a node's annotations, or 0 if there is none. What is
-// less than nothing, or more than half a million dollars per hour, is no price, whoever has written it.
+// PriceOf returns the price that the agent has recorded in a node's annotations, or 0 if there is none. It ignores
+// negative values and values above about half a million dollars per hour, because the agent does not write such
+// values.
 func PriceOf(annotations map[string]string) Price {
 	price, err := strconv.ParseUint(annotations[api.AnnotationHourlyPrice], 10, 39)
 	if err != nil {
@@ -134,8 +135,8 @@ func ReservedPrice(onDemand Price) Price { return max(1, onDemand/reservedShare)
 // and so small that prices of types differ in whole micro-dollars.
 const reservedShare = 10_000
 
-// ReservationResource is the resource of which each machine in a capacity reservation
-// counts as one, and of which as much is left as machines may be launched into it.
+// ReservationResource names a pseudo-resource of a capacity reservation. Each machine uses one unit, and as many units
+// are left as machines may still be launched into the reservation.
 func ReservationResource(id string) string { return reservationPrefix + id }
 
 // IsReservation reports whether a resource is that of a capacity reservation.

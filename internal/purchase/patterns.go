@@ -26,8 +26,8 @@ const (
 	leastTurn = 1000
 	// maxDives bounds how often an LP solution is looked for, each time for what is left.
 	maxDives = 16
-	// Of a pattern of which so much of a machine is used, a whole one is bought: at first, and
-	// where nothing else is left to buy.
+	// nearlyWhole is the fraction of a machine in the LP solution from which a whole machine is bought. leastPart is
+	// that fraction if nothing else is left to buy.
 	nearlyWhole, leastPart = 0.7, 0.2
 	// wholeEnough makes up for what rounding has taken off a whole number.
 	wholeEnough = 1e-6
@@ -61,9 +61,9 @@ func newProgram(other *bought, guess []float64) *program {
 	})}
 }
 
-// buy buys what the program's cheapest solution has of whole machines, and again for the rest,
-// as long as there are any. What is left over then is left. Nodes of which nothing was decided
-// hold what they held before, as far as that is left.
+// buy buys the whole machines of the cheapest LP solution and solves the program again for the remaining items, until
+// a solution has no whole machines. Nodes for which nothing was decided keep what they held, as far as those items
+// remain.
 func (p *program) buy() *bought {
 	b := nothingBought(p.request)
 	p.cut = false

@@ -59,7 +59,7 @@ func (c *Case) Source(last time.Time) Hold {
 	return Hold{}
 }
 
-// unlabelled holds for nodes of which nobody can say what they cost.
+// unlabelled holds back nodes whose price is unknown because a label is missing.
 func unlabelled(c *Case) string {
 	for _, key := range []string{api.LabelInstanceType, api.LabelCapacityType, api.LabelZone} {
 		if c.Node.Labels[key] == "" {
@@ -75,7 +75,7 @@ func finishing(c *Case) string {
 	for _, p := range c.Node.Pods {
 		switch {
 		case p.Finishes():
-			return fmt.Sprintf("pod %s of a %s ends by itself, which is waited for", p, p.Owner.Kind)
+			return fmt.Sprintf("pod %s of a %s will finish by itself; the node is kept until then", p, p.Owner.Kind)
 		case c.Node.comesBack(p):
 			return fmt.Sprintf("pod %s of a %s is being replaced", p, p.Owner.Kind)
 		}

@@ -1,7 +1,6 @@
-// Package status is what an agent shows of a cluster: which nodes there
-// are and why, what waits, what goes and when, what cannot be bought, and what all
-// of it costs against what it would have to cost. It is served as JSON, as a page
-// and, by `packhorse-agent top`, as text.
+// Package status holds what the agent shows about a cluster: its nodes and why they were bought, waiting pods, planned
+// removals, offerings that cannot be bought, and the price compared with the lower bound. It is served as JSON, as a
+// page and, by `packhorse-agent top`, as text.
 package status
 
 import (

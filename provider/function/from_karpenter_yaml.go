@@ -29,9 +29,9 @@ func (f fromKarpenterYAML) function() function.Function {
 		Summary: "Converts Karpenter manifests to arguments",
 		MarkdownDescription: "Converts Karpenter manifests to the arguments of `packhorse_provisioner` and `packhorse_node_profile`. " +
 			"It accepts Provisioner, AWSNodeTemplate, and NodePool and EC2NodeClass of `v1beta1` and `v1`.\n\n" +
-			"`provisioners` and `node_profiles` map names to arguments; arguments that are not set are null. `losses` lists every field that " +
-			"has no counterpart, with its path and the reason, unknown fields, and documents that are skipped: those of other kinds, and those that " +
-			"would have the name of another one. It is empty if nothing is lost. For NodePools of EKS Auto Mode, the labels are translated and the class is lost.",
+			"`provisioners` and `node_profiles` map names to arguments; arguments that are not set are null. `losses` lists every field " +
+			"without a counterpart, with its path and the reason, every unknown field, and every document that is skipped. A document is skipped if " +
+			"its kind is not supported, or if its result would have the same name as another one. It is empty if nothing is lost. For NodePools of EKS Auto Mode, the labels are translated and the class is lost.",
 		Parameters: []function.Parameter{function.StringParameter{Name: "yaml", MarkdownDescription: "One or more YAML or JSON documents."}},
 		Return:     function.ObjectReturn{AttributeTypes: f.types()},
 	}, f.run}

@@ -25,7 +25,7 @@ import (
 
 // forwardToLeader forwards a free port of localhost to the one of the agent that leads in a
 // namespace, as `kubectl port-forward` does, and returns its URL. It ends with the context, or with the pod. Where
-// nobody leads, the error names the nodes that nobody looks after.
+// nobody leads, the error names the nodes that no agent manages.
 func forwardToLeader(ctx context.Context, access *rest.Config, namespace string, port int) (string, error) {
 	client, err := kubernetes.NewForConfig(access)
 	if err != nil {
@@ -89,7 +89,7 @@ func leader(ctx context.Context, client kubernetes.Interface, namespace string) 
 func nobody(namespace string, nodes []corev1.Node) error {
 	said := []string{fmt.Sprintf("no agent leads in namespace %s (see kubectl -n %s get pods, or --namespace)", namespace, namespace)}
 	if len(nodes) > 0 {
-		said[0] += ", and nobody looks after these nodes:"
+		said[0] += ", and no agent manages these nodes:"
 	}
 	for i := range nodes {
 		said = append(said, fmt.Sprintf("  %s, %s, %s", nodes[i].Name, nodes[i].Labels[api.LabelProvisioner], nodes[i].Spec.ProviderID))

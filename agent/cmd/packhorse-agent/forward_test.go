@@ -144,7 +144,7 @@ func TestNobodyLeads(t *testing.T) {
 			"a lease that has run out":    fake.NewClientset(node, other, leaseOf("agent-1_7", time.Now().Add(-time.Hour))),
 		} {
 			_, err := leader(t.Context(), client, "corral")
-			if err == nil || !strings.Contains(err.Error(), "no agent leads in namespace corral") || !strings.HasSuffix(err.Error(), "nobody looks after these nodes:\n  left, default, aws:///eu-west-1a/i-1") {
+			if err == nil || !strings.Contains(err.Error(), "no agent leads in namespace corral") || !strings.HasSuffix(err.Error(), "no agent manages these nodes:\n  left, default, aws:///eu-west-1a/i-1") {
 				t.Errorf("%s: %v", name, err)
 			}
 		}

@@ -36,7 +36,7 @@ func Tree(asJSON []byte) (tree any, err error) {
 type Decoder struct {
 	// Related are kinds that may have the fields that an object does not have.
 	Related []Kind
-	// Quiet are types of objects of which nothing is said where they are empty.
+	// Quiet lists types whose empty objects cause no warning.
 	Quiet []reflect.Type
 	// Foreign says that the objects are of an API of others: there, empty objects may mean
 	// something, and unknown fields may be newer than what is known.

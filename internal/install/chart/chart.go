@@ -97,12 +97,13 @@ func rendered(rules []rbacv1.PolicyRule) string {
 	return string(text)
 }
 
-func unpruned() (lines string) {
+func unpruned() string {
+	var lines strings.Builder
 	annotations := install.Unpruned()
 	for _, name := range slices.Sorted(maps.Keys(annotations)) {
-		lines += fmt.Sprintf("    %s: %s\n", name, annotations[name])
+		fmt.Fprintf(&lines, "    %s: %s\n", name, annotations[name])
 	}
-	return lines
+	return lines.String()
 }
 
 // rule replaces a part of what is rendered.

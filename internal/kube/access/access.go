@@ -1,4 +1,5 @@
-// Package access tells from the attempts to read a kind of resource whether its cache can be kept up to date.
+// Package access follows the attempts to read a kind of resource, and reports whether its cache can be kept up to
+// date.
 package access
 
 import (
@@ -13,11 +14,11 @@ import (
 // or whose connection is refused: it tries again by itself.
 const StaleAfter = time.Minute
 
-// apart is how long after a failure another one has nothing to do with it: an attempt has succeeded meanwhile. An informer
-// pauses for up to a minute between attempts, and the API server ends one after about a minute.
+// apart is the time after which two failures are unrelated, because an attempt must have succeeded in between. An
+// informer pauses for up to a minute between attempts, and the API server ends one after about a minute.
 const apart = 3 * time.Minute
 
-// State is what the attempts have come to.
+// State is the result of the attempts so far.
 type State struct {
 	Trouble error // the last failure to list or watch; nil after a success
 	Barred  bool  // the cluster does not serve the kind, or the agent may not read it

@@ -234,9 +234,9 @@ func (c *converter) convert(document map[string]any) error {
 	return nil
 }
 
-// read decodes what the object is made from. What nothing reads is a loss, of which package check
-// tells where the origin is served as it is; without a setting of the kubelet nodes would
-// not be what they are meant to be.
+// read decodes what the object is made from. A field that no type has is recorded as a loss. For objects that are
+// served unchanged, package check reports it. A kubelet setting that is not supported makes the object unsupported,
+// because nodes without it would differ from what their author wants.
 func (o *Object) read(document map[string]any, into any) error {
 	warnings, errs := kinds.Decoder.Decode(document, into, nil)
 	for _, f := range warnings {

@@ -143,10 +143,10 @@ func price(dollars float64) string {
 
 // total is the price of a number of nodes, of which some may have no price.
 func total(dollars float64, nodes, unpriced int) string {
-	switch {
-	case unpriced == 0:
+	switch unpriced {
+	case 0:
 		return fmt.Sprintf("$%.4f/h", dollars)
-	case unpriced == nodes:
+	case nodes:
 		return "no price"
 	}
 	return fmt.Sprintf("$%.4f/h, without %s whose price is not known", dollars, explain.Plural(unpriced, "node"))

@@ -144,9 +144,9 @@ func agentScopeAttributes() attribute.Level {
 		"on_destroy": schema.StringAttribute{
 			Optional: true, Computed: true, Default: stringdefault.StaticString(drainNodes),
 			Validators: []validator.String{stringvalidator.OneOf(refuseNodes, drainNodes, orphanNodes)},
-			MarkdownDescription: "What happens to the nodes on destroy. `drain`, the default: the agent drains the nodes of " +
-				"Provisioners that are being deleted and terminates their machines before it is removed; if NodePools, or " +
-				"Provisioners that stay, have nodes, nothing is destroyed. `refuse`: nothing is destroyed while there are nodes. `orphan`: nodes " +
+			MarkdownDescription: "What happens to the nodes on destroy. `drain` (the default): before the agent is removed, it drains the " +
+				"nodes of Provisioners that are being deleted and terminates their machines. If a NodePool, or a Provisioner that stays, " +
+				"still has nodes, the destroy fails and removes nothing. `refuse`: nothing is destroyed while there are nodes. `orphan`: nodes " +
 				"and machines keep running without an agent; while the agent drains nodes, nothing is destroyed. Provisioners of the same configuration are destroyed " +
 				"before the agent, with their nodes: to keep these, " + forgetFirst + " and apply first.",
 		},

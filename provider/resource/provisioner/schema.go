@@ -59,8 +59,9 @@ func (Kind) Schema(ctx context.Context) schema.Schema {
 			}),
 			"disruption": attribute.Object("How the agent may disrupt nodes voluntarily.", disruptionAttributes()),
 			"pod_binding": attribute.Text("`Immediate`, the default: the agent creates the node and immediately binds the pods of ReplicaSets, ReplicationControllers " +
-				"and StatefulSets to it. kube-scheduler binds all other pods when the node is ready, among them pods that do not tolerate the `startup_taints`, " +
-				"pods that Kubernetes evicts within five minutes from a node that is not ready, and the pods of Windows and bare metal nodes. `Scheduler`: kube-scheduler binds all pods."),
+				"and StatefulSets to it. kube-scheduler binds all other pods once the node is ready. These include pods that do not tolerate the " +
+				"`startup_taints`, pods whose tolerations let Kubernetes evict them from an unready node within five minutes, and all pods on " +
+				"Windows and bare metal nodes. `Scheduler`: kube-scheduler binds all pods."),
 			planPreview:                      previewAttribute(),
 			customresource.ForceConflicts:    attribute.ForceConflicts(),
 			customresource.DeletionTimestamp: customresource.DeletionAttribute(),
