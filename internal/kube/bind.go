@@ -19,7 +19,8 @@ import (
 // Bind binds a pod to a node, and selects the node for the pod's unbound claims. It succeeds if
 // the pod is on the node already. The error is cluster.ErrStale if the pod is gone, is being
 // deleted, is gated or is on another node, and cluster.ErrLeftToScheduler if only the scheduler
-// can bind it.
+// can bind it. That is so on a node that has become ready: kube-scheduler may give the same room to
+// another pod, while a call waits because there are thousands of others.
 func (c *Cluster) Bind(ctx context.Context, pod cluster.PodKey, node string) error {
 	return retry(ctx, func(ctx context.Context) error {
 		if err := c.bind(ctx, pod, node); err != nil {
@@ -30,7 +31,12 @@ func (c *Cluster) Bind(ctx context.Context, pod cluster.PodKey, node string) err
 }
 
 func (c *Cluster) bind(ctx context.Context, key cluster.PodKey, node string) error {
-	if p, ok := get[*pod](c.caches.pods, key.Namespace, key.Name); ok && string(p.UID) == key.UID {
+	p, known := get[*pod](c.caches.pods, key.Namespace, key.Name)
+	known = known && string(p.UID) == key.UID
+	if n, ok := get[*corev1.Node](c.caches.nodes, "", node); ok && cluster.FromNode(n, nil).Ready && (!known || p.converted.NodeName != node) {
+		return cluster.ErrLeftToScheduler
+	}
+	if known {
 		if err := c.selectNode(ctx, &p.converted, node); err != nil {
 			return err
 		}

@@ -87,6 +87,34 @@ func TestBindRefusesWhatHasChanged(t *testing.T) {
 	}
 }
 
+// TestBindLeavesReadyNodesToTheScheduler: a node may become ready while thousands of bindings wait for their turn.
+func TestBindLeavesReadyNodesToTheScheduler(t *testing.T) {
+	c := connect(t)
+	ns := namespace(t)
+	emptyNode(t, c, "bind-g")
+	bound, waiting := newPod(t, ns, "bound", nil), newPod(t, ns, "waiting", nil)
+	if err := c.Bind(t.Context(), keyOf(bound), "bind-g"); err != nil {
+		t.Fatal(err)
+	}
+	ready := []byte(`{"status": {"conditions": [{"type": "Ready", "status": "True"}]}}`)
+	if _, err := admin.CoreV1().Nodes().Patch(t.Context(), "bind-g", types.StrategicMergePatchType, ready, metav1.PatchOptions{}, "status"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the caches know that the node is ready", func() error {
+		s := c.Snapshot()
+		if n := s.Node("bind-g"); n != nil && n.Ready && slices.ContainsFunc(s.Pods, func(p cluster.Pod) bool { return p.NodeName == "bind-g" }) {
+			return nil
+		}
+		return errors.New("not yet")
+	})
+	if err := c.Bind(t.Context(), keyOf(waiting), "bind-g"); !errors.Is(err, cluster.ErrLeftToScheduler) {
+		t.Errorf("got %v, want ErrLeftToScheduler", err)
+	}
+	if err := c.Bind(t.Context(), keyOf(bound), "bind-g"); err != nil {
+		t.Errorf("a pod that is there: %v", err)
+	}
+}
+
 // TestBindLeavesUnknownClaimsToTheScheduler: kube-controller-manager makes the claim of an ephemeral volume
 // some time after the pod. No provisioner would know the node of one that comes after the binding.
 func TestBindLeavesUnknownClaimsToTheScheduler(t *testing.T) {

@@ -189,9 +189,7 @@ func (w *world) next() int {
 func (w *world) uid() types.UID { return types.UID(fmt.Sprintf("uid-%06d", w.next())) }
 
 // now is the time by the clocks of the API server and the cloud, in whole seconds as objects hold it.
-func (w *world) now() metav1.Time {
-	return metav1.NewTime(time.Now().Add(w.options.Skew).Truncate(time.Second))
-}
+func (w *world) now() metav1.Time { return metav1.Unix(time.Now().Add(w.options.Skew).Unix(), 0) }
 
 // changed makes the change visible after the lag and wakes the controllers. The
 // lock is held.
