@@ -188,7 +188,6 @@ func TestClusterNamesTheProviderOfItsIssuer(t *testing.T) {
 	want(t, a, path.Root("oidc_provider_arn"), "arn:aws-cn:iam::123456789012:oidc-provider/oidc.example.com/id/1")
 }
 
-// What cannot be imported is found too, but has no id to import it by.
 // importable are import ids by resource type, with an empty list for each type of which nothing was found, so that
 // `for_each` can refer to it.
 func importable(found map[string][]string) map[string][]string {
@@ -199,6 +198,7 @@ func importable(found map[string][]string) map[string][]string {
 	return out
 }
 
+// What cannot be imported is found too, but has no id to import it by.
 func TestDiscovery(t *testing.T) {
 	a := read(t, data.NewDiscovery(), &platform{found: &onboard.Found{Denied: onboard.DeniedError{"role a: iam:GetRole"}, Items: []onboard.Item{
 		{Kind: "Provisioner", Name: "a", Resource: "packhorse_provisioner", ImportID: "a"},
