@@ -67,8 +67,9 @@ func (r *ClusterRecord) Elsewhere(uid types.UID) bool { return r != nil && r.UID
 // HasMoved reports whether the fields still belong to another field manager.
 func (r *ClusterRecord) HasMoved() bool { return r != nil && r.Moved }
 
-// Keys of private state that are set once a resource has been declared or read. IssuerKey has the issuerRecord of a packhorse_irsa_role. ProfilesKey is set once a packhorse_node_role
-// has left an instance profile, and has the names of all that it has left.
+// Keys of private state that are set once a resource has been declared or read. IssuerKey has the issuerRecord of a
+// packhorse_irsa_role. ProfilesKey is set once a packhorse_node_role has left an instance profile, and has the names of
+// all that it has left.
 const (
 	DeclaredKey = "declared"
 	IssuerKey   = "issuer"
