@@ -48,7 +48,8 @@ func Attributes() attribute.Level {
 			"matches is used; a deprecated one only if all are deprecated. Nodes with an older image have drifted. By default the family's current EKS image. Required with `Custom`."),
 		"user_data": attribute.Text("User data, merged with what the family needs: MIME parts for AL2 and Ubuntu, MIME with `NodeConfig` " +
 			"for AL2023, TOML for Bottlerocket, PowerShell for Windows. With `Custom` it is used as it is. Write labels and " +
-			"taints into the Provisioner: those that user data gives the kubelet do not reach the node."),
+			"taints into the Provisioner: those that user data gives the kubelet do not reach the node. Nodes have the private DNS " +
+			"names of their machines: user data that names them otherwise, for example with `InstanceIdNodeName`, is refused."),
 		"tags": attribute.TextMap("Tags of instances, volumes, network interfaces, launch templates and fleets. You may set " +
 			"`Name`, but not the keys that the agent uses. At most 43 beside `Name`, less the " +
 			"tags of the agent's option `tag`: EC2 allows 50 on a machine, and the agent sets the others."),
