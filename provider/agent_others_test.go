@@ -67,7 +67,7 @@ func TestAgentLeavesANetworkPolicyOfOthers(t *testing.T) {
 	if err == nil {
 		t.Errorf("the plan that turns it on succeeds: %s", said)
 	}
-	says(t, said, "apply NetworkPolicy "+name, `with "argocd"`)
+	says(t, said, "apply NetworkPolicy "+name, `with "argocd"`, "`network_policy = false`")
 	declareAgent(t, c, name, "network_policy = false")
 	c.run(t, "destroy", "-auto-approve")
 }

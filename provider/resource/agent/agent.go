@@ -246,7 +246,8 @@ func agentError(m *model, err error) diag.Diagnostic {
 	}
 	summary, fields := lifecycle.Summarise(fmt.Sprintf("%s: %s", m.title(), err))
 	return diag.NewErrorDiagnostic(summary, "Helm, kubectl or another configuration has declared an object of the installation, as the names of the field managers show. "+
-		"You can leave definitions to it with `install_crds = false`, and the namespace with `create_namespace = false`. Or set `force_conflicts = true` "+
+		"You can leave definitions to it with `install_crds = false`, the namespace with `create_namespace = false`, and the NetworkPolicy with "+
+		"`network_policy = false`. Or set `force_conflicts = true` "+
 		"to take the fields over, and remove the object where it was declared. Or import the whole installation if it has installed the agent.\n\n"+
 		lifecycle.ImportBlock(m.id())+"\n\n"+fields)
 }
