@@ -31,7 +31,7 @@ func (f fromKarpenterYAML) function() function.Function {
 			"It accepts Provisioner, AWSNodeTemplate, and NodePool and EC2NodeClass of `v1beta1` and `v1`.\n\n" +
 			"`provisioners` and `node_profiles` map names to arguments; arguments that are not set are null. `losses` lists every field " +
 			"without a counterpart, with its path and the reason, every unknown field, and every document that is skipped. A document is skipped if " +
-			"its kind is not supported, or if its result would have the same name as another one. It is empty if nothing is lost. For NodePools of EKS Auto Mode, the labels are translated and the class is lost.",
+			"its kind is not supported, or if its result would have the same name as another one. `losses` is empty if nothing is lost. For NodePools of EKS Auto Mode, the labels are translated and the class is lost.",
 		Parameters: []function.Parameter{function.StringParameter{Name: "yaml", MarkdownDescription: "One or more YAML or JSON documents."}},
 		Return:     function.ObjectReturn{AttributeTypes: f.types()},
 	}, f.run}
