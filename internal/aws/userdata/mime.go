@@ -85,11 +85,14 @@ func readPart(p *multipart.Part) (part, error) {
 	return part{mediaType, string(content), otherHeaders(p.Header)}, nil
 }
 
-// otherHeaders writes what a part says of itself besides the type and the encoding of its content.
+// otherHeaders writes what a part says of itself besides the type and the encoding of its content. Its file name is left
+// out: cloud-init runs scripts in the order of their names, which without names is that of the parts, so that the node
+// joins the cluster after the user's scripts.
 func otherHeaders(header textproto.MIMEHeader) string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(header)) {
-		if name == "Content-Type" || name == "Content-Transfer-Encoding" || name == "Content-Length" {
+		switch name {
+		case "Content-Type", "Content-Transfer-Encoding", "Content-Length", "Content-Disposition":
 			continue
 		}
 		for _, value := range header[name] {

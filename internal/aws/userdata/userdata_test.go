@@ -294,6 +294,19 @@ func TestHeadersOfOwnPartsAreKept(t *testing.T) {
 	}
 }
 
+// TestOwnScriptsRunFirst: cloud-init runs scripts in the order of their names. A part without one is called part-001 and so
+// on, so that userdata.txt, as in the documentation of AWS, would run after the script that joins the cluster.
+func TestOwnScriptsRunFirst(t *testing.T) {
+	own := "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=x\n\n--x\nContent-Type: text/x-shellscript\nContent-Disposition: attachment; filename=\"userdata.txt\"\n\n#!/bin/bash\n--x--\n"
+	text, err := Build(api.FamilyAL2, Node{Cluster: "prod", Own: own})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(text, "userdata.txt") || strings.Index(text, "#!/bin/bash\n") > strings.Index(text, "/etc/eks/bootstrap.sh") {
+		t.Errorf("the script does not run before the one that joins the cluster:\n%s", text)
+	}
+}
+
 func TestBoundaryIsNotPartOfTheContent(t *testing.T) {
 	text, err := Build(api.FamilyAL2, Node{Cluster: "prod", Own: "#!/bin/sh\n--packhorse\n--packhorse-part\n"})
 	if err != nil {
