@@ -1,6 +1,7 @@
 package userdata
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strconv"
@@ -18,8 +19,8 @@ func parseBootstrapScript(data []byte) (Settings, error) {
 		return Settings{}, err
 	}
 	for _, p := range parts {
-		if p.mediaType != mediaShell {
-			continue
+		if p.mediaType != mediaShell || !bytes.Contains(p.content, []byte(bootstrapScript)) {
+			continue // scripts of users have more of the language than is read here
 		}
 		commands, err := shellCommands(string(p.content))
 		if err != nil {
