@@ -79,16 +79,17 @@ func verdict(pod *corev1.Pod, scheduler string) PodState {
 }
 
 // asksForNodes reports whether a scheduler that gives this reason for not placing a pod would place it if there were
-// more nodes. Other schedulers have reasons of their own: to Volcano, a pod of a gang is Schedulable if there is room
-// for it but not for the others, and it is not bound before there is room for all.
+// more nodes. To Volcano, a pod of a gang is Schedulable if there is room for it but not for the others, Undetermined
+// behind one for which there is none, and not bound before there is room for all. Other reasons do not ask for nodes:
+// to YuniKorn, a pod is SchedulingSkipped if its queue may use no more.
 func asksForNodes(reason, scheduler string) bool {
 	switch reason {
 	case corev1.PodReasonUnschedulable:
 		return true
-	case corev1.PodReasonSchedulingGated, corev1.PodReasonSchedulerError:
-		return false
+	case "Schedulable", "Undetermined":
+		return scheduler != corev1.DefaultSchedulerName
 	}
-	return scheduler != corev1.DefaultSchedulerName
+	return false
 }
 
 func ownerOf(o metav1.Object) Owner {

@@ -45,6 +45,7 @@ func TestPodState(t *testing.T) {
 		"a scheduler's that is configured":        {`spec: {schedulerName: ours}` + marked, PodPending},
 		"fits, and waits for its gang":            {`{spec: {schedulerName: ours}, status: {conditions: [{type: PodScheduled, status: "False", reason: Schedulable}]}}`, PodPending},
 		"behind another pod of its gang":          {`{spec: {schedulerName: ours}, status: {conditions: [{type: PodScheduled, status: "False", reason: Undetermined}]}}`, PodPending},
+		"its queue may use no more":               {`{spec: {schedulerName: ours}, status: {conditions: [{type: PodScheduled, status: "False", reason: SchedulingSkipped}]}}`, PodWaiting},
 		"reported as gated, by a configured one":  {`{spec: {schedulerName: ours}, status: {conditions: [{type: PodScheduled, status: "False", reason: SchedulingGated}]}}`, PodWaiting},
 		"a configured scheduler has failed":       {`{spec: {schedulerName: ours}, status: {conditions: [{type: PodScheduled, status: "False", reason: SchedulerError}]}}`, PodWaiting},
 		"a reason that is not kube-scheduler's":   {`{status: {conditions: [{type: PodScheduled, status: "False", reason: Schedulable}]}}`, PodWaiting},
