@@ -34,15 +34,18 @@ func Hold(ctx context.Context, access *rest.Config, o Options, work func(context
 	}
 	leading, giveUp := context.WithCancel(ctx)
 	defer giveUp()
-	worked := fmt.Errorf("the Lease %s/%s could not be taken within %s, which takes the rights to get, create and update it", o.Namespace, o.Name, holdPatience)
+	began, worked := false, error(nil)
 	waiting := time.AfterFunc(holdPatience, giveUp)
 	lost := Lead(leading, client, o, func(ctx context.Context) {
-		if waiting.Stop() {
+		if began = waiting.Stop(); began {
 			worked = work(ctx)
 		}
 	})
-	if lost != nil || worked != nil {
+	switch {
+	case lost != nil || worked != nil:
 		return "", errors.Join(worked, lost)
+	case ctx.Err() == nil && !began:
+		return "", fmt.Errorf("the Lease %s/%s could not be taken within %s, which takes the rights to get, create and update it", o.Namespace, o.Name, holdPatience)
 	}
 	select {
 	case <-ctx.Done():

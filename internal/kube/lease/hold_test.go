@@ -38,6 +38,12 @@ func TestHold(t *testing.T) {
 	if err != nil || next != "agent renews the Lease "+agent.Namespace+"/hold" {
 		t.Errorf("next: %q, %v", next, err)
 	}
+
+	impatient, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if _, err := Hold(impatient, adminConfig, o, func(context.Context) error { return nil }); err == nil || err.Error() != context.DeadlineExceeded.Error() {
+		t.Errorf("the caller has ended the wait for the agent: %v", err)
+	}
 	second.end(t)
 
 	failed := errors.New("it failed")
