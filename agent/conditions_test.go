@@ -95,7 +95,6 @@ func TestOldConsolidationConditionGoes(t *testing.T) {
 	})
 }
 
-// Consolidation removes nodes that are empty.
 // A condition that Karpenter has left may have no reason, which the CRD demands: no status could be written with it. One
 // with a reason stays as it is.
 func TestConditionWithoutReasonGoes(t *testing.T) {
@@ -114,6 +113,7 @@ func TestConditionWithoutReasonGoes(t *testing.T) {
 	})
 }
 
+// Consolidation removes nodes that are empty.
 func TestConsolidationRemovesEmptyNodes(t *testing.T) {
 	for name, c := range map[string]struct {
 		after *string
