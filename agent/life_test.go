@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -93,6 +94,7 @@ func TestEmptinessWithAClockSetBack(t *testing.T) {
 			return nil
 		})
 		time.Sleep(time.Second)
+		synctest.Wait() // the agent has written the field
 		a.began = a.began.Add(30 * time.Minute)
 		r.Deploy(sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("1", "1Gi")})
 		r.until("the workload runs", r.allRun("web", 2))
