@@ -87,7 +87,7 @@ func (a *Agent) planSafely(in *decide.Input) decide.Plan {
 		plan, fault = a.tryPlan(*in)
 	}
 	if fault != "" {
-		a.log.Error("could not look for the cheapest plan, which is a fault of the agent: please report it; plans are dearer until then", "error", fault)
+		a.log.Error("could not look for the cheapest plan, which is a fault of the agent: please report it; plans are dearer until it is mended", "error", fault)
 		in.Settings = in.Settings.WithoutHeuristics()
 		plan = a.plan(*in)
 	}
