@@ -234,11 +234,11 @@ type choosy struct {
 	name    string
 }
 
-func (c choosy) CreateNode(ctx context.Context, node *corev1.Node) (bool, error) {
+func (c choosy) CreateNode(ctx context.Context, node *corev1.Node, taints ...corev1.Taint) (bool, error) {
 	if c.refuses.Load() && node.Labels[api.LabelProvisioner] == c.name {
 		return false, errors.New("denied by the policy no-strangers")
 	}
-	return c.Cluster.CreateNode(ctx, node)
+	return c.Cluster.CreateNode(ctx, node, taints...)
 }
 
 // A Node object that the API server refuses keeps its own Provisioner from buying, and says why. The others
@@ -290,9 +290,9 @@ type tardy struct {
 	bindings atomic.Int32
 }
 
-func (c *tardy) CreateNode(ctx context.Context, node *corev1.Node) (bool, error) {
+func (c *tardy) CreateNode(ctx context.Context, node *corev1.Node, taints ...corev1.Taint) (bool, error) {
 	time.Sleep(5 * time.Minute)
-	return c.Cluster.CreateNode(ctx, node)
+	return c.Cluster.CreateNode(ctx, node, taints...)
 }
 
 func (c *tardy) Bind(ctx context.Context, pod cluster.PodKey, node string) error {

@@ -41,7 +41,9 @@ func (w *world) Snapshot() *cluster.Snapshot { return w.snapshot }
 func (w *world) PodsOn(context.Context, string) ([]cluster.Pod, error) { return w.pods, w.unread }
 func (w *world) NodeReady(context.Context, string) (bool, error)       { return w.ready, w.unread }
 
-func (w *world) CreateNode(context.Context, *corev1.Node) (bool, error) { return false, nil }
+func (w *world) CreateNode(context.Context, *corev1.Node, ...corev1.Taint) (bool, error) {
+	return false, nil
+}
 
 func (w *world) PatchNode(_ context.Context, _ string, change cluster.NodeChange) error {
 	switch {

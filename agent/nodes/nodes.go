@@ -20,9 +20,9 @@ import (
 // API changes Node objects.
 type API interface {
 	// CreateNode creates the object, or takes one of the same name over: labels,
-	// annotations, finalizer and owner are set, taints are left as they are. It reports
-	// whether the kubelet has been faster and the node is ready already.
-	CreateNode(ctx context.Context, node *corev1.Node) (ready bool, err error)
+	// annotations, finalizer and owner are set, and of its taints only the given ones, where it
+	// lacks them. It reports whether the kubelet has been faster and the node is ready already.
+	CreateNode(ctx context.Context, node *corev1.Node, taints ...corev1.Taint) (ready bool, err error)
 	// PatchNode returns cluster.ErrGone if there is no such node, or if it is another machine's. It returns
 	// cluster.ErrRefused if the API server refuses the change.
 	PatchNode(ctx context.Context, name string, change cluster.NodeChange) error
@@ -58,12 +58,9 @@ type Writer struct {
 func (w *Writer) Create(ctx context.Context, node *corev1.Node, taints []corev1.Taint) (ready bool, err error) {
 	expected := cluster.FromNode(node, nil)
 	expected.Created = time.Now()
-	ready, err = w.API.CreateNode(ctx, node)
+	ready, err = w.API.CreateNode(ctx, node, taints...)
 	expected.Ready = ready
 	w.Assumed.node(expected, err == nil)
-	if err == nil && len(taints) > 0 {
-		w.Patch(ctx, &expected, cluster.NodeChange{AddTaints: taints})
-	}
 	if err != nil && ctx.Err() == nil {
 		w.Log.Error("could not create the Node object of an instance", "node", node.Name, "provider_id", node.Spec.ProviderID, "error", err)
 	}

@@ -57,8 +57,10 @@ func (w *world) Acknowledge(_ context.Context, handles ...string) error {
 	return w.keep
 }
 
-func (w *world) CreateNode(context.Context, *corev1.Node) (bool, error) { return false, nil }
-func (w *world) Event(cluster.ObjectRef, string, string, string)        {}
+func (w *world) CreateNode(context.Context, *corev1.Node, ...corev1.Taint) (bool, error) {
+	return false, nil
+}
+func (w *world) Event(cluster.ObjectRef, string, string, string) {}
 func (w *world) PatchNode(_ context.Context, name string, change cluster.NodeChange) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

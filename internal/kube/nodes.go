@@ -20,16 +20,16 @@ import (
 )
 
 // CreateNode creates a Node with its status. If the kubelet has already created the Node, also where a policy lets nobody
-// else create it, CreateNode adds labels, annotations and finalizers, replaces the owner references, and leaves
-// taints and status as they are. If the Node of that name is another machine's or is being deleted, the error
-// is cluster.ErrStale.
-func (c *Cluster) CreateNode(ctx context.Context, node *corev1.Node) (ready bool, err error) {
+// else create it, CreateNode adds labels, annotations, finalizers and those of the taints that the Node lacks,
+// replaces the owner references, and leaves other taints and the status as they are. If the Node of that name is
+// another machine's or is being deleted, the error is cluster.ErrStale.
+func (c *Cluster) CreateNode(ctx context.Context, node *corev1.Node, taints ...corev1.Taint) (ready bool, err error) {
 	err = retry(ctx, func(ctx context.Context) error {
 		// The API server accepts the status of a new Node, so that the Node never looks ready
 		// too early.
 		_, err := c.client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{FieldManager: manager})
 		if errors.Is(refused(err), cluster.ErrRefused) { // it exists, or the policy is asked before it is looked for
-			if taken, took := c.takeOver(ctx, node); !apierrors.IsNotFound(took) {
+			if taken, took := c.takeOver(ctx, node, taints); !apierrors.IsNotFound(took) {
 				ready, err = taken, took
 			}
 		}
@@ -41,7 +41,7 @@ func (c *Cluster) CreateNode(ctx context.Context, node *corev1.Node) (ready bool
 	return ready, err
 }
 
-func (c *Cluster) takeOver(ctx context.Context, node *corev1.Node) (ready bool, err error) {
+func (c *Cluster) takeOver(ctx context.Context, node *corev1.Node, taints []corev1.Taint) (ready bool, err error) {
 	there, err := c.client.CoreV1().Nodes().Get(ctx, node.Name, metav1.GetOptions{})
 	if err != nil {
 		return false, err
@@ -56,6 +56,7 @@ func (c *Cluster) takeOver(ctx context.Context, node *corev1.Node) (ready bool, 
 	if ready { // it was there already
 		delete(annotations, api.AnnotationRemade)
 	}
+	(&cluster.NodeChange{AddTaints: taints}).Apply(there)
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{
 			"resourceVersion": there.ResourceVersion,
@@ -64,7 +65,7 @@ func (c *Cluster) takeOver(ctx context.Context, node *corev1.Node) (ready bool, 
 			"finalizers":      union(there.Finalizers, node.Finalizers...),
 			"ownerReferences": node.OwnerReferences,
 		},
-		"spec": map[string]any{"providerID": node.Spec.ProviderID},
+		"spec": map[string]any{"providerID": node.Spec.ProviderID, "taints": there.Spec.Taints},
 	})
 	if err != nil {
 		return false, err

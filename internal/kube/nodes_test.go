@@ -115,7 +115,8 @@ func TestCreateNodeTakesTheKubeletsOver(t *testing.T) {
 	}
 	ours := launching(name)
 	ours.OwnerReferences[0].UID = newProvisioner(t, "default", map[string]any{}).GetUID()
-	if ready, err := c.CreateNode(t.Context(), ours); err != nil || ready {
+	dedicated := corev1.Taint{Key: "dedicated", Value: "db", Effect: corev1.TaintEffectNoSchedule}
+	if ready, err := c.CreateNode(t.Context(), ours, dedicated); err != nil || ready {
 		t.Fatalf("ready %t, error %v; want a node that is not ready", ready, err)
 	}
 	got := node(t, name)
@@ -125,8 +126,8 @@ func TestCreateNodeTakesTheKubeletsOver(t *testing.T) {
 	if got.Annotations["packhorse.io/launch-id"] != "l1" || len(got.Finalizers) != 1 || len(got.OwnerReferences) != 1 || got.OwnerReferences[0].UID != ours.OwnerReferences[0].UID || got.Spec.ProviderID != ours.Spec.ProviderID {
 		t.Errorf("got %+v and provider id %s", got.ObjectMeta, got.Spec.ProviderID)
 	}
-	if !hasTaint(got.Spec.Taints, kubelets.Spec.Taints[0]) || hasTaint(got.Spec.Taints, ours.Spec.Taints[1]) {
-		t.Errorf("got taints %v, want the kubelet's alone", got.Spec.Taints)
+	if !hasTaint(got.Spec.Taints, kubelets.Spec.Taints[0]) || !hasTaint(got.Spec.Taints, dedicated) || hasTaint(got.Spec.Taints, ours.Spec.Taints[1]) {
+		t.Errorf("got taints %v, want the kubelet's and the one to add", got.Spec.Taints)
 	}
 	up := []byte(`{"status":{"conditions":[{"type":"Ready","status":"True"}]}}`)
 	if _, err := admin.CoreV1().Nodes().Patch(t.Context(), name, types.StrategicMergePatchType, up, metav1.PatchOptions{}, "status"); err != nil {

@@ -90,7 +90,7 @@ func (c *Cluster) Waiting() []string {
 func (c *Cluster) Standby() string { return "" }
 
 // CreateNode creates a Node object or takes one over.
-func (c *Cluster) CreateNode(ctx context.Context, node *corev1.Node) (ready bool, err error) {
+func (c *Cluster) CreateNode(ctx context.Context, node *corev1.Node, taints ...corev1.Taint) (ready bool, err error) {
 	err = c.do(ctx, "CreateNode", func(w *world) error {
 		switch known := w.nodes[node.Name]; {
 		case known == nil:
@@ -105,7 +105,7 @@ func (c *Cluster) CreateNode(ctx context.Context, node *corev1.Node) (ready bool
 			return fmt.Errorf("the node exists for %s: %w", known.Spec.ProviderID, cluster.ErrStale)
 		default:
 			ready = cluster.FromNode(known, nil).Ready
-			w.takeOver(known, node, ready)
+			w.takeOver(known, node, ready, taints)
 		}
 		w.changed()
 		return nil
@@ -113,8 +113,8 @@ func (c *Cluster) CreateNode(ctx context.Context, node *corev1.Node) (ready bool
 	return ready, err
 }
 
-func (w *world) takeOver(known, node *corev1.Node, ready bool) {
-	change := cluster.NodeChange{SetLabels: node.Labels, SetAnnotations: maps.Clone(node.Annotations)}
+func (w *world) takeOver(known, node *corev1.Node, ready bool, taints []corev1.Taint) {
+	change := cluster.NodeChange{SetLabels: node.Labels, SetAnnotations: maps.Clone(node.Annotations), AddTaints: taints}
 	if ready {
 		delete(change.SetAnnotations, api.AnnotationRemade)
 	}
