@@ -31,8 +31,8 @@ var ErrStale = errors.New("the object has changed since the plan was made")
 var ErrRefused = errors.New("the API server refuses it")
 
 // ErrLeftToScheduler means that only kube-scheduler can bind the pod: it has to choose a
-// volume that exists for a claim of the pod, or it has selected a node for the claim.
-var ErrLeftToScheduler = errors.New("kube-scheduler binds the pod, because of its claims")
+// volume that exists for a claim of the pod, it has selected a node for the claim, or the node is ready.
+var ErrLeftToScheduler = errors.New("kube-scheduler binds the pod")
 
 // ErrBusy means that a request was not sent, because too many others are before it. It may be sent again soon.
 var ErrBusy = errors.New("too many requests are before it")
