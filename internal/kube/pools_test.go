@@ -431,7 +431,7 @@ func TestNodePoolsWaitForKarpenter(t *testing.T) {
 		return nil
 	})
 	resign(t)
-	const free = "Karpenter is running: the Lease kube-system/karpenter-leader-election has just become free"
+	const free = "Karpenter is running: a replica has released the Lease kube-system/karpenter-leader-election"
 	if now := planetest.Within(t, "the end of Karpenter's Lease", told); !strings.HasPrefix(now, free) {
 		t.Fatalf("told %q", now)
 	}

@@ -45,7 +45,7 @@ type heldLease struct {
 // String says who renews the Lease.
 func (s heldLease) String() string {
 	if s.holder == "" {
-		return fmt.Sprintf("the Lease %s has just become free, and another replica may take it", s.lease)
+		return fmt.Sprintf("a replica has released the Lease %s, and another may take it", s.lease)
 	}
 	return fmt.Sprintf("%s renews the Lease %s", s.holder, s.lease)
 }
