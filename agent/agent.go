@@ -93,7 +93,8 @@ type Agent struct {
 	takeover  *takeover.Takeover
 	gatherer  *gatherer
 
-	plan func(decide.Input) decide.Plan
+	plan       func(decide.Input) decide.Plan
+	plainUntil time.Time // plans leave heuristics out until then, after a fault
 
 	replan  pace.Signal // something that planning depends on has changed
 	redrain pace.Signal // something that draining depends on has changed

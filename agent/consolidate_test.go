@@ -306,16 +306,22 @@ func TestConsolidationSurvivesKills(t *testing.T) {
 // A fault in what only makes plans cheaper does not keep pods from their machines.
 func TestPanicOfHeuristics(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {
+		faults := 0
 		r.log = hclog.NewNullLogger() // others fail a test that panics
 		r.Apply(testProvisioner("default"))
 		r.start(Options{Decide: func(in decide.Input) decide.Plan {
 			if len(in.Settings.Without) == 0 {
+				faults++
 				panic("integer divide by zero")
 			}
 			return decide.Decide(in)
 		}}, nil)
 		r.Deploy(two())
 		r.until("the workload runs", r.allRun("web", 2))
+		time.Sleep(time.Hour)
+		if faults < 2 || faults > 20 {
+			t.Errorf("%d faults in an hour, want two in %s at most", faults, consolidation.FailedRest)
+		}
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/batch"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/consolidation"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/launch"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -77,8 +78,11 @@ func (a *Agent) decide(v *view.View) decide.Plan {
 }
 
 // planSafely plans with less where planning panics: pods that wait for machines must not wait for a fault of the agent
-// to be mended. It leaves out the look at nodes in use, and then also what only makes plans cheaper.
+// to be mended. It leaves out the look at nodes in use, and then for a while also what only makes plans cheaper.
 func (a *Agent) planSafely(in *decide.Input) decide.Plan {
+	if in.Now.Before(a.plainUntil) {
+		in.Settings = in.Settings.WithoutHeuristics()
+	}
 	plan, fault := a.tryPlan(*in)
 	if fault != "" && !in.NotConsolidated {
 		a.log.Error("could not look at nodes in use, which is a fault of the agent: please report it", "error", fault)
@@ -88,6 +92,7 @@ func (a *Agent) planSafely(in *decide.Input) decide.Plan {
 	}
 	if fault != "" {
 		a.log.Error("could not look for the cheapest plan, which is a fault of the agent: please report it; plans are dearer until it is mended", "error", fault)
+		a.plainUntil = in.Now.Add(consolidation.FailedRest)
 		in.Settings = in.Settings.WithoutHeuristics()
 		plan = a.plan(*in)
 	}
