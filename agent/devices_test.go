@@ -111,7 +111,7 @@ func TestDevicesThatNeverComeAreReplacedOnce(t *testing.T) {
 			t.Errorf("events %v do not name the device plugin", events)
 		}
 		told := r.Events(event.Unplaceable)
-		if len(told) == 0 || !strings.Contains(told[len(told)-1].Message, "no device plugin has registered "+gpu) {
+		if len(told) == 0 || !strings.Contains(told[len(told)-1].Message, "no device plugin registered "+gpu) {
 			t.Errorf("the pod was told %v", told)
 		}
 		// The next attempt comes later, and serves the pod once somebody has mended it.

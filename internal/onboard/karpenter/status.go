@@ -18,9 +18,9 @@ import (
 // ready again.
 const byPackhorse = "set by Packhorse"
 
-// purchasesBlocked is the condition of a NodePool that says why nothing can be bought with it now. Karpenter has no
+// conditionPurchasesBlocked is the condition of a NodePool that says why nothing can be bought with it now. Karpenter has no
 // such condition: there, a NodePool without room below its limits, or for which nothing is in stock, is ready.
-const purchasesBlocked = "PurchasesBlocked"
+const conditionPurchasesBlocked = "PurchasesBlocked"
 
 // PoolStatus is the status of a NodePool in Karpenter's terms.
 func PoolStatus(s api.ProvisionerStatus) map[string]any {
@@ -50,7 +50,7 @@ func PoolStatus(s api.ProvisionerStatus) map[string]any {
 		put("NodeClassReady", c, class)
 		if bad && !unready {
 			c.Status = metav1.ConditionTrue
-			add(purchasesBlocked, c)
+			add(conditionPurchasesBlocked, c)
 		}
 	}
 	resources := map[string]any{"nodes": strconv.FormatInt(s.Nodes, 10)}
@@ -69,9 +69,9 @@ func PoolConditions(document map[string]any) []metav1.Condition {
 	if asJSON, err := json.Marshal(document["status"]); err == nil {
 		_ = json.Unmarshal(asJSON, &status)
 	}
-	blocked := meta.FindStatusCondition(status.Conditions, purchasesBlocked)
+	blocked := meta.FindStatusCondition(status.Conditions, conditionPurchasesBlocked)
 	out := slices.DeleteFunc(slices.Clone(status.Conditions), func(c metav1.Condition) bool {
-		return slices.Contains([]string{"ValidationSucceeded", "NodeClassReady", purchasesBlocked}, c.Type) || c.Type == "Ready" && blocked != nil
+		return slices.Contains([]string{"ValidationSucceeded", "NodeClassReady", conditionPurchasesBlocked}, c.Type) || c.Type == "Ready" && blocked != nil
 	})
 	if blocked != nil {
 		ready := *blocked
