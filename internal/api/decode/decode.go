@@ -1,5 +1,5 @@
 // Package decode reads custom resources as people write them, and says of what it cannot
-// read, or leaves out, what was probably meant.
+// read, or leaves out, what was probably meant. It also reads the MIME archives that user data may be.
 package decode
 
 import (

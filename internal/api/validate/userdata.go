@@ -1,10 +1,8 @@
 package validate
 
 import (
-	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
 	"mime"
 	"mime/multipart"
 	"net/mail"
@@ -19,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/decode"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
@@ -274,25 +273,15 @@ func archiveParts(text string) (parts []string, err error) {
 	if !strings.HasPrefix(kind, "multipart/") || parameters["boundary"] == "" {
 		return nil, errors.New("it is of type " + kind + " and names no boundary")
 	}
-	reader := multipart.NewReader(message.Body, parameters["boundary"])
-	for {
-		part, err := reader.NextPart()
-		switch {
-		case errors.Is(err, io.EOF) && len(parts) > 0:
-			return parts, nil
-		case errors.Is(err, io.EOF):
-			return nil, errors.New("it has no parts")
-		case err != nil:
-			return nil, err
-		}
-		var body io.Reader = part
-		if strings.EqualFold(part.Header.Get("Content-Transfer-Encoding"), "base64") {
-			body = base64.NewDecoder(base64.StdEncoding, part)
-		}
-		content, err := io.ReadAll(body)
-		if err != nil {
-			return nil, fmt.Errorf("part %d: %w", len(parts)+1, err)
-		}
-		parts = append(parts, string(content))
+	read, err := decode.Parts(multipart.NewReader(message.Body, parameters["boundary"]))
+	if err != nil {
+		return nil, fmt.Errorf("part %d: %w", len(read)+1, err)
 	}
+	if len(read) == 0 {
+		return nil, errors.New("it has no parts")
+	}
+	for _, part := range read {
+		parts = append(parts, part.Content)
+	}
+	return parts, nil
 }

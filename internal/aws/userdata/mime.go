@@ -3,9 +3,7 @@ package userdata
 import (
 	"bytes"
 	"encoding/base64"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"mime"
 	"mime/multipart"
@@ -14,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/decode"
 )
 
 // Media types that cloud-init and nodeadm handle.
@@ -42,22 +42,19 @@ func ownParts(own string) ([]part, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the content type of userData: %w", err)
 	}
-	reader := multipart.NewReader(header.Body, parameters["boundary"])
-	var parts []part
-	for {
-		p, err := reader.NextPart()
-		if errors.Is(err, io.EOF) {
-			return parts, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read part %d of userData: %w", len(parts)+1, err)
-		}
-		content, err := readPart(p)
-		if err != nil {
-			return nil, fmt.Errorf("read part %d of userData: %w", len(parts)+1, err)
-		}
-		parts = append(parts, content)
+	read, err := decode.Parts(multipart.NewReader(header.Body, parameters["boundary"]))
+	if err != nil {
+		return nil, fmt.Errorf("read part %d of userData: %w", len(read)+1, err)
 	}
+	var parts []part
+	for _, p := range read {
+		mediaType := p.Header.Get("Content-Type")
+		if mediaType == "" {
+			mediaType = plainType(p.Content)
+		}
+		parts = append(parts, part{mediaType, p.Content, otherHeaders(p.Header)})
+	}
+	return parts, nil
 }
 
 // archiveHeader parses the text as a MIME message and reports whether it is an archive.
@@ -67,22 +64,6 @@ func archiveHeader(own string) (*mail.Message, bool) {
 		return nil, false
 	}
 	return message, strings.HasPrefix(strings.ToLower(message.Header.Get("Content-Type")), "multipart/")
-}
-
-func readPart(p *multipart.Part) (part, error) {
-	var body io.Reader = p
-	if strings.EqualFold(p.Header.Get("Content-Transfer-Encoding"), "base64") {
-		body = base64.NewDecoder(base64.StdEncoding, p)
-	}
-	content, err := io.ReadAll(body)
-	if err != nil {
-		return part{}, err
-	}
-	mediaType := p.Header.Get("Content-Type")
-	if mediaType == "" {
-		mediaType = plainType(string(content))
-	}
-	return part{mediaType, string(content), otherHeaders(p.Header)}, nil
 }
 
 // otherHeaders writes what a part says of itself besides the type and the encoding of its content. Its file name is left
