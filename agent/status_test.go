@@ -212,15 +212,11 @@ func TestWaitingSinceItsCreation(t *testing.T) {
 	}
 }
 
-type unheard struct{}
-
-func (unheard) Event(cluster.ObjectRef, string, string, string) {}
-
 // TestWaitingTellsWhatKubeSchedulerRefuses: a pod that fits a node where kube-scheduler does not place it is not
 // promised the node for ever.
 func TestWaitingTellsWhatKubeSchedulerRefuses(t *testing.T) {
 	inBubble(t, sim.Options{}, func(*rig) {
-		h, reporter := newHistory(), &report.Reporter{Events: event.NewRecorder(unheard{}), Log: hclog.NewNullLogger()}
+		h, reporter := newHistory(), &report.Reporter{Events: event.NewRecorder(&told{}), Log: hclog.NewNullLogger()}
 		pod := cluster.Pod{PodKey: cluster.PodKey{Namespace: "d", Name: "a", UID: "1"}, State: cluster.PodPending, Template: &cluster.Template{}}
 		v := &view.View{Snapshot: &cluster.Snapshot{Pods: []cluster.Pod{pod}, Nodes: []cluster.Node{{Name: "n", Initialized: true}}}}
 		h.planned["1"] = decide.Binding{Pod: pod.PodKey, Node: "n"}
