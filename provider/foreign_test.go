@@ -2,6 +2,8 @@ package provider_test
 
 import (
 	"context"
+	"fmt"
+	"testing"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
@@ -21,6 +23,18 @@ type foreign struct {
 
 func (f foreign) server() func() tfprotov6.ProviderServer {
 	return providerserver.NewProtocol6(f)
+}
+
+// applied returns a folder whose state has the foreign resource under the address test, and what its
+// configuration begins with.
+func (f foreign) applied(t *testing.T, name string) (c *cli, head string) {
+	t.Helper()
+	c = newCLI(t, map[string]func() tfprotov6.ProviderServer{"hashicorp/aws": f.server()})
+	head = requiring("hashicorp/aws")
+	c.write(t, map[string]string{"main.tf": head + fmt.Sprintf("resource %q \"test\" {\n name = %q\n}\n", f.resource, name)})
+	c.run(t, "init")
+	c.run(t, "apply", "-auto-approve")
+	return c, head
 }
 
 func (f foreign) Metadata(_ context.Context, _ provider.MetadataRequest, resp *provider.MetadataResponse) {

@@ -121,11 +121,7 @@ func TestMoveOfAWSResources(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			c := newCLI(t, map[string]func() tfprotov6.ProviderServer{"hashicorp/aws": tt.foreign.server()})
-			head := requiring("hashicorp/aws")
-			c.write(t, map[string]string{"main.tf": head + fmt.Sprintf("resource %q \"test\" {\n name = %q\n}\n", tt.foreign.resource, tt.name)})
-			c.run(t, "init")
-			c.run(t, "apply", "-auto-approve")
+			c, head := tt.foreign.applied(t, tt.name)
 			moved := fmt.Sprintf("moved {\n from = %s.test\n to = %s\n}\n", tt.foreign.resource, tt.target)
 			c.write(t, map[string]string{"main.tf": head + moved + tt.ours})
 			changes := c.plan(t)
@@ -159,11 +155,7 @@ func TestMoveWithoutRefreshReplacesNothing(t *testing.T) {
 		"packhorse_interruption_queue": {awsQueue, "moved-blindly", ""},
 	} {
 		t.Run(target, func(t *testing.T) {
-			c := newCLI(t, map[string]func() tfprotov6.ProviderServer{"hashicorp/aws": tt.foreign.server()})
-			head := requiring("hashicorp/aws")
-			c.write(t, map[string]string{"main.tf": head + fmt.Sprintf("resource %q \"test\" {\n name = %q\n}\n", tt.foreign.resource, tt.name)})
-			c.run(t, "init")
-			c.run(t, "apply", "-auto-approve")
+			c, head := tt.foreign.applied(t, tt.name)
 			c.write(t, map[string]string{"main.tf": head + fmt.Sprintf("moved {\n from = %s.test\n to = %s.test\n}\nresource %q \"test\" {\n name = %q\n %s\n}\n",
 				tt.foreign.resource, target, target, tt.name, tt.arguments)})
 			says(t, c.run(t, "apply", "-refresh=false", "-auto-approve"), "0 added, 1 changed, 0 destroyed")
