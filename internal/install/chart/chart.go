@@ -97,6 +97,7 @@ func rendered(rules []rbacv1.PolicyRule) string {
 	return string(text)
 }
 
+// unpruned writes the annotations that keep a definition from being pruned, as lines of its metadata.
 func unpruned() string {
 	var lines strings.Builder
 	annotations := install.Unpruned()
