@@ -291,6 +291,7 @@ func (inv *Inventory) adopt(ctx context.Context, v *view.View, i offer.Instance,
 		return fmt.Errorf("%w: %s is %s", errTaken, n.Name, n.ProviderID)
 	}
 	inv.Assumed.Gone(i.ID)
+	inv.hasNode(i.ProviderID)
 	inv.Log.Info("adopted an instance", "node", i.NodeName, "instance", i.ID, "provisioner", i.Provisioner, "launch_id", i.LaunchID)
 	inv.Events.Normal(event.Node(i.NodeName), event.Adopted,
 		fmt.Sprintf("the Node object of instance %s was created", i.ID))

@@ -21,13 +21,13 @@ import (
 type owners struct {
 	mu       sync.Mutex
 	machines map[string]offer.Instance // by provider id
-	absent   map[string]time.Time      // by provider id: since when the cloud's answers lack it, and its node is not ready
-	noded    map[string]bool           // by provider id: they had a Node object
+	absent   map[string]time.Time      // by provider id: since when the cloud's answers lack it, and it has no node
+	noded    map[string]bool           // by provider id: they had a Node object at the last look, or have got one since
 	untagged map[string]bool           // by instance id: without the tags of the cluster
 }
 
 func newOwners() *owners {
-	return &owners{machines: map[string]offer.Instance{}, absent: map[string]time.Time{}, untagged: map[string]bool{}}
+	return &owners{machines: map[string]offer.Instance{}, absent: map[string]time.Time{}, noded: map[string]bool{}, untagged: map[string]bool{}}
 }
 
 // learn notes an answer of the cloud. An instance that it lacks stays known as long as it has a node, or
@@ -38,7 +38,10 @@ func (o *owners) learn(instances []offer.Instance) {
 	since := o.absent
 	o.absent = map[string]time.Time{}
 	for provider := range o.machines {
-		o.absent[provider] = cmp.Or(since[provider], time.Now())
+		o.absent[provider] = time.Now()
+		if !o.noded[provider] {
+			o.absent[provider] = cmp.Or(since[provider], time.Now())
+		}
 	}
 	for _, i := range instances {
 		delete(o.absent, i.ProviderID)
@@ -53,8 +56,8 @@ func (o *owners) learn(instances []offer.Instance) {
 
 // leftOut returns the machines that ran when they were last listed, or were bought, and that the last
 // answer of the cloud lacks. They count until answers have lacked them for a minute: a machine that has
-// ended is listed for longer. Those with a node count until they have none: a node that has lost its marks is looked up
-// by its id only once it has them again.
+// ended is listed for longer. For those with a node, the minute begins when they have none any more: a node that
+// has lost its marks is looked up by its id only once it has them again.
 func (o *owners) leftOut() (out []offer.Instance) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -111,12 +114,20 @@ func (o *owners) isRunning(id string) bool {
 	return false
 }
 
-// own notes whose an instance is.
+// own notes whose an instance is. It is about to get its Node object.
 func (o *owners) own(i offer.Instance) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.machines[i.ProviderID] = i
+	o.noded[i.ProviderID] = true
 	delete(o.absent, i.ProviderID)
+}
+
+// hasNode notes that a machine has got a Node object, so that it is missed even if it goes before the next look.
+func (o *owners) hasNode(provider string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.noded[provider] = true
 }
 
 // noteUntagged notes which instances, by their ids, lack the tags of the cluster now.

@@ -23,6 +23,14 @@ func TestNodesBelongToWhoBoughtThem(t *testing.T) {
 		if !ours() {
 			t.Error("the node is not known by its machine after the purchase")
 		}
+		if inv.LostNode(&cluster.Snapshot{}) {
+			inv.hasNode("aws:///a/i-1")
+		} else {
+			t.Error("a Node object that is deleted before the first look is not missed")
+		}
+		if !inv.LostNode(&cluster.Snapshot{}) {
+			t.Error("a Node object that is made again, and deleted before the next look, is not missed")
+		}
 		if inv.learn(nil); !ours() {
 			t.Error("the node is not known any more because its machine is not listed yet")
 		}
@@ -34,6 +42,26 @@ func TestNodesBelongToWhoBoughtThem(t *testing.T) {
 		}
 		if inv.learn(nil); ours() {
 			t.Error("a machine without a node is remembered although it should be listed by now")
+		}
+	})
+}
+
+// A machine whose node goes while the cloud does not list it counts for as long as one that has just been bought.
+func TestMinuteBeginsWithoutNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inv := New(Ports{})
+		inv.Bought(offer.Instance{ProviderID: "aws:///a/i-1", Provisioner: "default", LaunchID: "launch", State: offer.StateRunning})
+		inv.learn(nil)
+		time.Sleep(2 * offer.ListingLag)
+		inv.learn(nil)
+		inv.LostNode(&cluster.Snapshot{})
+		time.Sleep(offer.ListingLag / 2)
+		if inv.learn(nil); len(inv.leftOut()) != 1 {
+			t.Error("the machine does not count half a minute after its node went")
+		}
+		time.Sleep(offer.ListingLag)
+		if inv.learn(nil); len(inv.leftOut()) != 0 {
+			t.Error("the machine counts although nothing has shown it for more than a minute")
 		}
 	})
 }
