@@ -3,6 +3,7 @@ package installation
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -194,6 +195,33 @@ func TestDrainLeavesOthersAlone(t *testing.T) {
 	want := removal{names: []string{"deleting", "emptied", "gone", "named"}, nodes: 5, ownerless: []string{"d"}}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(removal{})); diff != "" {
 		t.Errorf("what leaves (-want +got):\n%s", diff)
+	}
+}
+
+// Only an agent knows whether instances are left of a Provisioner that has its finalizer.
+func TestDrainWithoutAnAgent(t *testing.T) {
+	for name, c := range map[string]struct {
+		finalizers []string
+		want       string
+	}{
+		"never seen by an agent": {nil, ""},
+		"held by an agent":       {[]string{api.Finalizer}, "provisioner default has the finalizer karpenter.sh/termination, and no agent is running that could drain them or tell whether machines are left"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &unstructured.Unstructured{}
+			p.SetGroupVersionKind(api.ProvisionerGVR.GroupVersion().WithKind(api.ProvisionerKind))
+			p.SetName("default")
+			p.SetFinalizers(c.finalizers)
+			k := keeper([]*unstructured.Unstructured{p})
+			err := k.Drain(t.Context(), []string{"default"}, func([]string) {})
+			if said := fmt.Sprint(err); err != nil && (said != c.want || !errors.Is(err, install.ErrNoAgent)) || (err == nil) != (c.want == "") {
+				t.Errorf("error %v, want %s", err, c.want)
+			}
+			_, err = k.objects.Resource(api.ProvisionerGVR).Get(t.Context(), "default", metav1.GetOptions{})
+			if gone := apierrors.IsNotFound(err); gone != (c.want == "") {
+				t.Errorf("the Provisioner is gone: %t, %v", gone, err)
+			}
+		})
 	}
 }
 

@@ -26,8 +26,9 @@ import (
 // Drain deletes the named Provisioners and waits until the agent has drained their nodes and
 // terminated the machines. It also waits for Provisioners that are being deleted, and deletes
 // nodes whose Provisioner is gone. Other Provisioners and their nodes stay, and so do the nodes of
-// NodePools, unless they are being deleted. Only an agent can drain nodes: if there are nodes to
-// drain and no agent leads, Drain deletes nothing and returns install.ErrNoAgent.
+// NodePools, unless they are being deleted. Only an agent can drain nodes, and only an agent knows
+// whether machines are left of a Provisioner that has its finalizer: if there are such and no agent
+// leads, Drain deletes nothing and returns install.ErrNoAgent.
 func (k *Keeper) Drain(ctx context.Context, named []string, progress func(remaining []string)) error {
 	provisioners, err := survey.Objects(ctx, k.objects, api.ProvisionerGVR)
 	if err != nil {
@@ -50,6 +51,9 @@ func (k *Keeper) Drain(ctx context.Context, named []string, progress func(remain
 	if !alive && leaving.nodes > 0 {
 		return fmt.Errorf("it has %d nodes and %w", leaving.nodes, install.ErrNoAgent)
 	}
+	if !alive && leaving.held != "" {
+		return fmt.Errorf("provisioner %s has the finalizer %s, and %w or tell whether machines are left", leaving.held, api.Finalizer, install.ErrNoAgent)
+	}
 	for _, p := range provisioners {
 		if !slices.Contains(named, p.GetName()) {
 			continue
@@ -67,7 +71,7 @@ func (k *Keeper) Drain(ctx context.Context, named []string, progress func(remain
 		}
 	}
 	if !alive {
-		return nil // there are no nodes, and Release removes the finalizers of the Provisioners
+		return nil // there is nothing to wait for
 	}
 	for _, name := range leaving.names {
 		if err := watch.Wait(ctx, name, progress); err != nil {
@@ -87,6 +91,7 @@ type removal struct {
 	names     []string // of the Provisioners, sorted
 	nodes     int      // of all of them
 	ownerless []string // nodes whose Provisioner is gone
+	held      string   // a Provisioner that has the agent's finalizer, empty if none has
 }
 
 func removalOf(provisioners []*unstructured.Unstructured, nodes []corev1.Node, named []string) (out removal) {
@@ -95,6 +100,9 @@ func removalOf(provisioners []*unstructured.Unstructured, nodes []corev1.Node, n
 		removed[p.GetName()] = p.GetDeletionTimestamp() != nil || slices.Contains(named, p.GetName())
 		if removed[p.GetName()] {
 			out.names = append(out.names, p.GetName())
+			if slices.Contains(p.GetFinalizers(), api.Finalizer) {
+				out.held = p.GetName()
+			}
 		}
 	}
 	for i := range nodes {

@@ -39,8 +39,8 @@ type Installation interface {
 	// Holdings returns what depends on the installation.
 	Holdings(context.Context) (install.Holdings, error)
 	// Drain deletes the named Provisioners, and waits until their nodes are gone, and the nodes of
-	// Provisioners that are being deleted or are gone already. If there are such nodes and no agent
-	// leads, it deletes nothing and returns install.ErrNoAgent.
+	// Provisioners that are being deleted or are gone already. If there are such nodes, or one of these
+	// Provisioners has the agent's finalizer, and no agent leads, it deletes nothing and returns install.ErrNoAgent.
 	Drain(ctx context.Context, provisioners []string, progress func(remaining []string)) error
 	// AgentAlive reports whether an agent leads, which can drain nodes.
 	AgentAlive(ctx context.Context, now time.Time) (bool, error)

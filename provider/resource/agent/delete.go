@@ -85,6 +85,9 @@ func uninstall(ctx context.Context, m *model, objects []*unstructured.Unstructur
 		err = keeper.RemoveLease(ctx, m.Namespace.ValueString())
 	}
 	if err == nil {
+		err = release(ctx, m, keeper, diags)
+	}
+	if err == nil {
 		err = removeDefinitions(ctx, m, definitions, keeper, diags)
 	}
 	if err != nil {
@@ -111,18 +114,38 @@ func remove(ctx context.Context, objects []*unstructured.Unstructured, keeper se
 	return kept, err
 }
 
+// release removes what makes Provisioners and nodes depend on an agent, which has ended. A warning names the
+// nodes that are left: on_destroy may leave nodes, and the agent buys others until it ends.
+func release(ctx context.Context, m *model, keeper session.Installation, diags *diag.Diagnostics) error {
+	held, err := keeper.Holdings(ctx)
+	if err != nil || len(held.Objects)+len(held.Nodes) == 0 {
+		return err
+	}
+	nodes, err := keeper.Release(ctx)
+	if err != nil {
+		return err
+	}
+	staying, leaving := splitNodes(nodes)
+	if len(staying) > 0 {
+		late := ""
+		if m.onDestroy() != orphanNodes {
+			late = "The agent has made these nodes just before it ended. Terminate their instances, or install an agent again.\n\n"
+		}
+		diags.AddWarning(fmt.Sprintf("%s: %d nodes and their machines continue to run without an agent", m.title(), len(staying)), late+listNodes(staying))
+	}
+	if len(leaving) > 0 {
+		diags.AddWarning(fmt.Sprintf("%s: %d nodes go, and their machines continue to run", m.title(), len(leaving)),
+			"These nodes were being deleted, and no agent has finished that. Terminate their instances.\n\n"+listNodes(leaving))
+	}
+	return nil
+}
+
 // removeDefinitions deletes the definitions. If objects of theirs exist that others have declared, it
-// deletes these too if keep_crds is false, and otherwise keeps the definitions. In either case, it removes
-// the finalizers for which an agent would be needed.
+// deletes these too if keep_crds is false, and otherwise keeps the definitions.
 func removeDefinitions(ctx context.Context, m *model, definitions []*unstructured.Unstructured, keeper session.Installation, diags *diag.Diagnostics) error {
 	held, err := keeper.Holdings(ctx)
 	if err != nil {
 		return err
-	}
-	if len(held.Objects) > 0 {
-		if _, err := keeper.Release(ctx); err != nil {
-			return err
-		}
 	}
 	left := standing(held.Objects)
 	if len(left) > 0 && !m.deletesObjects() {
@@ -218,15 +241,32 @@ func drain(ctx context.Context, m *model, keeper session.Installation, held inst
 	switch {
 	case errors.Is(err, install.ErrNoAgent):
 		diags.AddError(m.title()+": "+err.Error(), "No agent has renewed its Lease in time. Nothing has been deleted. Find out why the agent does not run (kubectl describe pods and kubectl logs in its namespace), "+
-			"or set `on_destroy = \"orphan\"`, "+forgetFirst+", apply, destroy again, and terminate the machines of the nodes yourself.\n\n"+listNodes(held.Nodes))
+			"or set `on_destroy = \"orphan\"`, "+forgetFirst+", apply, destroy again, and terminate the machines that are left yourself.\n\n"+listNodes(held.Nodes))
 	case err != nil:
 		diags.Append(agentError(m, err))
+	default:
+		checkDrained(ctx, m, keeper, diags)
 	}
 }
 
-// orphan removes the agent's Deployment, and what makes the nodes depend on an agent. While an agent drains nodes, it
-// adds an error: without their finalizer, the API server deletes these nodes at once, with the pods that are left. So
-// it does if it may not scale back Deployments, which only the agent could do then.
+// checkDrained adds an error if there are nodes after a drain. It may take long, during which the agent buys machines
+// for provisioners and NodePools that stay, and for provisioners that somebody has created again.
+func checkDrained(ctx context.Context, m *model, keeper session.Installation, diags *diag.Diagnostics) {
+	held, err := keeper.Holdings(ctx)
+	if err != nil {
+		diags.Append(agentError(m, err))
+		return
+	}
+	if len(held.Nodes) > 0 {
+		diags.AddError(fmt.Sprintf("%s: %d nodes have come while others were drained", m.title(), len(held.Nodes)),
+			"The agent has not been removed. Without it, nothing would manage these nodes. If something creates provisioners again that this destroy deletes, such as Argo CD, "+
+				"stop it first. Then destroy again.\n\n"+listNodes(held.Nodes))
+	}
+}
+
+// orphan leaves the nodes. While an agent drains nodes, it adds an error: without their finalizer, the API server
+// deletes these nodes at once, with the pods that are left. So it does if it may not scale back Deployments, which
+// only the agent could do then.
 func orphan(ctx context.Context, m *model, keeper session.Installation, held install.Holdings, diags *diag.Diagnostics) {
 	if _, leaving := splitNodes(held.Nodes); len(leaving) > 0 {
 		drains, err := keeper.AgentAlive(ctx, time.Now())
@@ -243,30 +283,6 @@ func orphan(ctx context.Context, m *model, keeper session.Installation, held ins
 	}
 	if err := keeper.MayScaleBack(ctx); err != nil {
 		diags.Append(agentError(m, fmt.Errorf("the agent has not been removed: %w", err)))
-		return
-	}
-	var deployment unstructured.Unstructured
-	deployment.SetAPIVersion("apps/v1")
-	deployment.SetKind("Deployment")
-	deployment.SetNamespace(m.Namespace.ValueString())
-	deployment.SetName(m.Name.ValueString())
-	_, err := keeper.Remove(ctx, []*unstructured.Unstructured{&deployment})
-	if err != nil {
-		diags.Append(agentError(m, err))
-		return
-	}
-	nodes, err := keeper.Release(ctx)
-	if err != nil {
-		diags.Append(agentError(m, err))
-		return
-	}
-	staying, leaving := splitNodes(nodes)
-	if len(staying) > 0 {
-		diags.AddWarning(fmt.Sprintf("%s: %d nodes and their machines continue to run without an agent", m.title(), len(staying)), listNodes(staying))
-	}
-	if len(leaving) > 0 {
-		diags.AddWarning(fmt.Sprintf("%s: %d nodes go, and their machines continue to run", m.title(), len(leaving)),
-			"These nodes were being deleted, and no agent has finished that. Terminate their instances.\n\n"+listNodes(leaving))
 	}
 }
 

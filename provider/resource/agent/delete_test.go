@@ -17,16 +17,32 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
-// keeper keeps an installation without nodes. Its Remove ends with an error at the Namespace, if there is one.
+// keeper keeps an installation. Its Remove ends with an error at the Namespace, if there is one.
 type keeper struct {
 	session.Installation
 	live []*unstructured.Unstructured
 	err  error
+	// Nodes that are there from the beginning, that come while others are drained, and that come while the agent ends.
+	nodes, duringDrain, duringRemoval []install.Node
+	released                          bool
 }
 
-func (k *keeper) Holdings(context.Context) (install.Holdings, error)              { return install.Holdings{}, nil }
-func (k *keeper) Drain(context.Context, []string, func(remaining []string)) error { return nil }
-func (k *keeper) RemoveLease(context.Context, string) error                       { return nil }
+func (k *keeper) Holdings(context.Context) (install.Holdings, error) {
+	return install.Holdings{Nodes: k.nodes}, nil
+}
+
+func (k *keeper) Drain(context.Context, []string, func(remaining []string)) error {
+	k.nodes = k.duringDrain
+	return nil
+}
+
+func (k *keeper) Release(context.Context) ([]install.Node, error) {
+	k.released = true
+	return k.nodes, nil
+}
+
+func (k *keeper) MayScaleBack(context.Context) error        { return nil }
+func (k *keeper) RemoveLease(context.Context, string) error { return nil }
 
 func (k *keeper) Read(_ context.Context, declared []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	return pick(declared, k.live), nil
@@ -36,6 +52,9 @@ func (k *keeper) Remove(_ context.Context, objects []*unstructured.Unstructured)
 	for _, o := range slices.Backward(objects) {
 		if k.err != nil && o.GetKind() == "Namespace" {
 			return nil, k.err
+		}
+		if o.GetKind() == "Deployment" {
+			k.nodes = append(k.nodes, k.duringRemoval...)
 		}
 		k.live = slices.DeleteFunc(k.live, func(l *unstructured.Unstructured) bool {
 			return l.GetKind() == o.GetKind() && l.GetName() == o.GetName()
@@ -78,6 +97,51 @@ func TestUninstallEndsWithTheNamespace(t *testing.T) {
 			}
 			if diff := cmp.Diff([]string{"Namespace"}, left); diff != "" {
 				t.Errorf("left (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// The agent buys nodes until it ends. Those that come before it is removed keep it, and of those that come later the
+// destroy says that they are left.
+func TestUninstallLeavesNoNodeWithoutAWord(t *testing.T) {
+	node := []install.Node{{Name: "late", Provisioner: "b", Instance: "aws:///eu-west-1a/i-1"}}
+	pooled := []install.Node{{Name: "late", Provisioner: "b", NodePool: true}}
+	for name, tt := range map[string]struct {
+		onDestroy string
+		k         keeper
+		fails     bool
+		says      string
+	}{
+		"none":                               {drainNodes, keeper{}, false, ""},
+		"one that comes during the drain":    {drainNodes, keeper{duringDrain: node}, true, "1 nodes have come while others were drained"},
+		"one of a NodePool":                  {drainNodes, keeper{duringDrain: pooled}, true, "1 nodes have come while others were drained"},
+		"one that comes as the agent ends":   {drainNodes, keeper{duringRemoval: node}, false, "1 nodes and their machines continue to run without an agent"},
+		"one of a NodePool as it ends":       {drainNodes, keeper{duringRemoval: pooled}, false, "1 nodes and their machines continue to run without an agent"},
+		"one that comes after the refusal":   {refuseNodes, keeper{duringRemoval: node}, false, "1 nodes and their machines continue to run without an agent"},
+		"those that were there are orphaned": {orphanNodes, keeper{nodes: node}, false, "1 nodes and their machines continue to run without an agent"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, installed := installed(t)
+			m.OnDestroy = types.StringValue(tt.onDestroy)
+			k := tt.k
+			k.live = slices.Clone(installed.live)
+			var diags diag.Diagnostics
+			if err := uninstall(t.Context(), m, slices.Clone(k.live), &k, &diags); err != nil {
+				t.Fatal(err)
+			}
+			said := ""
+			for _, d := range diags {
+				said += d.Summary() + "\n" + d.Detail()
+			}
+			if diags.HasError() != tt.fails || has(k.live, "Deployment") != tt.fails || !strings.Contains(said, tt.says) || len(diags) > 1 || (said == "") != (tt.says == "") {
+				t.Errorf("it fails: %t, the agent is there: %t; it says:\n%s", diags.HasError(), has(k.live, "Deployment"), said)
+			}
+			if tt.says != "" && !strings.Contains(said, "node late; ") {
+				t.Errorf("it does not name the node: %s", said)
+			}
+			if k.released == (tt.fails || tt.says == "") {
+				t.Errorf("finalizers were removed: %t", k.released)
 			}
 		})
 	}
