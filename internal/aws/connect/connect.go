@@ -15,6 +15,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials/stscreds"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/aws/smithy-go/middleware"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
 )
 
 // Retries of one call. Clients may set their own.
@@ -61,7 +64,7 @@ func Load(ctx context.Context, s Settings) (aws.Config, error) {
 	cfg.ServiceOptions = append(cfg.ServiceOptions, s.useEndpoint)
 	cfg.HTTPClient = WithMemoryBodies(cfg.HTTPClient)
 	exchange.client = cfg.HTTPClient
-	cfg.APIOptions = append(cfg.APIOptions, refuseEmptyAnswers, refuseForeignAnswers)
+	cfg.APIOptions = append(cfg.APIOptions, limitCalls, refuseEmptyAnswers, refuseForeignAnswers)
 	if s.Role != nil {
 		cfg.Credentials = aws.NewCredentialsCache(s.assumeRole(cfg))
 	}
@@ -90,6 +93,22 @@ func (s Settings) useSTSEndpoint(o *stscreds.WebIdentityRoleOptions, client aws.
 	}
 	region := cmp.Or(s.Region, os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"))
 	o.Client = sts.New(sts.Options{Region: region, BaseEndpoint: aws.String(url), Retryer: newRetryer(), HTTPClient: client})
+}
+
+// limitCalls gives each call whose caller has set no deadline the time limit of a read, including its retries. The
+// SDK has none: it would wait for ever for an endpoint that accepts connections and never answers.
+func limitCalls(stack *middleware.Stack) error {
+	outermost := stack.Initialize //nolint:misspell // the name of the SDK
+	return outermost.Add(middleware.InitializeMiddlewareFunc("LimitCalls", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (
+		middleware.InitializeOutput, middleware.Metadata, error,
+	) {
+		if _, ok := ctx.Deadline(); !ok {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, call.ReadTimeout)
+			defer cancel()
+		}
+		return next.HandleInitialize(ctx, in)
+	}), middleware.Before)
 }
 
 func newRetryer() aws.Retryer {

@@ -1,7 +1,9 @@
 package connect_test
 
 import (
+	"context"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -9,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -20,6 +23,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/aws/smithy-go/middleware"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/connect"
 )
@@ -84,6 +88,54 @@ func TestEndpointsComeBeforeTheEnvironment(t *testing.T) {
 			}
 		}
 	}
+}
+
+// An endpoint may accept connections and never answer. A caller that has set no limit does not wait for ever.
+func TestEveryCallHasADeadline(t *testing.T) {
+	isolate(t)
+	cfg, err := connect.Load(t.Context(), connect.Settings{Region: "eu-west-1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	errAsked := errors.New("asked")
+	limit := time.Duration(0) // 0 is none
+	cfg.APIOptions = append(cfg.APIOptions, func(stack *middleware.Stack) error {
+		return stack.Serialize.Add(middleware.SerializeMiddlewareFunc("Watch", func(ctx context.Context, _ middleware.SerializeInput, _ middleware.SerializeHandler) (
+			out middleware.SerializeOutput, metadata middleware.Metadata, err error,
+		) {
+			limit = 0
+			if deadline, ok := ctx.Deadline(); ok {
+				limit = time.Until(deadline)
+			}
+			return out, metadata, errAsked
+		}), middleware.Before)
+	})
+	calls := map[string]func(context.Context) error{
+		"DeleteQueue": func(ctx context.Context) error {
+			_, err := sqs.NewFromConfig(cfg).DeleteQueue(ctx, &sqs.DeleteQueueInput{QueueUrl: aws.String("https://queue")})
+			return err
+		},
+		"RemoveTargets": func(ctx context.Context) error {
+			_, err := eventbridge.NewFromConfig(cfg).RemoveTargets(ctx, &eventbridge.RemoveTargetsInput{Rule: aws.String("a"), Ids: []string{"b"}})
+			return err
+		},
+		"GetRole": func(ctx context.Context) error {
+			_, err := iam.NewFromConfig(cfg).GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String("a")})
+			return err
+		},
+	}
+	synctest.Test(t, func(t *testing.T) {
+		patient, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		for name, ask := range calls {
+			if err := ask(t.Context()); !errors.Is(err, errAsked) || limit != time.Minute {
+				t.Errorf("%s: the limit is %v, %v", name, limit, err)
+			}
+			if err := ask(patient); !errors.Is(err, errAsked) || limit != time.Hour {
+				t.Errorf("%s with a limit of its caller: %v, %v", name, limit, err)
+			}
+		}
+	})
 }
 
 // answer is what STS says to both ways of assuming a role.
