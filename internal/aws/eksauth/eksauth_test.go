@@ -79,13 +79,19 @@ func TestTokenIsAPresignedRequest(t *testing.T) {
 	}
 }
 
-// EKS refuses tokens for other hosts than those of STS in its partition, such as that of an interface endpoint.
-func TestTokenIsNotForAnInterfaceEndpoint(t *testing.T) {
-	for region, suffix := range map[string]string{"eu-west-1": "amazonaws.com", "cn-north-1": "amazonaws.com.cn"} {
-		endpoint := "https://vpce-1.sts." + region + ".vpce." + suffix
-		signed := presigned(t, sts.New(sts.Options{Region: region, BaseEndpoint: &endpoint, Credentials: static()}))
-		if want := "sts." + region + "." + suffix; signed.Host != want {
-			t.Errorf("host = %s, want %s", signed.Host, want)
+// EKS refuses tokens for other hosts than those of STS in its partition, such as that of an interface endpoint, also if
+// that has a name of its own. What speaks plain HTTP stands in for AWS, with the API server too.
+func TestTokenNamesAPublicHost(t *testing.T) {
+	for _, c := range []struct{ region, endpoint, want string }{
+		{"eu-west-1", "https://vpce-1.sts.eu-west-1.vpce.amazonaws.com", "sts.eu-west-1.amazonaws.com"},
+		{"cn-north-1", "https://vpce-1.sts.cn-north-1.vpce.amazonaws.com.cn", "sts.cn-north-1.amazonaws.com.cn"},
+		{"eu-west-1", "https://sts.aws.example.com", "sts.eu-west-1.amazonaws.com"},
+		{"eu-west-1", "HTTPS://10.0.0.5:8443", "sts.eu-west-1.amazonaws.com"},
+		{"eu-west-1", "http://localstack:4566", "localstack:4566"},
+	} {
+		signed := presigned(t, sts.New(sts.Options{Region: c.region, BaseEndpoint: &c.endpoint, Credentials: static()}))
+		if signed.Host != c.want {
+			t.Errorf("%s: host = %s, want %s", c.endpoint, signed.Host, c.want)
 		}
 	}
 }

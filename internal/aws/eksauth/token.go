@@ -78,11 +78,12 @@ func (t *Tokens) Expires() time.Time {
 
 // mint makes a token: the URL of a presigned GetCallerIdentity request. EKS sends it to STS
 // to learn who signed it. It sends it only to the hosts of STS that everybody has, and not to
-// an interface endpoint of somebody's VPC, which may be the one that this program has to use.
+// an interface endpoint of somebody's VPC, which may be the one that this program has to use,
+// under whatever name. An endpoint without TLS is none of AWS: its API server knows it.
 func (t *Tokens) mint(ctx context.Context) (string, error) {
 	presigned, err := sts.NewPresignClient(t.client).PresignGetCallerIdentity(ctx, &sts.GetCallerIdentityInput{},
 		sts.WithPresignClientFromClientOptions(func(o *sts.Options) {
-			if strings.Contains(aws.ToString(o.BaseEndpoint), ".vpce.") {
+			if strings.HasPrefix(strings.ToLower(aws.ToString(o.BaseEndpoint)), "https:") {
 				o.BaseEndpoint = nil
 			}
 			o.APIOptions = append(o.APIOptions,
