@@ -172,6 +172,34 @@ func TestRefreshForgetsOnlyWhatIsGone(t *testing.T) {
 	}
 }
 
+// Without a Deployment, an import takes over neither the namespace nor the NetworkPolicy of others: the next plan shows
+// that they would be declared, and is checked.
+func TestImportWithoutADeploymentOwnsOnlyWhatIsOurs(t *testing.T) {
+	r := &agentResource{session: &session.Session{}}
+	for name, ours := range map[string]bool{"made for an agent": true, "made for something else": false} {
+		t.Run(name, func(t *testing.T) {
+			m, k := installed(t)
+			_, k.live = split(k.live, "Deployment")
+			if !ours {
+				foreign, _ := split(k.live, "Namespace", "NetworkPolicy")
+				for _, o := range foreign {
+					o.SetLabels(nil)
+				}
+			}
+			*m = model{Namespace: m.Namespace, Name: m.Name}
+			var diags diag.Diagnostics
+			gone, err := r.refresh(t.Context(), m, k, &diags)
+			if err != nil || gone {
+				t.Fatalf("refresh() = %t, %v", gone, err)
+			}
+			want := types.BoolValue(ours)
+			if !m.CreateNamespace.Equal(want) || !m.NetworkPolicy.Equal(want) {
+				t.Errorf("create_namespace = %s, network_policy = %s, want %t", m.CreateNamespace, m.NetworkPolicy, ours)
+			}
+		})
+	}
+}
+
 // unscalable is an installation whose Deployments may not be scaled back. Whatever else is asked of it panics.
 type unscalable struct{ session.Installation }
 

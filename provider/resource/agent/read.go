@@ -73,7 +73,8 @@ func (r *agentResource) refresh(ctx context.Context, m *model, keeper session.In
 	if !has(live, "Deployment") && !has(live, "ServiceAccount") && !m.hasNamespace(live) {
 		return true, nil
 	}
-	if found, err := install.Parse(live); err == nil { // fails if the Deployment is missing, which counts as drift
+	switch found, err := install.Parse(live); { // fails if the Deployment is missing, which counts as drift
+	case err == nil:
 		if off(m.CreateNamespace) {
 			found.OmitNamespace = true
 		}
@@ -81,6 +82,8 @@ func (r *agentResource) refresh(ctx context.Context, m *model, keeper session.In
 			found.RoleARN = cmp.Or(found.RoleARN, install.AnnotatedRole(live))
 		}
 		m.refresh(found, version)
+	case m.imported(): // what others have made does not belong to it
+		m.CreateNamespace, m.NetworkPolicy = types.BoolValue(!found.OmitNamespace), types.BoolValue(!found.OmitNetworkPolicy)
 	}
 	m.complete()
 	settings := m.settings(version)
