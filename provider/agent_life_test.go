@@ -430,7 +430,7 @@ func TestRunnerMayScaleBack(t *testing.T) {
 	if _, err := kube.CoreV1().Nodes().Patch(t.Context(), "surging-1", types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := kubeinstallation.NewKeeper(objects, runner(t), kubeapply.Manager{Name: "terraform"}, nil).MayScaleBack(t.Context()); err != nil {
+	if err := kubeinstallation.NewKeeper(objects, runner(t), nil, kubeapply.Manager{Name: "terraform"}).MayScaleBack(t.Context()); err != nil {
 		t.Error(err)
 	}
 }

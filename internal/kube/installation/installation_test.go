@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -23,6 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
+	metadatafake "k8s.io/client-go/metadata/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
 
@@ -48,17 +51,51 @@ func keeper(live []*unstructured.Unstructured, typed ...runtime.Object) *Keeper 
 	for gvk, resource := range resources {
 		kinds[gvk.GroupVersion().WithResource(resource)] = gvk.Kind + "List"
 	}
-	for _, resource := range namespacedKinds {
-		if kinds[resource] == "" {
-			kinds[resource] = "ObjectList"
-		}
-	}
 	kinds[api.ProvisionerGVR] = api.ProvisionerKind + "List"
 	var all []runtime.Object
 	for _, o := range live {
 		all = append(all, o)
 	}
-	return NewKeeper(dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, all...), fake.NewClientset(typed...), apply.Manager{Name: "test"}, nil)
+	served := append(slices.Collect(maps.Keys(kinds)), others...)
+	for _, resource := range others {
+		kinds[resource] = "ObjectList"
+	}
+	objects := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, all...)
+	client := fake.NewClientset(typed...)
+	known := map[string]*metav1.APIResourceList{}
+	for _, kind := range served {
+		namespaced := kind.Group != "apiextensions.k8s.io" && kind != api.ProvisionerGVR && !slices.Contains([]string{"namespaces", "clusterroles", "clusterrolebindings"}, kind.Resource)
+		verbs := metav1.Verbs{"get", "list", "delete"}
+		if kind.Group == "metrics.k8s.io" {
+			verbs = verbs[:2]
+		}
+		version := kind.GroupVersion().String()
+		if known[version] == nil {
+			known[version] = &metav1.APIResourceList{GroupVersion: version}
+			client.Resources = append(client.Resources, known[version])
+		}
+		known[version].APIResources = append(known[version].APIResources, metav1.APIResource{Name: kind.Resource, Namespaced: namespaced, Verbs: verbs})
+	}
+	names := metadatafake.NewSimpleMetadataClient(metadatafake.NewTestScheme())
+	names.PrependReactor("list", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		live, err := objects.Resource(action.GetResource()).Namespace(action.GetNamespace()).List(context.Background(), metav1.ListOptions{})
+		if err != nil {
+			return true, nil, err
+		}
+		out := &metav1.List{}
+		for _, o := range live.Items {
+			only := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: o.GetName(), OwnerReferences: o.GetOwnerReferences()}}
+			out.Items = append(out.Items, runtime.RawExtension{Object: only})
+		}
+		return true, out, nil
+	})
+	return NewKeeper(objects, client, names, apply.Manager{Name: "test"})
+}
+
+// others are kinds of the cluster that no installation has.
+var others = []schema.GroupVersionResource{
+	{Version: "v1", Resource: "configmaps"}, {Version: "v1", Resource: "events"}, {Group: "networking.k8s.io", Version: "v1", Resource: "ingresses"},
+	{Group: "monitoring.coreos.com", Version: "v1", Resource: "podmonitors"}, {Group: "metrics.k8s.io", Version: "v1beta1", Resource: "pods"},
 }
 
 func TestReadTellsWhatIsMissing(t *testing.T) {
@@ -92,36 +129,60 @@ func TestStoredVersions(t *testing.T) {
 }
 
 func TestRemoveKeepsAnInhabitedNamespace(t *testing.T) {
-	foreign := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "theirs", "namespace": "packhorse"},
-	}}
+	foreign := func(version, kind, name string) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": version, "kind": kind, "metadata": map[string]any{"name": name, "namespace": "packhorse"},
+		}}
+	}
+	owned := foreign("monitoring.coreos.com/v1", "PodMonitor", "theirs")
+	owned.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Operator", Name: "cluster-wide"}})
 	declared := objects(t)
 	for name, c := range map[string]struct {
-		live []*unstructured.Unstructured
-		kept []string
+		others []*unstructured.Unstructured
+		denied string
+		kept   []string
 	}{
-		"its own alone":   {declared, nil},
-		"others' as well": {append(slices.Clone(declared), foreign), []string{"configmaps/theirs"}},
-		"nothing":         {nil, nil},
+		"its own alone":          {nil, "", nil},
+		"others' as well":        {[]*unstructured.Unstructured{foreign("v1", "ConfigMap", "theirs")}, "", []string{"configmaps/theirs"}},
+		"of a kind that is rare": {[]*unstructured.Unstructured{foreign("networking.k8s.io/v1", "Ingress", "theirs")}, "", []string{"ingresses.networking.k8s.io/theirs"}},
+		"of a kind of others":    {[]*unstructured.Unstructured{owned}, "", []string{"podmonitors.monitoring.coreos.com/theirs"}},
+		"what is in all namespaces": {[]*unstructured.Unstructured{
+			foreign("v1", "ConfigMap", "kube-root-ca.crt"), foreign("v1", "ServiceAccount", "default"), foreign("v1", "Event", "any"), foreign("metrics.k8s.io/v1beta1", "PodMetrics", "any"),
+		}, "", nil},
+		"what may not be listed": {nil, "ingresses", []string{"ingresses.networking.k8s.io: there is no right to list them"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			k := keeper(c.live)
-			kept, err := k.Remove(t.Context(), declared)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(c.kept, kept); diff != "" {
-				t.Errorf("kept (-want +got):\n%s", diff)
-			}
-			live, err := k.Read(t.Context(), declared)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for i, o := range live {
-				if (o != nil) != (declared[i].GetKind() == "Namespace" && len(c.kept) > 0) {
-					t.Errorf("%s is there: %t", title(declared[i]), o != nil)
+			synctest.Test(t, func(t *testing.T) {
+				k := keeper(declared)
+				for _, o := range c.others {
+					kind, _ := meta.UnsafeGuessKindToResource(o.GroupVersionKind())
+					if kind.Group == "metrics.k8s.io" {
+						kind.Resource = "pods"
+					}
+					if _, err := k.objects.Resource(kind).Namespace("packhorse").Create(t.Context(), o, metav1.CreateOptions{}); err != nil {
+						t.Fatal(err)
+					}
 				}
-			}
+				k.names.(*metadatafake.FakeMetadataClient).PrependReactor("list", c.denied, func(action clienttesting.Action) (bool, runtime.Object, error) {
+					return true, nil, apierrors.NewForbidden(action.GetResource().GroupResource(), "", nil)
+				})
+				kept, err := k.Remove(t.Context(), declared)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(c.kept, kept); diff != "" {
+					t.Errorf("kept (-want +got):\n%s", diff)
+				}
+				live, err := k.Read(t.Context(), declared)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i, o := range live {
+					if (o != nil) != (declared[i].GetKind() == "Namespace" && len(c.kept) > 0) {
+						t.Errorf("%s is there: %t", title(declared[i]), o != nil)
+					}
+				}
+			})
 		})
 	}
 }

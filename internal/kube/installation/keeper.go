@@ -16,10 +16,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/apply"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/teardown"
 )
 
 const (
@@ -48,13 +48,13 @@ var resources = map[schema.GroupVersionKind]string{
 type Keeper struct {
 	objects dynamic.Interface
 	typed   kubernetes.Interface
+	names   metadata.Interface
 	manager apply.Manager
-	roster  *teardown.Roster
 }
 
-// NewKeeper returns a Keeper for the cluster that the clients and the roster read.
-func NewKeeper(objects dynamic.Interface, typed kubernetes.Interface, manager apply.Manager, roster *teardown.Roster) *Keeper {
-	return &Keeper{objects, typed, manager, roster}
+// NewKeeper returns a Keeper for the cluster of the clients.
+func NewKeeper(objects dynamic.Interface, typed kubernetes.Interface, names metadata.Interface, manager apply.Manager) *Keeper {
+	return &Keeper{objects, typed, names, manager}
 }
 
 // client returns a client for the kind and the namespace of an object.

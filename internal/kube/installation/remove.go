@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
@@ -24,12 +23,13 @@ import (
 const discoveryPatience = 30 * time.Second
 
 // Remove deletes the objects in reverse order, and waits until each is gone. A namespace that
-// contains other objects is not deleted; Remove returns these as resource/name. If a namespace is
-// empty and stays because an API of the cluster does not answer, the error is install.ErrTerminating.
+// contains other objects is not deleted; Remove returns these as resource/name, and the kinds of which
+// it may not know whether there are any. If a namespace is empty and stays because an API of the
+// cluster does not answer, the error is install.ErrTerminating.
 func (k *Keeper) Remove(ctx context.Context, objects []*unstructured.Unstructured) (kept []string, err error) {
 	for _, object := range slices.Backward(objects) {
 		if object.GetKind() == "Namespace" {
-			if kept, err = k.otherObjects(ctx, object.GetName()); err != nil {
+			if kept, err = k.inhabitants(ctx, object.GetName()); err != nil {
 				return nil, err
 			}
 			if len(kept) > 0 {
@@ -94,37 +94,6 @@ func reasons(object *unstructured.Unstructured) string {
 		}
 	}
 	return out.String()
-}
-
-// namespacedKinds are the kinds whose objects show that a namespace is in use.
-var namespacedKinds = []schema.GroupVersionResource{
-	{Version: "v1", Resource: "pods"}, {Version: "v1", Resource: "services"}, {Version: "v1", Resource: "secrets"},
-	{Version: "v1", Resource: "configmaps"}, {Version: "v1", Resource: "persistentvolumeclaims"},
-	{Version: "v1", Resource: "serviceaccounts"}, {Group: "apps", Version: "v1", Resource: "deployments"},
-	{Group: "apps", Version: "v1", Resource: "statefulsets"}, {Group: "apps", Version: "v1", Resource: "daemonsets"},
-	{Group: "batch", Version: "v1", Resource: "jobs"}, {Group: "batch", Version: "v1", Resource: "cronjobs"},
-}
-
-// defaultObjects are in every namespace.
-var defaultObjects = []string{"configmaps/kube-root-ca.crt", "serviceaccounts/default"}
-
-func (k *Keeper) otherObjects(ctx context.Context, namespace string) (out []string, err error) {
-	for _, resource := range namespacedKinds {
-		list, err := call.Get(ctx, func(ctx context.Context) (*unstructured.UnstructuredList, error) {
-			return k.objects.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{})
-		})
-		if err != nil {
-			return nil, fmt.Errorf("list the %s in namespace %s: %w", resource.Resource, namespace, err)
-		}
-		for _, object := range list.Items {
-			name := resource.Resource + "/" + object.GetName()
-			helm := strings.HasPrefix(name, "secrets/sh.helm.release.v1.") // left by a Helm release that was taken over
-			if !slices.Contains(defaultObjects, name) && !helm && object.GetDeletionTimestamp() == nil {
-				out = append(out, name)
-			}
-		}
-	}
-	return out, nil
 }
 
 // RemoveLease deletes the Lease that agents have created for leader election. It succeeds if there

@@ -95,7 +95,8 @@ func uninstall(ctx context.Context, m *model, objects []*unstructured.Unstructur
 	}
 	kept, err := remove(ctx, last, keeper, diags)
 	if len(kept) > 0 {
-		diags.AddWarning(fmt.Sprintf("namespace %s is kept: it contains %d other objects", m.Namespace.ValueString(), len(kept)), strings.Join(kept, "\n"))
+		diags.AddWarning(fmt.Sprintf("namespace %s is kept: others may use it", m.Namespace.ValueString()),
+			"If they do not, delete it yourself. It contains, or may contain:\n\n"+strings.Join(kept, "\n"))
 	}
 	return err
 }

@@ -34,6 +34,7 @@ const unlimited = -1
 type cluster struct {
 	objects dynamic.Interface
 	typed   kubernetes.Interface
+	names   metadata.Interface
 	manager apply.Manager
 	uid     types.UID
 
@@ -65,8 +66,8 @@ func newCluster(ctx context.Context, cfg *rest.Config, manager apply.Manager) (*
 	}
 	objects, noObjects := dynamic.NewForConfigAndClient(cfg, client)
 	typed, noTyped := kubernetes.NewForConfigAndClient(cfg, client)
-	roster, noRoster := metadata.NewForConfigAndClient(cfg, client)
-	if err := errors.Join(noObjects, noTyped, noRoster); err != nil {
+	names, noNames := metadata.NewForConfigAndClient(cfg, client)
+	if err := errors.Join(noObjects, noTyped, noNames); err != nil {
 		return nil, fmt.Errorf("prepare the connection to %s: %w", cfg.Host, err)
 	}
 	system, err := call.Get(ctx, func(ctx context.Context) (*corev1.Namespace, error) {
@@ -78,7 +79,7 @@ func newCluster(ctx context.Context, cfg *rest.Config, manager apply.Manager) (*
 	if err != nil {
 		return nil, fmt.Errorf("reach the cluster at %s: %w", cfg.Host, err)
 	}
-	return &cluster{objects: objects, typed: typed, manager: manager, uid: system.UID, roster: teardown.NewRoster(roster)}, nil
+	return &cluster{objects: objects, typed: typed, names: names, manager: manager, uid: system.UID, roster: teardown.NewRoster(names)}, nil
 }
 
 func (c *cluster) UID() types.UID { return c.uid }
@@ -115,5 +116,5 @@ func (c *cluster) Accounts() session.Annotation { return apply.NewRoleAnnotation
 
 // Installation manages the agent's own objects.
 func (c *cluster) Installation() session.Installation {
-	return installation.NewKeeper(c.objects, c.typed, c.manager, c.roster)
+	return installation.NewKeeper(c.objects, c.typed, c.names, c.manager)
 }
