@@ -7,12 +7,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
 	"os"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/credentials/endpointcreds"
 	"github.com/aws/aws-sdk-go-v2/credentials/stscreds"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/smithy-go/middleware"
@@ -54,6 +58,9 @@ func Load(ctx context.Context, s Settings) (aws.Config, error) {
 		config.WithSharedConfigProfile(s.Profile),
 		config.WithRetryer(newRetryer),
 		config.WithWebIdentityRoleCredentialOptions(func(o *stscreds.WebIdentityRoleOptions) { s.useSTSEndpoint(o, exchange) }),
+		config.WithEndpointCredentialOptions(func(o *endpointcreds.Options) {
+			o.HTTPClient = awshttp.NewBuildableClient().WithTransportOptions(leaveProxy)
+		}),
 	)
 	if err != nil {
 		return aws.Config{}, fmt.Errorf("load AWS configuration: %w", err)
@@ -93,6 +100,18 @@ func (s Settings) useSTSEndpoint(o *stscreds.WebIdentityRoleOptions, client aws.
 	}
 	region := cmp.Or(s.Region, os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"))
 	o.Client = sts.New(sts.Options{Region: region, BaseEndpoint: aws.String(url), Retryer: newRetryer(), HTTPClient: client})
+}
+
+// leaveProxy keeps requests without TLS from the proxy. Those for credentials go to an address of the own node, such as
+// that of EKS Pod Identity, which a proxy cannot reach, and have a token that it must not see.
+func leaveProxy(t *http.Transport) {
+	proxy := t.Proxy
+	t.Proxy = func(r *http.Request) (*url.URL, error) {
+		if r.URL.Scheme == "http" {
+			return nil, nil
+		}
+		return proxy(r)
+	}
 }
 
 // limitCalls gives each call whose caller has set no deadline the time limit of a read, including its retries. The

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -136,6 +137,43 @@ func TestEveryCallHasADeadline(t *testing.T) {
 			}
 		}
 	})
+}
+
+// credentialsOfAPod is a variable that tells the test binary to be a pod with EKS Pod Identity.
+const credentialsOfAPod = "PACKHORSE_TEST_CREDENTIALS_OF_A_POD"
+
+// A request for the credentials of a pod has its token, and is answered on its own node only. A proxy must not see it. Go
+// reads the variables of a proxy once, so that the pod is a process of its own.
+func TestCredentialsOfAPodDoNotComeThroughAProxy(t *testing.T) {
+	if os.Getenv(credentialsOfAPod) != "" {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		cfg, err := connect.Load(ctx, connect.Settings{Region: "eu-west-1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := cfg.Credentials.Retrieve(ctx); err == nil {
+			t.Errorf("credentials %s", got.AccessKeyID)
+		}
+		return
+	}
+	isolate(t)
+	var asked []string
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.URL.String()+" "+r.Header.Get("Authorization"))
+		fmt.Fprint(w, `{"AccessKeyId": "A", "SecretAccessKey": "s", "Token": "t"}`)
+	}))
+	for name, value := range map[string]string{
+		credentialsOfAPod: "true", "HTTP_PROXY": proxy.URL, "NO_PROXY": "10.0.0.0/8",
+		"AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://169.254.170.23/v1/credentials", "AWS_CONTAINER_AUTHORIZATION_TOKEN": "secret",
+	} {
+		t.Setenv(name, value)
+	}
+	printed, err := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$").CombinedOutput()
+	proxy.Close()
+	if err != nil || len(asked) > 0 {
+		t.Errorf("the proxy was asked for %q: %v\n%s", asked, err, printed)
+	}
 }
 
 // answer is what STS says to both ways of assuming a role.
