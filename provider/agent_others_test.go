@@ -69,7 +69,10 @@ func TestAgentLeavesANetworkPolicyOfOthers(t *testing.T) {
 	}
 	says(t, said, "apply NetworkPolicy "+name, `with "argocd"`, "`network_policy = false`")
 	declareAgent(t, c, name, "network_policy = false")
-	c.run(t, "destroy", "-auto-approve")
+	says(t, c.run(t, "destroy", "-auto-approve"), "namespace "+name+" is kept", "networkpolicies.networking.k8s.io/"+name)
+	if live, err := policies.Get(t.Context(), name, metav1.GetOptions{}); err != nil || live.GetUID() != made.GetUID() {
+		t.Errorf("the NetworkPolicy of others after the destroy: %v", err)
+	}
 }
 
 // Definitions of others are taken over neither by a new agent nor by one that declares them later.
