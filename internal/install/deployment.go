@@ -42,6 +42,14 @@ const (
 	tokenSeconds  = 86400
 )
 
+// The ConfigMap with authorities has the key under which cert-manager and trust-manager write them.
+const (
+	authoritiesVolume   = "packhorse-ca-bundle"
+	authoritiesFolder   = "/etc/packhorse/ca"
+	authoritiesKey      = "ca.crt"
+	authoritiesVariable = "AWS_CA_BUNDLE"
+)
+
 // Deployment is the agent itself: one replica leads, the others stand by.
 func (s *Settings) Deployment() *appsv1.Deployment {
 	return &appsv1.Deployment{
@@ -83,11 +91,16 @@ func (s *Settings) podSpec() corev1.PodSpec {
 		spec.ImagePullSecrets = append(spec.ImagePullSecrets, corev1.LocalObjectReference{Name: name})
 	}
 	if s.RoleARN != "" {
-		spec.Volumes = []corev1.Volume{{Name: tokenVolume, VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
+		spec.Volumes = append(spec.Volumes, corev1.Volume{Name: tokenVolume, VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
 			Sources: []corev1.VolumeProjection{{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{
 				Audience: tokenAudience, ExpirationSeconds: ptr.To[int64](tokenSeconds), Path: "token",
 			}}},
-		}}}}
+		}}})
+	}
+	if s.CABundle != "" {
+		spec.Volumes = append(spec.Volumes, corev1.Volume{Name: authoritiesVolume, VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+			LocalObjectReference: corev1.LocalObjectReference{Name: s.CABundle}, Items: []corev1.KeyToPath{{Key: authoritiesKey, Path: authoritiesKey}},
+		}}})
 	}
 	return spec
 }
@@ -117,7 +130,10 @@ func (s *Settings) container() corev1.Container {
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 	}
 	if s.RoleARN != "" {
-		container.VolumeMounts = []corev1.VolumeMount{{Name: tokenVolume, MountPath: tokenFolder, ReadOnly: true}}
+		container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: tokenVolume, MountPath: tokenFolder, ReadOnly: true})
+	}
+	if s.CABundle != "" {
+		container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: authoritiesVolume, MountPath: authoritiesFolder, ReadOnly: true})
 	}
 	return container
 }
@@ -154,6 +170,9 @@ func (s *Settings) environment() []corev1.EnvVar {
 	if s.RoleARN != "" {
 		vars = append(vars, corev1.EnvVar{Name: "AWS_ROLE_ARN", Value: s.RoleARN}, corev1.EnvVar{Name: "AWS_WEB_IDENTITY_TOKEN_FILE", Value: tokenFolder + "/token"},
 			corev1.EnvVar{Name: "AWS_ROLE_SESSION_NAME", ValueFrom: podName}) // CloudTrail names it
+	}
+	if _, replaced := s.Environment[authoritiesVariable]; s.CABundle != "" && !replaced {
+		vars = append(vars, corev1.EnvVar{Name: authoritiesVariable, Value: authoritiesFolder + "/" + authoritiesKey})
 	}
 	vars = append(vars, s.endpointVariables()...)
 	for _, name := range slices.Sorted(maps.Keys(s.Environment)) {

@@ -32,7 +32,7 @@ var full = install.Settings{
 		{Key: "dedicated", Operator: corev1.TolerationOpEqual, Value: "system", Effect: corev1.TaintEffectNoSchedule},
 		{Key: "spare", Operator: corev1.TolerationOpExists},
 	},
-	Environment: map[string]string{"HTTPS_PROXY": "http://proxy:3128", "NO_PROXY": "10.0.0.0/8"},
+	CABundle: "authorities", Environment: map[string]string{"HTTPS_PROXY": "http://proxy:3128", "NO_PROXY": "10.0.0.0/8"},
 }
 
 func TestObjects(t *testing.T) {
@@ -122,6 +122,7 @@ func TestValidate(t *testing.T) {
 		"a value to exist":    {func(s *install.Settings) { s.Tolerations = []corev1.Toleration{{Operator: "Exists", Value: "v"}} }, "tolerations[0].value"},
 		"a toleration's key":  {func(s *install.Settings) { s.Tolerations = []corev1.Toleration{{Key: "a b", Operator: "Exists"}} }, `tolerations[0].key: Invalid value: "a b"`},
 		"a toleration's mark": {func(s *install.Settings) { s.Tolerations = []corev1.Toleration{{Key: "a", Value: "b=c"}} }, `tolerations[0].value: Invalid value: "b=c"`},
+		"a bundle's content":  {func(s *install.Settings) { s.CABundle = "-----BEGIN" }, `ca_bundle: Invalid value: "-----BEGIN"`},
 		"an image":            {func(s *install.Settings) { s.Image = "UPPER" }, `image: Invalid value: "UPPER"`},
 		"no replica":          {func(s *install.Settings) { s.Replicas = ptr.To[int32](0) }, "replicas: Invalid value: 0"},
 	} {
@@ -139,8 +140,9 @@ func TestValidate(t *testing.T) {
 // same objects.
 func TestParse(t *testing.T) {
 	for name, settings := range map[string]install.Settings{
-		"least": {ClusterName: "prod"}, "full": full,
-		"without": {ClusterName: "prod", OmitNamespace: true, OmitNetworkPolicy: true},
+		"least": {ClusterName: "prod"}, "full": full, "a bundle without a role": {ClusterName: "prod", CABundle: "authorities"},
+		"an own variable": {ClusterName: "prod", CABundle: "authorities", Environment: map[string]string{"AWS_CA_BUNDLE": "/own.pem"}},
+		"without":         {ClusterName: "prod", OmitNamespace: true, OmitNetworkPolicy: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := settings.Defaulted("1.2.3")
@@ -293,7 +295,7 @@ func TestAdditionsAreNoDifferences(t *testing.T) {
 	if again, err := parsed.Objects(); err != nil || len(install.Differences(declared, again)) > 0 {
 		t.Errorf("read back: %v, %v", err, install.Differences(declared, again))
 	}
-	agent["volumeMounts"] = agent["volumeMounts"].([]any)[:1]
+	agent["volumeMounts"] = slices.Delete(agent["volumeMounts"].([]any), 1, 2)
 	const want = "Deployment muleteer: spec.template.spec.containers[0].volumeMounts[0] is null, declared is "
 	if got := install.Differences(declared, live); len(got) != 1 || !strings.HasPrefix(got[0], want) {
 		t.Errorf("without the mount of the token: %v, want %s...", got, want)

@@ -74,6 +74,11 @@ func (s *Settings) parseDeployment(d *appsv1.Deployment) {
 	for _, secret := range spec.ImagePullSecrets {
 		s.PullSecrets = append(s.PullSecrets, secret.Name)
 	}
+	for _, volume := range spec.Volumes {
+		if volume.Name == authoritiesVolume && volume.ConfigMap != nil {
+			s.CABundle = volume.ConfigMap.Name
+		}
+	}
 	if cpu, ok := container.Resources.Requests[corev1.ResourceCPU]; ok {
 		s.CPURequest = cpu.String()
 	}
@@ -98,6 +103,7 @@ func (s *Settings) parseEnvironment(vars []corev1.EnvVar) {
 			s.Region = v.Value
 		case v.Name == "AWS_ROLE_ARN":
 			s.RoleARN = v.Value
+		case v.Name == authoritiesVariable && v.Value == authoritiesFolder+"/"+authoritiesKey: // that of the volume
 		case endpointService(v.Name) != "" && v.ValueFrom == nil:
 			s.Endpoints[endpointService(v.Name)] = v.Value
 		case ownVariable(v.Name) == "" && v.ValueFrom == nil:

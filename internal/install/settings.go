@@ -68,6 +68,9 @@ type Settings struct {
 	NodeSelector       map[string]string
 	// Tolerations are added to those for nodes of critical addons.
 	Tolerations []corev1.Toleration
+	// CABundle is the name of a ConfigMap with the authorities that the certificates of AWS, or of a proxy before it, have
+	// to come from; empty for the public ones.
+	CABundle string
 	// Environment is added to the environment of the agent.
 	Environment map[string]string
 	// OmitNetworkPolicy leaves the pods' connections unrestricted.

@@ -95,6 +95,11 @@ func (s *Settings) checkPod() (errs field.ErrorList) {
 			errs = append(errs, field.Invalid(field.NewPath("image_pull_secrets").Index(i), name, problem))
 		}
 	}
+	if s.CABundle != "" {
+		for _, problem := range validation.IsDNS1123Subdomain(s.CABundle) {
+			errs = append(errs, field.Invalid(field.NewPath("ca_bundle"), s.CABundle, problem))
+		}
+	}
 	for _, problem := range validation.IsDNS1123Subdomain(s.PriorityClassName) {
 		errs = append(errs, field.Invalid(field.NewPath("priority_class_name"), s.PriorityClassName, problem))
 	}

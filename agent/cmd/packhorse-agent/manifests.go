@@ -70,6 +70,7 @@ func (i *installation) flags(cmd *cobra.Command) {
 	f.StringVar(&s.PriorityClassName, "priority-class-name", install.DefaultPriorityClassName, "`NAME` of the pods' priority class")
 	f.StringToStringVar(&s.NodeSelector, "node-selector", nil, "`LABEL=VALUE` of the nodes that agents run on; may be repeated")
 	f.StringSliceVar(&i.tolerations, "toleration", nil, "`KEY[=VALUE][:EFFECT]` of a taint that agents tolerate; may be repeated")
+	f.StringVar(&s.CABundle, "ca-bundle", "", "`NAME` of a ConfigMap whose key ca.crt has the authorities that the agent trusts when it calls AWS (default: the public ones)")
 	f.StringToStringVar(&s.Environment, "environment", nil, "additional environment variable `NAME=VALUE`; may be repeated")
 
 	f.BoolVar(&s.OmitNamespace, "omit-namespace", false, "leave out the Namespace")

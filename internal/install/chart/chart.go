@@ -27,7 +27,7 @@ var sample = install.Settings{
 	InstanceProfile: "the-profile", Endpoints: map[string]string{"the-service": "x"}, Options: map[string]string{"log-format": "the-options", "node-pools": "true"},
 	Image: "the-image", PullSecrets: []string{"the-secret"}, Replicas: ptr.To[int32](2), CPURequest: "777m", Memory: "777Mi",
 	PriorityClassName: "the-class", NodeSelector: map[string]string{"the-selector": "x"},
-	Tolerations: []corev1.Toleration{{Key: "the-toleration"}}, Environment: map[string]string{"THE_ENVIRONMENT": "x"},
+	Tolerations: []corev1.Toleration{{Key: "the-toleration"}}, CABundle: "the-authorities", Environment: map[string]string{"THE_ENVIRONMENT": "x"},
 }
 
 // Templates returns the chart's templates by the names of their files.
@@ -115,6 +115,14 @@ func optional(value, rendered, expression string) rule {
 	return rule{rendered, "{{- with .Values." + value + " }}\n" + expression + "{{- end }}\n"}
 }
 
+// Parts that are rendered only with the settings that they belong to.
+const (
+	tokenMount          = "        - mountPath: /var/run/secrets/eks.amazonaws.com/serviceaccount\n          name: aws-iam-token\n          readOnly: true\n"
+	tokenVolume         = "      - name: aws-iam-token\n        projected:\n          sources:\n          - serviceAccountToken:\n              audience: sts.amazonaws.com\n              expirationSeconds: 86400\n              path: token\n"
+	authoritiesMount    = "        - mountPath: /etc/packhorse/ca\n          name: packhorse-ca-bundle\n          readOnly: true\n"
+	authoritiesVariable = "        - name: AWS_CA_BUNDLE\n          value: /etc/packhorse/ca/ca.crt\n"
+)
+
 var rules = map[string][]rule{
 	"clusterrole":              {{nodePoolRules, "{{- if eq (toString (index (.Values.options | default dict) \"node-pools\")) \"true\" }}\n" + nodePoolRules + "{{- end }}\n"}},
 	"customresourcedefinition": {{"\nmetadata:\n", "\nmetadata:\n{{- if .Values.crds.keep }}\n  annotations:\n    helm.sh/resource-policy: keep\n" + unpruned() + "{{- end }}\n"}},
@@ -135,13 +143,17 @@ var rules = map[string][]rule{
 		{"        image: the-image\n", "        image: {{ printf \"%s:%s\" .Values.image.repository (.Values.image.tag | default .Chart.AppVersion) }}{{ with .Values.image.digest }}@{{ . }}{{ end }}\n"},
 		{"          limits:\n            memory: 777Mi\n          requests:\n            cpu: 777m\n            memory: 777Mi\n",
 			"          limits:\n            memory: {{ .Values.memory }}\n          requests:\n            cpu: {{ .Values.cpuRequest | quote }}\n            memory: {{ .Values.memory }}\n"},
-		{"        volumeMounts:\n        - mountPath: /var/run/secrets/eks.amazonaws.com/serviceaccount\n          name: aws-iam-token\n          readOnly: true\n",
-			"{{- if .Values.roleArn }}\n        volumeMounts:\n        - mountPath: /var/run/secrets/eks.amazonaws.com/serviceaccount\n          name: aws-iam-token\n          readOnly: true\n{{- end }}\n"},
+		{"        volumeMounts:\n", "{{- if or .Values.roleArn .Values.caBundle }}\n        volumeMounts:\n{{- end }}\n"},
+		{tokenMount, "{{- if .Values.roleArn }}\n" + tokenMount + "{{- end }}\n"},
+		{authoritiesMount, "{{- if .Values.caBundle }}\n" + authoritiesMount + "{{- end }}\n"},
 		optional("imagePullSecrets", "      imagePullSecrets:\n      - name: the-secret\n", "      imagePullSecrets:\n      {{- range . }}\n      - name: {{ . }}\n      {{- end }}\n"),
 		{"        the-selector: x\n", "        {{- range $label, $value := .Values.nodeSelector }}\n        {{ $label }}: {{ toString $value | quote }}\n        {{- end }}\n"},
 		{"      priorityClassName: the-class\n", "      priorityClassName: {{ .Values.priorityClassName }}\n"},
 		{"      - key: the-toleration\n", "      {{- with .Values.tolerations }}\n      {{- toYaml . | nindent 6 }}\n      {{- end }}\n"},
-		{"      volumes:\n      - name: aws-iam-token\n        projected:\n          sources:\n          - serviceAccountToken:\n              audience: sts.amazonaws.com\n              expirationSeconds: 86400\n              path: token\n",
-			"{{- if .Values.roleArn }}\n      volumes:\n      - name: aws-iam-token\n        projected:\n          sources:\n          - serviceAccountToken:\n              audience: sts.amazonaws.com\n              expirationSeconds: 86400\n              path: token\n{{- end }}\n"},
+		{"      volumes:\n", "{{- if or .Values.roleArn .Values.caBundle }}\n      volumes:\n{{- end }}\n"},
+		{tokenVolume, "{{- if .Values.roleArn }}\n" + tokenVolume + "{{- end }}\n"},
+		optional("caBundle", "      - configMap:\n          items:\n          - key: ca.crt\n            path: ca.crt\n          name: the-authorities\n        name: packhorse-ca-bundle\n",
+			"      - configMap:\n          items:\n          - key: ca.crt\n            path: ca.crt\n          name: {{ . | quote }}\n        name: packhorse-ca-bundle\n"),
+		{authoritiesVariable, "{{- if and .Values.caBundle (not (hasKey (.Values.environment | default dict) \"AWS_CA_BUNDLE\")) }}\n" + authoritiesVariable + "{{- end }}\n"},
 	},
 }

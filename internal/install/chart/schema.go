@@ -53,6 +53,7 @@ func Schema() ([]byte, error) {
 		"priorityClassName": text("Priority class of the pods."),
 		"nodeSelector":      textMap("Labels of the nodes that agents run on. Quote numbers."),
 		"tolerations":       schema{"type": "array", "items": schema{"type": "object"}, "description": "Taints that the pods tolerate besides CriticalAddonsOnly."},
+		"caBundle":          text("Name of a ConfigMap whose key ca.crt has the authorities that the agent trusts when it calls AWS; empty for the public ones."),
 		"environment":       environment,
 		"networkPolicy":     flag("Whether a NetworkPolicy confines the agent."),
 		"crds": level(schema{

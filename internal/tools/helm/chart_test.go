@@ -82,6 +82,7 @@ func TestSameObjects(t *testing.T) {
 					{Key: "dedicated", Operator: corev1.TolerationOpEqual, Value: "system", Effect: corev1.TaintEffectNoSchedule},
 					{Key: "spare", Operator: corev1.TolerationOpExists},
 				},
+				CABundle:    "authorities",
 				Environment: map[string]string{"AWS_ENDPOINT_URL_SQS": "https://queues", "HTTPS_PROXY": "http://proxy:3128", "VERBOSE": "true", "GOMEMLIMIT": "450000000"},
 			},
 			`
@@ -102,8 +103,13 @@ tolerations:
   - {key: dedicated, operator: Equal, value: system, effect: NoSchedule}
   - {key: spare, operator: Exists}
 endpoints: {ec2: "https://vpce-1.ec2.eu-west-1.vpce.amazonaws.com", sqs: "https://replaced", sts: "https://sts.example.com:443/"}
+caBundle: authorities
 environment: {AWS_ENDPOINT_URL_SQS: "https://queues", HTTPS_PROXY: "http://proxy:3128", VERBOSE: true, GOMEMLIMIT: "450000000"}
 crds: {keep: false}`,
+		},
+		"a bundle without a role": {
+			install.Settings{Namespace: "packhorse", ClusterName: "prod", OmitNamespace: true, CABundle: "authorities", Environment: map[string]string{"AWS_CA_BUNDLE": "/own.pem"}},
+			"clusterName: prod\ncaBundle: authorities\nenvironment: {AWS_CA_BUNDLE: /own.pem}\ncrds: {keep: false}",
 		},
 		"without": {
 			install.Settings{Namespace: "kube-system", ClusterName: "prod", OmitNamespace: true, OmitCRDs: true, OmitNetworkPolicy: true},

@@ -41,6 +41,7 @@ type model struct {
 	PriorityClassName types.String    `tfsdk:"priority_class_name"`
 	NodeSelector      types.Map       `tfsdk:"node_selector"`
 	Tolerations       types.List      `tfsdk:"tolerations"`
+	CABundle          types.String    `tfsdk:"ca_bundle"`
 	Environment       types.Map       `tfsdk:"environment"`
 	CreateNamespace   types.Bool      `tfsdk:"create_namespace"`
 	InstallCRDs       types.Bool      `tfsdk:"install_crds"`
@@ -65,7 +66,7 @@ func (m *model) settings(version string) install.Settings {
 		Endpoints: value.Strings(m.Endpoints), Options: m.options(),
 		Image: m.Image.ValueString(), CPURequest: m.CPURequest.ValueString(), Memory: m.Memory.ValueString(),
 		PriorityClassName: m.PriorityClassName.ValueString(), NodeSelector: value.Strings(m.NodeSelector), Environment: value.Strings(m.Environment),
-		PullSecrets: value.Listed(m.PullSecrets),
+		PullSecrets: value.Listed(m.PullSecrets), CABundle: m.CABundle.ValueString(),
 	}
 	if !m.Replicas.IsNull() && !m.Replicas.IsUnknown() {
 		s.Replicas = ptr.To(int32(m.Replicas.ValueInt64()))
@@ -113,7 +114,7 @@ func off(b types.Bool) bool { return !b.IsNull() && !b.IsUnknown() && !b.ValueBo
 func (m *model) unknown(ctx context.Context) bool {
 	values := []attr.Value{
 		m.Namespace, m.Name, m.ClusterName, m.Region, m.RoleARN, m.Queue, m.InstanceProfile, m.Endpoints, m.Options, m.NodePools, m.Image, m.PullSecrets, m.Replicas,
-		m.CPURequest, m.Memory, m.PriorityClassName, m.NodeSelector, m.Tolerations, m.Environment, m.CreateNamespace, m.InstallCRDs, m.NetworkPolicy,
+		m.CPURequest, m.Memory, m.PriorityClassName, m.NodeSelector, m.Tolerations, m.CABundle, m.Environment, m.CreateNamespace, m.InstallCRDs, m.NetworkPolicy,
 	}
 	return slices.ContainsFunc(values, func(v attr.Value) bool { return !value.FullyKnown(ctx, v) })
 }
@@ -130,6 +131,7 @@ func (m *model) refresh(live install.Settings, version string) {
 	m.RoleARN = value.Declared(m.RoleARN, live.RoleARN)
 	m.Queue = value.Declared(m.Queue, live.Queue)
 	m.InstanceProfile = value.Declared(m.InstanceProfile, live.InstanceProfile)
+	m.CABundle = value.Declared(m.CABundle, live.CABundle)
 	m.Image, m.PriorityClassName = types.StringValue(live.Image), types.StringValue(live.PriorityClassName)
 	m.Replicas = types.Int64Value(int64(ptr.Deref(live.Replicas, install.DefaultReplicas)))
 	m.CPURequest, m.Memory = sameAmount(m.CPURequest, live.CPURequest), sameAmount(m.Memory, live.Memory)

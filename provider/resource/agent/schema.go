@@ -128,6 +128,9 @@ func agentPodAttributes() attribute.Level {
 			"value":    attribute.Text("Value of the taint."),
 			"effect":   attribute.Text("`NoSchedule`, `PreferNoSchedule` or `NoExecute`. Any effect if omitted."),
 		}),
+		"ca_bundle": attribute.Text("Name of a ConfigMap in the namespace. Its key `ca.crt` has the authorities that the agent trusts when it calls AWS, in PEM, such as that of a proxy " +
+			"that inspects TLS. They replace the public ones: add these if the agent calls a part of AWS directly. The pods start only once the ConfigMap exists: create the namespace " +
+			"and the ConfigMap before, and set `create_namespace = false`."),
 		"environment": environment,
 	}
 }
