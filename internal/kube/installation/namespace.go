@@ -20,7 +20,7 @@ import (
 
 // collectionTime is how long the garbage collector may take to delete what depended on the agent's own objects, such as
 // what a CNI plugin has made for its pods.
-const collectionTime = 10 * time.Second
+const collectionTime = 30 * time.Second
 
 // ephemeral are kinds whose objects do not show that somebody uses a namespace.
 var ephemeral = []string{"events", "events.events.k8s.io", "leases.coordination.k8s.io", "endpoints", "endpointslices.discovery.k8s.io"}

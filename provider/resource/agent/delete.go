@@ -93,26 +93,25 @@ func uninstall(ctx context.Context, m *model, objects []*unstructured.Unstructur
 	if err != nil {
 		return err
 	}
-	kept, err := remove(ctx, last, keeper, diags)
+	return remove(ctx, m, last, keeper, diags)
+}
+
+// remove removes objects of the installation. It adds a warning if the namespace is kept because of others. If the
+// namespace is empty and only the cluster can end its deletion, it adds one too: when the nodes are gone, the pods of
+// an API such as that of metrics-server may have no node to run on.
+func remove(ctx context.Context, m *model, objects []*unstructured.Unstructured, keeper session.Installation, diags *diag.Diagnostics) error {
+	kept, err := keeper.Remove(ctx, objects)
 	if len(kept) > 0 {
 		diags.AddWarning(fmt.Sprintf("namespace %s is kept: others may use it", m.Namespace.ValueString()),
 			"If they do not, delete it yourself. It contains, or may contain:\n\n"+strings.Join(kept, "\n"))
 	}
-	return err
-}
-
-// remove removes objects of the installation. If the namespace is empty and only the cluster can end its
-// deletion, it adds a warning: when the nodes are gone, the pods of an API such as that of metrics-server
-// may have no node to run on.
-func remove(ctx context.Context, objects []*unstructured.Unstructured, keeper session.Installation, diags *diag.Diagnostics) (kept []string, err error) {
-	kept, err = keeper.Remove(ctx, objects)
 	if errors.Is(err, install.ErrTerminating) {
 		summary, detail := lifecycle.Summarise(err.Error())
 		diags.AddWarning(summary, "The destroy does not wait for it. An API has to answer again, or its APIService has to be deleted: `kubectl get apiservices` shows which are not available. "+
 			"Until then, no agent can be installed in this namespace.\n\n"+detail)
-		return kept, nil
+		return nil
 	}
-	return kept, err
+	return err
 }
 
 // release removes what makes Provisioners and nodes depend on an agent, which has ended. A warning names the
@@ -176,7 +175,7 @@ func removeReplaced(ctx context.Context, m *model, next location, objects []*uns
 		}
 		return next == m.location()
 	})
-	_, err := remove(ctx, goes, keeper, diags)
+	err := remove(ctx, m, goes, keeper, diags)
 	if err == nil && !sameNamespace {
 		err = keeper.RemoveLease(ctx, m.Namespace.ValueString())
 	}

@@ -25,6 +25,7 @@ type keeper struct {
 	// Nodes that are there from the beginning, that come while others are drained, and that come while the agent ends.
 	nodes, duringDrain, duringRemoval []install.Node
 	released                          bool
+	inhabitants                       []string // of the namespace
 }
 
 func (k *keeper) Holdings(context.Context) (install.Holdings, error) {
@@ -60,7 +61,7 @@ func (k *keeper) Remove(_ context.Context, objects []*unstructured.Unstructured)
 			return l.GetKind() == o.GetKind() && l.GetName() == o.GetName()
 		})
 	}
-	return nil, nil
+	return k.inhabitants, nil
 }
 
 func installed(t *testing.T) (*model, *keeper) {
@@ -144,6 +145,26 @@ func TestUninstallLeavesNoNodeWithoutAWord(t *testing.T) {
 				t.Errorf("finalizers were removed: %t", k.released)
 			}
 		})
+	}
+}
+
+// A namespace that others may use stays, and whoever removes the agent from it learns why.
+func TestANamespaceIsKeptWithAWord(t *testing.T) {
+	for name, end := range map[string]func(*model, *keeper, *diag.Diagnostics) error{
+		"a destroy": func(m *model, k *keeper, diags *diag.Diagnostics) error {
+			return uninstall(t.Context(), m, slices.Clone(k.live), k, diags)
+		},
+		"a move": func(m *model, k *keeper, diags *diag.Diagnostics) error {
+			return removeReplaced(t.Context(), m, location{"another", "packhorse-agent"}, slices.Clone(k.live), k, diags)
+		},
+	} {
+		m, k := installed(t)
+		k.inhabitants = []string{"ingresses.networking.k8s.io/theirs"}
+		var diags diag.Diagnostics
+		err := end(m, k, &diags)
+		if err != nil || len(diags) != 1 || diags[0].Summary() != "namespace packhorse is kept: others may use it" || !strings.Contains(diags[0].Detail(), k.inhabitants[0]) {
+			t.Errorf("%s: %v, %v", name, diags, err)
+		}
 	}
 }
 
