@@ -79,10 +79,9 @@ func (s *Store) Recall(ctx context.Context, name string) (*unstructured.Unstruct
 // apierrors.IsAlreadyExists is true of the error. If the API server does not respond, Create
 // finds out whether the object was created.
 func (s *Store) Create(ctx context.Context, name string, spec map[string]any) error {
-	_, err := s.Recall(ctx, name)
-	if err == nil {
-		_, err = s.Get(ctx, name) // it may have been deleted since it was listed
-	}
+	// A list that is some seconds old will not do: another workspace has the same field manager, so that the API
+	// server would report no conflict if it has created the object since.
+	_, err := s.Get(ctx, name)
 	switch {
 	case err == nil:
 		return fmt.Errorf("create %s: %w", s.kind.Name, apierrors.NewAlreadyExists(s.kind.Resource.GroupResource(), name))

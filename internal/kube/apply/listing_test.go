@@ -98,3 +98,20 @@ func TestWithoutTheRightToListEachIsRead(t *testing.T) {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 }
+
+// Another client may have created an object since the list was taken. It must not be overwritten.
+func TestCreateDoesNotTrustAnOldList(t *testing.T) {
+	store, api, _ := recording(t)
+	if _, err := store.Recall(t.Context(), "new"); !apierrors.IsNotFound(err) {
+		t.Fatalf("error = %v, want that it is not there", err)
+	}
+	api.PrependReactor("patch", "things", func(k8stesting.Action) (bool, runtime.Object, error) {
+		return true, declaredBy("m"), nil
+	})
+	if err := api.Tracker().Create(things, declaredBy("m"), ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Create(t.Context(), "new", nil); !apierrors.IsAlreadyExists(err) {
+		t.Errorf("error = %v, want that it exists", err)
+	}
+}
