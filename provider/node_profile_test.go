@@ -80,6 +80,24 @@ func TestNodeProfile(t *testing.T) {
 	})
 }
 
+// A profile that declares nothing but its name leaves to others what they set.
+func TestNodeProfileOfDefaultsTakesNothingOver(t *testing.T) {
+	const name = "bare"
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories(),
+		Steps: []resource.TestStep{
+			{Config: profileConfig(name, "")},
+			{
+				PreConfig: func() {
+					apply(t, "kubectl", api.NodeTemplateGVR, api.NodeTemplateKind, name, `{detailedMonitoring: true}`)
+				},
+				Config:           profileConfig(name, ""),
+				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},
+			},
+		},
+	})
+}
+
 func sizeIsSpelt(t *testing.T, name, want string) error {
 	spec := object(t, api.NodeTemplateGVR, name).Object["spec"].(map[string]any)
 	volume := spec["blockDeviceMappings"].([]any)[0].(map[string]any)["ebs"].(map[string]any)

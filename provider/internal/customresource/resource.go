@@ -54,6 +54,7 @@ func (r *Resource) Configure(_ context.Context, req resource.ConfigureRequest, r
 // ImportState imports by name or identity.
 func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
 	resource.ImportStatePassthroughWithIdentity(ctx, path.Root("name"), path.Root("name"), req, resp)
+	resp.Diagnostics.Append(lifecycle.Record(ctx, resp.Private, lifecycle.ImportedKey, true)...)
 }
 
 // Create declares the object.
@@ -95,6 +96,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		return
 	}
 	record := lifecycle.LoadCluster(ctx, req.Private, &resp.Diagnostics)
+	imported := lifecycle.Recorded[bool](ctx, req.Private, lifecycle.ImportedKey, &resp.Diagnostics)
 	if record.Elsewhere(cluster.UID()) {
 		resp.Diagnostics.AddWarning(fmt.Sprintf("%s %s belongs to another cluster", r.kind.Title(), name),
 			"The provider block now names another cluster than the one in which the object was created, so the object counts as deleted. "+
@@ -112,7 +114,8 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		return
 	}
 	resp.Diagnostics.Append(lifecycle.ClusterRecord{UID: cluster.UID()}.Save(ctx, resp.Private)...)
-	resp.Diagnostics.Append(resp.State.Set(ctx, r.refresh(ctx, m, live, m.Bare(), &resp.Diagnostics))...)
+	resp.Diagnostics.Append(resp.Private.SetKey(ctx, lifecycle.ImportedKey, nil)...)
+	resp.Diagnostics.Append(resp.State.Set(ctx, r.refresh(ctx, m, live, imported != nil, &resp.Diagnostics))...)
 	r.reportDeletion(ctx, cluster, live, &resp.Diagnostics)
 }
 

@@ -69,9 +69,11 @@ func (r *ClusterRecord) HasMoved() bool { return r != nil && r.Moved }
 
 // Keys of private state that are set once a resource has been declared or read. IssuerKey has the issuerRecord of a
 // packhorse_irsa_role. ProfilesKey is set once a packhorse_node_role has left an instance profile, and has the names of
-// all that it has left.
+// all that it has left. ImportedKey is set from the import of a custom resource until it has been read, with all of its
+// fields. The state does not tell that, because a node profile need not declare more than its name.
 const (
 	DeclaredKey = "declared"
 	IssuerKey   = "issuer"
 	ProfilesKey = "profiles"
+	ImportedKey = "imported"
 )

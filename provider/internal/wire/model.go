@@ -51,11 +51,6 @@ func (m *Model) Name() (name string) {
 	return name
 }
 
-// Bare reports whether only the name is set, as in the state of an object that has just been imported. Private state
-// does not tell: Terraform plans the replacement of a tainted object without it, and if the deletion fails, the state is
-// left without it too.
-func (m *Model) Bare() bool { return m.value.Equal(NewModel(m.Type(), m.Name()).value) }
-
 // Attribute returns the value of an attribute of the schema.
 func (m *Model) Attribute(name string) tftypes.Value { return m.attributes()[name] }
 
