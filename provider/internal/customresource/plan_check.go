@@ -138,14 +138,17 @@ func (r *Resource) PlanCheck(name string, diags *diag.Diagnostics) *PlanCheck {
 	return &PlanCheck{Gaps: lifecycle.Gaps{Session: r.session, Title: r.kind.Title(), Name: name, Diags: diags}}
 }
 
-// Skip is Gaps.Skip, except that a cluster that does not exist may be one that the same apply creates before a new
+// Skip is Gaps.Skip, except that a cluster that does not exist may be one that the same apply creates before the
 // object. Its name is often known to the plan: that of terraform-aws-modules/eks is the one of its configuration.
 func (f *PlanCheck) Skip(what string, err error) {
-	if f.Before == nil && errors.Is(err, session.ErrMissingCluster) {
+	switch {
+	case !errors.Is(err, session.ErrMissingCluster):
+		f.Gaps.Skip(what, err)
+	case f.Before == nil:
 		f.Miss(what, err.Error()+", so that the apply fails unless it creates the cluster first")
-		return
+	default:
+		f.Miss(what, err.Error()+", so that the apply cannot change the object, and a plan after the cluster is created again creates it anew")
 	}
-	f.Gaps.Skip(what, err)
 }
 
 // taken reports whether an object that the resource would create already exists. It ignores errors,

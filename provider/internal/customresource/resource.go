@@ -86,13 +86,8 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
 	name := m.Name()
 	lifecycle.SetName(ctx, resp.Identity, name, &resp.Diagnostics)
-	if err := r.session.Known(); err != nil {
-		resp.Diagnostics.Append(lifecycle.NotRefreshed(r.kind.Title()+" "+name, err))
-		return
-	}
-	cluster, err := r.session.Cluster(ctx)
-	if err != nil {
-		lifecycle.ReportOnce(r.session, lifecycle.NoCluster, err, &resp.Diagnostics)
+	cluster := lifecycle.Refreshing(ctx, r.session, r.kind.Title()+" "+name, &resp.Diagnostics)
+	if cluster == nil {
 		return
 	}
 	record := lifecycle.LoadCluster(ctx, req.Private, &resp.Diagnostics)
@@ -162,6 +157,9 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	name := m.Name()
 	ctx, cancel := lifecycle.WithLimit(ctx, lifecycle.Timeouts(ctx, req.State.GetAttribute, &resp.Diagnostics).Delete, r.kind.DeleteLimit(), &resp.Diagnostics)
 	defer cancel()
+	if lifecycle.WentWithCluster(ctx, r.session, r.kind.Title()+" "+name, &resp.Diagnostics) {
+		return
+	}
 	cluster, _ := lifecycle.Reconnect(ctx, r.session, req.Private, r.kind.Title()+" "+name, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return

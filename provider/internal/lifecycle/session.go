@@ -4,10 +4,12 @@ package lifecycle
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
@@ -31,6 +33,34 @@ func Connect(ctx context.Context, s *session.Session, diags *diag.Diagnostics) s
 		diags.AddError(NoCluster+": "+err.Error(), noAccess(err))
 	}
 	return cluster
+}
+
+// Refreshing returns the cluster for the refresh of an object. It returns nil if the state must stay as it is: with a
+// warning if the cluster is not known yet or does not exist, and otherwise with an error.
+func Refreshing(ctx context.Context, s *session.Session, title string, diags *diag.Diagnostics) session.Cluster {
+	cluster, err := s.Cluster(ctx)
+	switch {
+	case err == nil:
+		return cluster
+	case errors.Is(err, session.ErrUnknown), errors.Is(err, session.ErrMissingCluster):
+		diags.Append(NotRefreshed(title, err))
+	default:
+		ReportOnce(s, NoCluster, err, diags)
+	}
+	return nil
+}
+
+// WentWithCluster reports whether the cluster of an object that is to be deleted does not exist, so that the object
+// counts as deleted. The warning tells how to find machines, which outlive a cluster.
+func WentWithCluster(ctx context.Context, s *session.Session, title string, diags *diag.Diagnostics) bool {
+	_, err := s.Cluster(ctx)
+	if !errors.Is(err, session.ErrMissingCluster) {
+		return false
+	}
+	diags.AddWarning(title+" counts as deleted with its cluster", fmt.Sprintf("The provider could not delete it: %s. If the provider block names the wrong region or account, the object still exists. "+
+		"Machines that the agent has bought may still run: list them with `aws ec2 describe-instances --filters Name=tag:%s,Values=%s`, and terminate those that you do not need.",
+		err, api.TagManagedBy, s.Config.ClusterName))
+	return true
 }
 
 // Reconnect is Connect for an object that the state has, and also returns its record. If the provider block now

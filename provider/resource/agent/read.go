@@ -28,13 +28,9 @@ func (r *agentResource) Read(ctx context.Context, req resource.ReadRequest, resp
 	var m model
 	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
 	setAgentIdentity(ctx, resp.Identity, m.Namespace.ValueString(), m.Name.ValueString(), &resp.Diagnostics)
-	if err := r.session.Known(); err != nil {
-		resp.Diagnostics.Append(lifecycle.NotRefreshed(m.title(), err))
-		return
-	}
-	cluster := lifecycle.Connect(ctx, r.session, &resp.Diagnostics)
+	cluster := lifecycle.Refreshing(ctx, r.session, m.title(), &resp.Diagnostics)
 	record := lifecycle.LoadCluster(ctx, req.Private, &resp.Diagnostics)
-	if resp.Diagnostics.HasError() {
+	if cluster == nil || resp.Diagnostics.HasError() {
 		return
 	}
 	if record.Elsewhere(cluster.UID()) {

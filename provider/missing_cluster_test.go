@@ -1,0 +1,65 @@
+package provider_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud"
+)
+
+// Once their cluster is gone, objects can be planned and destroyed, also if somebody has changed their configuration.
+func TestObjectsOutliveTheirCluster(t *testing.T) {
+	const name = "outlives"
+	ofOthers(t, "stays-too") // which keeps the definitions for other tests
+	terraform := installation(t, name, "")
+	declare := func(weight int) {
+		t.Helper()
+		terraform.write(t, map[string]string{"main.tf": lookingAhead("") + fmt.Sprintf(`
+resource "packhorse_node_profile" "test" {
+  name = %[1]q
+}
+resource "packhorse_provisioner" "test" {
+  name         = %[1]q
+  weight       = %[2]d
+  provider_ref = { name = packhorse_node_profile.test.name }
+}
+resource "packhorse_agent" "test" {
+  namespace = %[1]q
+  name      = %[1]q
+  timeouts {
+    create = "10s"
+  }
+}
+`, name, weight)})
+	}
+	declare(1)
+	if said, err := terraform.try(t, "apply", "-auto-approve"); err == nil {
+		t.Fatalf("the apply succeeds without a node: %s", said)
+	}
+	terraform.run(t, "untaint", "packhorse_agent.test")
+	state := filepath.Join(terraform.dir, "terraform.tfstate")
+	before, err := os.ReadFile(state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster := cloud.Cluster{Name: box.ClusterName, Version: box.Version, Endpoint: box.Host, CA: box.CA, IssuerURL: box.Host, IssuerCA: box.CA}
+	defer box.Cloud.SetCluster(cluster)
+	other := cluster
+	other.Name = "another"
+	box.Cloud.SetCluster(other)
+
+	says(t, terraform.run(t, "plan"), "provisioner outlives was not refreshed", "node profile outlives was not refreshed", "agent outlives/outlives was not refreshed", "No changes.")
+	declare(2)
+	says(t, terraform.run(t, "plan"), "provisioner outlives was not checked in full", "so that the apply cannot change the object")
+	says(t, terraform.run(t, "destroy", "-auto-approve"), "provisioner outlives counts as deleted with its cluster",
+		"Name=tag:karpenter.sh/managed-by,Values="+box.ClusterName, "node profile outlives counts as deleted with its cluster",
+		"agent outlives/outlives counts as deleted with its cluster", "3 destroyed")
+
+	box.Cloud.SetCluster(cluster)
+	if err := os.WriteFile(state, before, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	terraform.run(t, "destroy", "-auto-approve")
+}
