@@ -387,11 +387,19 @@ func removeNode(t *testing.T, name string) {
 	}
 }
 
-// plannedWarnings plans through the protocol and returns the summaries of the
+// plannedWarnings plans a provisioner through the protocol and returns the summaries of the
 // warnings, which the CLI shows and tests cannot see there.
-func plannedWarnings(t *testing.T, name string, planned func(tftypes.Object) tftypes.Value) []string {
+func plannedWarnings(t *testing.T, name string, planned func(tftypes.Object) tftypes.Value) (out []string) {
 	t.Helper()
-	const typeName = "packhorse_provisioner"
+	for _, d := range plannedDiagnostics(t, "packhorse_provisioner", func(typ tftypes.Object) tftypes.Value { return blank(typ, name) }, planned) {
+		out = append(out, d.Summary)
+	}
+	return out
+}
+
+// plannedDiagnostics plans through the protocol and returns the warnings.
+func plannedDiagnostics(t *testing.T, typeName string, prior, planned func(tftypes.Object) tftypes.Value) []*tfprotov6.Diagnostic {
+	t.Helper()
 	server := configured(t)
 	schemas := schemasOf(t, server)
 	typ := schemas.ResourceSchemas[typeName].ValueType().(tftypes.Object)
@@ -403,19 +411,17 @@ func plannedWarnings(t *testing.T, name string, planned func(tftypes.Object) tft
 		return &out
 	}
 	resp, err := server.PlanResourceChange(t.Context(), &tfprotov6.PlanResourceChangeRequest{
-		TypeName: typeName, PriorState: dynamic(blank(typ, name)), ProposedNewState: dynamic(planned(typ)), Config: dynamic(planned(typ)),
+		TypeName: typeName, PriorState: dynamic(prior(typ)), ProposedNewState: dynamic(planned(typ)), Config: dynamic(planned(typ)),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out []string
 	for _, d := range resp.Diagnostics {
 		if d.Severity != tfprotov6.DiagnosticSeverityWarning {
 			t.Errorf("%s: %s", d.Summary, d.Detail)
 		}
-		out = append(out, d.Summary)
 	}
-	return out
+	return resp.Diagnostics
 }
 
 // blank is a provisioner of which nothing but its name is said.
@@ -437,6 +443,22 @@ func TestPlanTellsWhatGoesWithAProvisioner(t *testing.T) {
 	want := []string{"provisioner leaving: destroying it drains its nodes (1) with their pods (0)"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+}
+
+// Terraform asks for no plan of the deletion if a new name forces a replacement.
+func TestPlanTellsWhatGoesWithARenamedProvisioner(t *testing.T) {
+	apply(t, "kubectl", api.ProvisionerGVR, "Provisioner", "renamed", `{labels: {team: a}}`)
+	defer remove(t, api.ProvisionerGVR, "renamed")
+	addFittingNode(t, "renamed")
+	defer removeNode(t, "renamed")
+	called := func(name string) func(tftypes.Object) tftypes.Value {
+		return func(typ tftypes.Object) tftypes.Value { return blank(typ, name) }
+	}
+	got := plannedDiagnostics(t, "packhorse_provisioner", called("renamed"), called("renamed-2"))
+	const want = "provisioner renamed: destroying it drains its nodes (1) with their pods (0)"
+	if len(got) != 1 || got[0].Summary != want || !strings.Contains(got[0].Detail, "`create_before_destroy = true`") {
+		t.Errorf("warnings = %v, want %q, with the way to avoid a gap", got, want)
 	}
 }
 

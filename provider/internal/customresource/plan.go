@@ -44,12 +44,15 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	}
 	if req.Plan.Raw.IsNull() {
-		r.checkRemoval(ctx, state, &resp.Diagnostics)
+		r.checkRemoval(ctx, state, nil, &resp.Diagnostics)
 		return
 	}
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
 	if resp.Diagnostics.HasError() {
 		return
+	}
+	if state != nil && state.Name() != m.Name() {
+		r.checkRemoval(ctx, state, m, &resp.Diagnostics)
 	}
 	m = planStaying(m, state, resp)
 	created := lifecycle.Claim(ctx, r.session, r.Namings()[0], req, m.Name(), &resp.Diagnostics)

@@ -33,7 +33,7 @@ type PlanChecker interface {
 	// a difference as a bug of the provider. So what may change until then stays unknown, and is
 	// recorded with Drafts.SetResults for the state.
 	CheckChange(context.Context, *PlanCheck) map[string]attr.Value
-	// CheckRemoval checks a removal.
+	// CheckRemoval checks a removal, or the half of a replacement for which Terraform asks no plan.
 	CheckRemoval(context.Context, *PlanCheck)
 	// Settles names the computed attributes that follow from CheckChange.
 	Settles() []string
@@ -46,6 +46,10 @@ type PlanCheck struct {
 	Before map[string]any // spec of the state, nil for a new object
 	Spec   map[string]any // as planned
 	turn   session.Turn   // of the draft
+
+	// Renamed means that the removed object is replaced by one of another name, after the removal unless
+	// create_before_destroy is set, which Terraform does not tell.
+	Renamed bool
 
 	translator translator
 }
@@ -125,12 +129,14 @@ func (r *Resource) settled(ctx context.Context, m *wire.Model) *wire.Model {
 	return m.Without(unknown...).With(ctx, r.session.Drafts.Results(m.Name()))
 }
 
-// checkRemoval checks the removal of an object.
-func (r *Resource) checkRemoval(ctx context.Context, state *wire.Model, diags *diag.Diagnostics) {
+// checkRemoval checks the removal of an object, and of one that the successor replaces, which may be nil.
+func (r *Resource) checkRemoval(ctx context.Context, state, successor *wire.Model, diags *diag.Diagnostics) {
 	if r.session == nil || r.session.Config.PlanChecks == session.ChecksOff || r.session.Known() != nil {
 		return
 	}
-	r.kind.CheckRemoval(r.session.Mask(ctx), r.PlanCheck(state.Name(), diags))
+	f := r.PlanCheck(state.Name(), diags)
+	f.Renamed = successor != nil
+	r.kind.CheckRemoval(r.session.Mask(ctx), f)
 }
 
 // PlanCheck begins the checks of a plan for the object of the name.

@@ -134,5 +134,10 @@ func (Kind) CheckRemoval(ctx context.Context, f *customresource.PlanCheck) {
 	if leaving.Nodes == 0 {
 		return
 	}
-	f.Diags.AddWarning(leaving.Summary(f.Title+" "+f.Name), leaving.Detail())
+	detail := leaving.Detail()
+	if f.Renamed {
+		detail += " Unless `lifecycle` has `create_before_destroy = true`, Terraform creates the provisioner of the new name only after that: " +
+			"until then, nothing buys nodes for these pods, and disruption budgets may hold up the destroy until its time limit."
+	}
+	f.Diags.AddWarning(leaving.Summary(f.Title+" "+f.Name), detail)
 }

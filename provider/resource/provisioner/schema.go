@@ -23,7 +23,8 @@ func (Kind) Schema(ctx context.Context) schema.Schema {
 		Version:             lifecycle.SchemaVersion,
 		MarkdownDescription: provisionerDescription,
 		Attributes: attribute.Level{
-			"name": attribute.Name("Name of the provisioner. Its nodes carry it in the label `karpenter.sh/provisioner-name`."),
+			"name": attribute.Name("Name of the provisioner. Its nodes carry it in the label `karpenter.sh/provisioner-name`. One of another name is created only " +
+				"once this one and its nodes are gone, so that nothing buys nodes for their pods meanwhile, unless `lifecycle` has `create_before_destroy = true`."),
 			"labels": attribute.TextMap("Labels of every node. A well-known label is also a requirement: with `{ \"kubernetes.io/arch\" = " +
 				"\"arm64\" }` the agent buys arm64 machines."),
 			"annotations": attribute.TextMap("Annotations of every node."),
