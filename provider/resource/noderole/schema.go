@@ -29,6 +29,10 @@ const nodeRoleDescription = "The IAM role of the nodes that the agent buys, with
 	"images and, unless `cni_policy` is off, assign addresses to pods. The provider leaves policies and tags that others have " +
 	"added to the role alone, and does not delete a role that still has such policies."
 
+// replacing says what a replacement does to nodes.
+const replacing = "The replacement takes the role from the nodes that run with it: create a second role of another name instead, refer to it in the node " +
+	"profiles, wait until the agent has replaced the nodes, and then remove the first."
+
 func resourceSchema(ctx context.Context) schema.Schema {
 	level := attribute.Level{
 		"cni_policy": schema.BoolAttribute{
@@ -49,6 +53,11 @@ func resourceSchema(ctx context.Context) schema.Schema {
 	}
 	for _, part := range []attribute.Level{awsresource.RoleAttributes("role and its instance profile"), attribute.Tags("the role, its instance profile and its access entry"), nodeAdmissionAttributes()} {
 		maps.Copy(level, part)
+	}
+	for _, key := range []string{"name", "path"} {
+		text := level[key].(schema.StringAttribute)
+		text.MarkdownDescription += " " + replacing
+		level[key] = text
 	}
 	return schema.Schema{Version: lifecycle.SchemaVersion, MarkdownDescription: nodeRoleDescription, Attributes: level, Blocks: awsresource.Timeouts(ctx)}
 }
