@@ -309,6 +309,11 @@ func TestPlanCountsNodesToReplace(t *testing.T) {
 			{Config: foreseen(name, "", `labels = { team = "a" }`)},
 			{
 				PreConfig:   func() { addFittingNode(t, name) },
+				Config:      foreseen(name, `plan_checks = "error"`, "labels = { team = \"a\" }\n ttl_seconds_until_expired = 0"),
+				PlanOnly:    true,
+				ExpectError: words("ttl_seconds_until_expired: nodes that will be replaced: 1, 1 at once"),
+			},
+			{
 				Config:      foreseen(name, `plan_checks = "error"`, `labels = { team = "b" }`),
 				PlanOnly:    true,
 				ExpectError: words("nodes that will be replaced: 1, 1 at once"),

@@ -88,66 +88,75 @@ func sameTaints(a, b *api.Provisioner) bool {
 	return true
 }
 
-// Replacement is what a change does to nodes that are there.
-type Replacement struct {
-	// Nodes would be replaced because of the change, in order.
-	Nodes []string
-	// AtOnce is how many of them would go in the first turn.
-	AtOnce int
+// Replacement is what a change does to nodes that are there: those that would be replaced because of it, in order.
+type Replacement []due
+
+// due is a node that has drifted or expired; goes tells whether it would be removed
+// at once.
+type due struct {
+	node   string
+	reason decide.RemovalReason
+	goes   bool
 }
 
 // Replaced says which nodes a changed Provisioner or node profile would replace
 // that stay without it. Both are of the same cluster.
 func Replaced(ctx context.Context, now, changed simulate.Cluster) Replacement {
-	before, after := drifted(ctx, now), drifted(ctx, changed)
-	var out Replacement
-	for _, n := range after {
-		if slices.ContainsFunc(before, func(b drift) bool { return b.node == n.node }) {
-			continue
-		}
-		out.Nodes = append(out.Nodes, n.node)
-		if n.goes {
-			out.AtOnce++
+	before := replaced(ctx, now)
+	return slices.DeleteFunc(replaced(ctx, changed), func(n due) bool {
+		return slices.ContainsFunc(before, func(b due) bool { return b.node == n.node })
+	})
+}
+
+func replaced(ctx context.Context, c simulate.Cluster) (out Replacement) {
+	plan := decide.Decide(c.Input(ctx))
+	add := func(node string, reason decide.RemovalReason, goes bool) {
+		if reason == decide.Drifted || reason == decide.Expired {
+			out = append(out, due{node, reason, goes})
 		}
 	}
-	return out
-}
-
-// drift is a node that is not what its Provisioner describes; goes tells whether
-// it would be removed at once.
-type drift struct {
-	node string
-	goes bool
-}
-
-func drifted(ctx context.Context, c simulate.Cluster) []drift {
-	plan := decide.Decide(c.Input(ctx))
-	var out []drift
 	for _, r := range plan.Removals {
-		if r.Reason == decide.Drifted {
-			out = append(out, drift{r.Node, true})
-		}
+		add(r.Node, r.Reason, true)
 	}
 	for _, k := range plan.Kept {
-		if k.Reason == decide.Drifted {
-			out = append(out, drift{k.Node, false})
-		}
+		add(k.Node, k.Reason, false)
 	}
-	slices.SortFunc(out, func(a, b drift) int { return strings.Compare(a.node, b.node) })
+	slices.SortFunc(out, func(a, b due) int { return strings.Compare(a.node, b.node) })
 	return out
 }
 
-// Finding tells of a replacement; nil where nothing is replaced.
-func (r Replacement) Finding() finding.List {
-	if len(r.Nodes) == 0 {
+// Findings tell of a replacement, for each of its reasons; nil where nothing is replaced.
+func (r Replacement) Findings() finding.List {
+	return slices.Concat(
+		r.finding(decide.Drifted, "", func(nodes string) finding.Message {
+			return finding.Say("they no longer are what is described: %s. Set %s to false to keep them", nodes, finding.Field{Path: "spec.disruption.drift"})
+		}),
+		r.finding(decide.Expired, "spec.ttlSecondsUntilExpired", func(nodes string) finding.Message {
+			return finding.Say("they are older than it allows: %s. Raise it to keep them", nodes)
+		}),
+	)
+}
+
+func (r Replacement) finding(reason decide.RemovalReason, path string, advice func(nodes string) finding.Message) finding.List {
+	var nodes []string
+	atOnce := 0
+	for _, n := range r {
+		if n.reason != reason {
+			continue
+		}
+		nodes = append(nodes, n.node)
+		if n.goes {
+			atOnce++
+		}
+	}
+	if len(nodes) == 0 {
 		return nil
 	}
-	pace := fmt.Sprintf("%d at once and the others as disruption budgets allow", r.AtOnce)
-	if r.AtOnce == 0 {
+	pace := fmt.Sprintf("%d at once and the others as disruption budgets allow", atOnce)
+	if atOnce == 0 {
 		pace = "none at once: disruption budgets or protections hold all of them for now"
 	}
-	return finding.List{doubtful("", finding.Say("nodes that will be replaced: %d, %s", len(r.Nodes), pace),
-		finding.Say("they no longer are what is described: %s. Set %s to false to keep them", firstNodes(r.Nodes), finding.Field{Path: "spec.disruption.drift"}))}
+	return finding.List{doubtful(path, finding.Say("nodes that will be replaced: %d, %s", len(nodes), pace), advice(firstNodes(nodes)))}
 }
 
 func firstNodes(nodes []string) string {

@@ -219,15 +219,16 @@ func (f *PlanCheck) ReportFindings(findings finding.List, detail string) {
 // were planned before it replace anyway, so that each node is counted once.
 func (f *PlanCheck) Replaced(ctx context.Context, live *cluster.Survey, stock *session.Stock) plancheck.Replacement {
 	if f.Before == nil {
-		return plancheck.Replacement{}
+		return nil
 	}
+	now := time.Now() // the same for both, so that only the change makes a difference
 	upTo := func(turn session.Turn) simulate.Cluster {
 		survey := &cluster.Survey{
 			Snapshot: live.Snapshot, Rejected: live.Rejected,
 			Provisioners:  f.Session.Drafts.Provisioners(live.Provisioners, turn),
 			NodeTemplates: f.Session.Drafts.Templates(live.NodeTemplates, turn),
 		}
-		return simulate.Cluster{Survey: survey, Market: stock.Market, Now: time.Now(), Settings: decide.DefaultSettings()}
+		return simulate.Cluster{Survey: survey, Market: stock.Market, Now: now, Settings: decide.DefaultSettings()}
 	}
 	return plancheck.Replaced(ctx, upTo(f.turn-1), upTo(f.turn))
 }

@@ -40,7 +40,7 @@ func (Kind) CheckChange(ctx context.Context, f *customresource.PlanCheck) map[st
 		f.Skip("nodes that were built from it", err)
 		return nil
 	}
-	f.ReportFindings(f.Replaced(ctx, live, stock).Finding(), "")
+	f.ReportFindings(f.Replaced(ctx, live, stock).Findings(), "")
 	return nil
 }
 

@@ -62,7 +62,7 @@ func (k Kind) CheckChange(ctx context.Context, f *customresource.PlanCheck) map[
 	}
 	seen, complete := checkMarket(ctx, f, p, templates, stock)
 	replacement := f.Replaced(ctx, live, stock)
-	f.ReportFindings(replacement.Finding(), "")
+	f.ReportFindings(replacement.Findings(), "")
 	if !complete {
 		return nil
 	}
@@ -70,7 +70,7 @@ func (k Kind) CheckChange(ctx context.Context, f *customresource.PlanCheck) map[
 	preview := func(nodes types.Int64) map[string]attr.Value {
 		return map[string]attr.Value{planPreview: previewValue(seen, cheapest, dearest, stock.Catalogue.Source, nodes)}
 	}
-	f.Session.Drafts.SetResults(f.Name, preview(types.Int64Value(int64(len(replacement.Nodes)))))
+	f.Session.Drafts.SetResults(f.Name, preview(types.Int64Value(int64(len(replacement)))))
 	switch {
 	case stock.Live || p.Spec.ProviderRef != nil:
 		reportPreview(f, seen, cheapest, dearest, stock)

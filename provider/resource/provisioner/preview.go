@@ -59,7 +59,7 @@ func previewAttribute() schema.SingleNestedAttribute {
 			"dearest":        listed("most expensive"),
 			"fewest_pods":    number("Smallest number of pods per node among the matching types."),
 			"most_pods":      number("Largest number of pods per node among the matching types."),
-			"nodes_to_replace": number("Number of nodes that the change replaces because they no longer match. For a new provisioner it is 0. " +
+			"nodes_to_replace": number("Number of nodes that the change replaces because they no longer match or are too old. For a new provisioner it is 0. " +
 				"Otherwise it is known after apply; if it is not 0, the plan shows it in a warning."),
 			"catalogue": schema.StringAttribute{Computed: true, MarkdownDescription: "Source of the instance types: `EC2`, `file` or `embedded`."},
 		},
