@@ -248,6 +248,28 @@ resource "packhorse_provisioner" "test" {
 	})
 }
 
+// The price of Windows is part of what its machines cost: $0.046 per vCPU and hour.
+func TestPlanPreviewHasThePriceOfWindows(t *testing.T) {
+	config := foreseen("windows", fmt.Sprintf("catalogue_file = %q\n", catalogueFile(t)), `
+  requirements = [
+    { key = "node.kubernetes.io/instance-type", operator = "In", values = ["m5.large", "m5.xlarge"] },
+    { key = "kubernetes.io/os", operator = "In", values = ["windows"] },
+  ]
+  node_profile = { ami_family = "Windows2022" }`)
+	price := func(which string, want float64) plancheck.PlanCheck {
+		return plancheck.ExpectKnownValue(provisionerAddress, tfjsonpath.New("plan_preview").AtMapKey(which).AtMapKey("hourly_price"), knownvalue.Float64Exact(want))
+	}
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories(),
+		Steps: []resource.TestStep{{
+			Config: config, PlanOnly: true, ExpectNonEmptyPlan: true,
+			ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPreRefresh: []plancheck.PlanCheck{
+				price("cheapest", 0.107+2*0.046), price("dearest", 0.214+4*0.046),
+			}},
+		}},
+	})
+}
+
 func TestPlanTellsConflictsOfFieldManagers(t *testing.T) {
 	const name = "contested"
 	resource.Test(t, resource.TestCase{

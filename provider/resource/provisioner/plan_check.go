@@ -13,6 +13,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/validate"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/plancheck"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/simulate"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/customresource"
@@ -60,13 +61,13 @@ func (k Kind) CheckChange(ctx context.Context, f *customresource.PlanCheck) map[
 		f.Skip("the catalogue", err)
 		return nil
 	}
-	seen, complete := checkMarket(ctx, f, p, templates, stock)
+	seen, market, complete := checkMarket(ctx, f, p, templates, stock)
 	replacement := f.Replaced(ctx, live, stock)
 	f.ReportFindings(replacement.Findings(), "")
 	if !complete {
 		return nil
 	}
-	cheapest, dearest := listed(seen.Types, stock.Catalogue, stock.Region)
+	cheapest, dearest := listed(seen.Types, market.Types)
 	preview := func(nodes types.Int64) map[string]attr.Value {
 		return map[string]attr.Value{planPreview: previewValue(seen, cheapest, dearest, stock.Catalogue.Source, nodes)}
 	}
@@ -95,8 +96,9 @@ func reportPreview(f *customresource.PlanCheck, seen plancheck.Preview, cheapest
 		"This may change until the apply, so `plan_preview` is known only then. Source: "+stock.Age(time.Now())+".")
 }
 
-// checkMarket returns what the provisioner could buy, and whether everything that this depends on could be read.
-func checkMarket(ctx context.Context, f *customresource.PlanCheck, p *api.Provisioner, templates []*api.AWSNodeTemplate, stock *session.Stock) (seen plancheck.Preview, complete bool) {
+// checkMarket returns what the provisioner could buy, the market of its node profile, and whether everything that this
+// depends on could be read.
+func checkMarket(ctx context.Context, f *customresource.PlanCheck, p *api.Provisioner, templates []*api.AWSNodeTemplate, stock *session.Stock) (seen plancheck.Preview, market offer.Market, complete bool) {
 	if stock.Note != "" {
 		f.Miss("subnets, images and current prices", stock.Note)
 	}
@@ -107,7 +109,7 @@ func checkMarket(ctx context.Context, f *customresource.PlanCheck, p *api.Provis
 	market, err := stock.Market.Market(ctx, p.Defaulted(), profile)
 	if err != nil {
 		f.Skip("the catalogue", err)
-		return plancheck.Preview{}, false
+		return plancheck.Preview{}, offer.Market{}, false
 	}
 	seen, findings := plancheck.Look(plancheck.Subject{
 		Provisioner: p, Market: market, Catalogue: stock.Catalogue, Region: stock.Region, RegionBy: "by `region` in the provider block",
@@ -121,7 +123,7 @@ func checkMarket(ctx context.Context, f *customresource.PlanCheck, p *api.Provis
 	}
 	f.ReportFindings(findings, "Source: "+stock.Age(time.Now())+".")
 	complete = market.Blocked == "" && missing == "" && (stock.Note == "" || f.Session.Config.ClusterName == "")
-	return seen, complete
+	return seen, market, complete
 }
 
 // CheckRemoval warns of the nodes that are removed with the provisioner.

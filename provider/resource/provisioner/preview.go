@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/plancheck"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/attribute"
@@ -98,14 +99,19 @@ func (s sale) value() attr.Value {
 
 func (s sale) String() string { return fmt.Sprintf("%s at $%g per hour", s.name, s.price.Dollars()) }
 
-// listed returns the cheapest and the most expensive type by list price.
-func listed(all []offer.InstanceType, catalogue *offer.Catalogue, region string) (cheapest, dearest sale) {
-	sold, err := catalogue.Region(region)
-	if err != nil {
-		return cheapest, dearest
+// listed returns the cheapest and the most expensive type by on-demand price, which has the licence of Windows. The
+// market has it also for types that match with other offerings only.
+func listed(all, market []offer.InstanceType) (cheapest, dearest sale) {
+	prices := make(map[string]offer.Price, len(market))
+	for _, t := range market {
+		for _, o := range t.Offerings {
+			if o.CapacityType == api.CapacityOnDemand {
+				prices[t.Name] = o.Price
+			}
+		}
 	}
 	for _, t := range all {
-		price := sold.Sales[t.Name].OnDemand
+		price := prices[t.Name]
 		if price > 0 && (cheapest.price == 0 || price < cheapest.price) {
 			cheapest = sale{t.Name, price}
 		}
