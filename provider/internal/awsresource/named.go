@@ -9,9 +9,7 @@ import (
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
@@ -20,46 +18,13 @@ import (
 
 // Named is embedded in resources in AWS that are identified by a name.
 type Named struct {
-	Session *session.Session
-	Suffix  string             // of the resource's type, such as "_node_role"
-	What    string             // describes the name
-	Names   []lifecycle.Naming // its own name, and those of what belongs to it
-	Shape   func(context.Context) schema.Schema
-	Origin  string // the resource type of hashicorp/aws from which a state can be moved
+	lifecycle.Base
+	Names  []lifecycle.Naming // its own name, and those of what belongs to it
+	Origin string             // the resource type of hashicorp/aws from which a state can be moved
 }
 
 // Namings implements [lifecycle.Claimant].
 func (r *Named) Namings() []lifecycle.Naming { return r.Names }
-
-// Metadata sets the type of the resource.
-func (r *Named) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
-	resp.TypeName = req.ProviderTypeName + r.Suffix
-}
-
-// Schema returns the schema of the resource.
-func (r *Named) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
-	resp.Schema = r.Shape(ctx)
-}
-
-// UpgradeState upgrades states of older versions.
-func (r *Named) UpgradeState(context.Context) map[int64]resource.StateUpgrader {
-	return lifecycle.StateUpgraders()
-}
-
-// IdentitySchema returns the schema of an identity that consists of a name.
-func (r *Named) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
-	resp.IdentitySchema = lifecycle.NameIdentity(r.What)
-}
-
-// Configure sets the session.
-func (r *Named) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
-	r.Session = lifecycle.SharedSession(req.ProviderData, &resp.Diagnostics)
-}
-
-// ImportState imports by name or identity.
-func (r *Named) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
-	resource.ImportStatePassthroughWithIdentity(ctx, path.Root("name"), path.Root("name"), req, resp)
-}
 
 // Changing begins an operation that creates, updates or deletes something in AWS. It sets the time
 // limit and returns the account. The account is nil if diags has errors, so that nothing may be

@@ -16,7 +16,7 @@ const ForceConflicts = "force_conflicts"
 // objects returns access to the objects of the kind. It forces conflicts if the resource says so, or
 // else the provider block.
 func (r *Resource) objects(cluster session.Cluster, m *wire.Model) session.Objects {
-	force := r.session.Config.ForceConflicts
+	force := r.Session.Config.ForceConflicts
 	if own := m.Attribute(ForceConflicts); own.IsKnown() && !own.IsNull() {
 		_ = own.As(&force) // fails only for other types
 	}

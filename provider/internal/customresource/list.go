@@ -14,10 +14,10 @@ import (
 )
 
 // objectList lists the objects of one kind for `terraform query`.
-type objectList struct{ Resource }
+type objectList struct{ *Resource }
 
 // NewList returns the list resource of a kind.
-func NewList(k Kind) list.ListResource { return &objectList{Resource{kind: k}} }
+func NewList(k Kind) list.ListResource { return &objectList{newResource(k)} }
 
 var _ list.ListResourceWithConfigure = &objectList{}
 
@@ -26,9 +26,9 @@ func (l *objectList) ListResourceConfigSchema(_ context.Context, _ list.ListReso
 }
 
 func (l *objectList) List(ctx context.Context, req list.ListRequest, stream *list.ListResultsStream) {
-	ctx = l.session.Mask(ctx)
+	ctx = l.Session.Mask(ctx)
 	var diags diag.Diagnostics
-	cluster := lifecycle.Connect(ctx, l.session, &diags)
+	cluster := lifecycle.Connect(ctx, l.Session, &diags)
 	if diags.HasError() {
 		stream.Results = list.ListResultsStreamDiagnostics(diags)
 		return

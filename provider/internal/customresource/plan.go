@@ -32,8 +32,8 @@ func (r *Resource) ValidateConfig(ctx context.Context, req resource.ValidateConf
 // ModifyPlan predicts the computed attributes and checks the effect of a change. It is an error if no
 // cluster is configured.
 func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	if r.session != nil && r.session.Known() == nil {
-		if _, err := r.session.Config.Source(); err != nil {
+	if r.Session != nil && r.Session.Known() == nil {
+		if _, err := r.Session.Config.Source(); err != nil {
 			resp.Diagnostics.AddError(err.Error(), "The provider does not guess: it uses neither localhost nor a kubeconfig that you have not named.")
 			return
 		}
@@ -55,7 +55,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		r.checkRemoval(ctx, state, m, &resp.Diagnostics)
 	}
 	m = planStaying(m, state, resp)
-	created := lifecycle.Claim(ctx, r.session, r.Namings()[0], req, m.Name(), &resp.Diagnostics)
+	created := lifecycle.Claim(ctx, r.Session, r.Namings()[0], req, m.Name(), &resp.Diagnostics)
 	doc := r.encode(m, &resp.Diagnostics)
 	if doc != nil && len(doc.Unknown) == 0 {
 		m = r.withComputed(ctx, m, doc, &resp.Diagnostics)

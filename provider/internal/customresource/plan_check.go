@@ -66,10 +66,10 @@ type change struct {
 // returns the plan with the computed attributes that follow from the check.
 func (r *Resource) checkChange(ctx context.Context, c change, diags *diag.Diagnostics) *wire.Model {
 	name := c.planned.Name()
-	if r.session == nil || name == "" {
+	if r.Session == nil || name == "" {
 		return c.planned
 	}
-	ctx = r.session.Mask(ctx)
+	ctx = r.Session.Mask(ctx)
 	var before *wire.Document
 	if c.state != nil {
 		if before = r.encode(c.state, diags); before == nil {
@@ -77,14 +77,14 @@ func (r *Resource) checkChange(ctx context.Context, c change, diags *diag.Diagno
 		}
 	}
 	unchanged := before != nil && reflect.DeepEqual(before.Fields, c.doc.Fields)
-	if r.session.Config.PlanChecks == session.ChecksOff && !unchanged {
+	if r.Session.Config.PlanChecks == session.ChecksOff && !unchanged {
 		return c.planned.Without(r.kind.Settles()...)
 	}
-	if r.session.Config.PlanChecks == session.ChecksOff {
+	if r.Session.Config.PlanChecks == session.ChecksOff {
 		return c.planned.Keep(c.state, r.kind.Settles()...)
 	}
 	f := r.PlanCheck(name, diags)
-	f.turn = r.kind.Draft(&r.session.Drafts, name, c.doc.Fields)
+	f.turn = r.kind.Draft(&r.Session.Drafts, name, c.doc.Fields)
 	f.Spec, f.translator = c.doc.Fields, translator{r.kind.Codec(), c.planned.Type(), c.doc}
 	if c.created && r.taken(ctx, f, c.planned) {
 		return c.planned
@@ -96,7 +96,7 @@ func (r *Resource) checkChange(ctx context.Context, c change, diags *diag.Diagno
 		f.Before = before.Fields
 	}
 	planned := c.planned
-	if err := r.session.Known(); err != nil {
+	if err := r.Session.Known(); err != nil {
 		f.Skip("the catalogue and the cluster", err)
 	} else {
 		r.dryRun(ctx, f, planned)
@@ -108,7 +108,7 @@ func (r *Resource) checkChange(ctx context.Context, c change, diags *diag.Diagno
 
 // reportUnknown reports that a change was not checked because a part of it is known only after apply.
 func (r *Resource) reportUnknown(m *wire.Model, diags *diag.Diagnostics, doc *wire.Document) {
-	if doc == nil || r.session == nil || r.session.Config.PlanChecks == session.ChecksOff {
+	if doc == nil || r.Session == nil || r.Session.Config.PlanChecks == session.ChecksOff {
 		return
 	}
 	f := r.PlanCheck(m.Name(), diags)
@@ -126,22 +126,22 @@ func (r *Resource) settled(ctx context.Context, m *wire.Model) *wire.Model {
 	if len(unknown) == 0 {
 		return m
 	}
-	return m.Without(unknown...).With(ctx, r.session.Drafts.Results(m.Name()))
+	return m.Without(unknown...).With(ctx, r.Session.Drafts.Results(m.Name()))
 }
 
 // checkRemoval checks the removal of an object, and of one that the successor replaces, which may be nil.
 func (r *Resource) checkRemoval(ctx context.Context, state, successor *wire.Model, diags *diag.Diagnostics) {
-	if r.session == nil || r.session.Config.PlanChecks == session.ChecksOff || r.session.Known() != nil {
+	if r.Session == nil || r.Session.Config.PlanChecks == session.ChecksOff || r.Session.Known() != nil {
 		return
 	}
 	f := r.PlanCheck(state.Name(), diags)
 	f.Renamed = successor != nil
-	r.kind.CheckRemoval(r.session.Mask(ctx), f)
+	r.kind.CheckRemoval(r.Session.Mask(ctx), f)
 }
 
 // PlanCheck begins the checks of a plan for the object of the name.
 func (r *Resource) PlanCheck(name string, diags *diag.Diagnostics) *PlanCheck {
-	return &PlanCheck{Gaps: lifecycle.Gaps{Session: r.session, Title: r.kind.Title(), Name: name, Diags: diags}}
+	return &PlanCheck{Gaps: lifecycle.Gaps{Session: r.Session, Title: r.kind.Title(), Name: name, Diags: diags}}
 }
 
 // Skip is Gaps.Skip, except that a cluster that does not exist may be one that the same apply creates before the

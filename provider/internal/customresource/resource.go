@@ -6,23 +6,25 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
-	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/wire"
 )
 
 // Resource is a Terraform resource that manages one object in the cluster.
 type Resource struct {
-	kind    Kind
-	session *session.Session
+	lifecycle.Base
+	kind Kind
 }
 
 // New returns the resource of a kind.
-func New(k Kind) resource.Resource { return &Resource{kind: k} }
+func New(k Kind) resource.Resource { return newResource(k) }
+
+func newResource(k Kind) *Resource {
+	return &Resource{lifecycle.Base{Suffix: k.TypeName(), What: "Name of the object in the cluster.", Shape: k.Schema}, k}
+}
 
 var _ lifecycle.Resource = &Resource{}
 
@@ -31,42 +33,22 @@ func (r *Resource) Namings() []lifecycle.Naming {
 	return []lifecycle.Naming{{Attribute: "name", Title: r.kind.Title()}}
 }
 
-// Metadata sets the type of the resource.
-func (r *Resource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
-	resp.TypeName = req.ProviderTypeName + r.kind.TypeName()
-}
-
-// Schema returns the schema of the kind.
-func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
-	resp.Schema = r.kind.Schema(ctx)
-}
-
-// IdentitySchema returns the schema of an identity that consists of a name.
-func (r *Resource) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
-	resp.IdentitySchema = lifecycle.NameIdentity("Name of the object in the cluster.")
-}
-
-// Configure sets the session.
-func (r *Resource) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
-	r.session = lifecycle.SharedSession(req.ProviderData, &resp.Diagnostics)
-}
-
 // ImportState imports by name or identity.
 func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
-	resource.ImportStatePassthroughWithIdentity(ctx, path.Root("name"), path.Root("name"), req, resp)
+	r.Base.ImportState(ctx, req, resp)
 	resp.Diagnostics.Append(lifecycle.Record(ctx, resp.Private, lifecycle.ImportedKey, true)...)
 }
 
 // Create declares the object.
 func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
-	ctx = r.session.Mask(ctx)
+	ctx = r.Session.Mask(ctx)
 	var m *wire.Model
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
 	name := m.Name()
 	ctx, cancel := lifecycle.WithLimit(ctx, lifecycle.Timeouts(ctx, req.Plan.GetAttribute, &resp.Diagnostics).Create, callLimit, &resp.Diagnostics)
 	defer cancel()
 	doc := r.encode(m, &resp.Diagnostics)
-	cluster := lifecycle.Connect(ctx, r.session, &resp.Diagnostics)
+	cluster := lifecycle.Connect(ctx, r.Session, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -81,12 +63,12 @@ func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp 
 
 // Read refreshes the state from the live object.
 func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
-	ctx = r.session.Mask(ctx)
+	ctx = r.Session.Mask(ctx)
 	var m *wire.Model
 	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
 	name := m.Name()
 	lifecycle.SetName(ctx, resp.Identity, name, &resp.Diagnostics)
-	cluster := lifecycle.Refreshing(ctx, r.session, r.kind.Title()+" "+name, &resp.Diagnostics)
+	cluster := lifecycle.Refreshing(ctx, r.Session, r.kind.Title()+" "+name, &resp.Diagnostics)
 	if cluster == nil {
 		return
 	}
@@ -116,7 +98,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 
 // Update declares the object again.
 func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	ctx = r.session.Mask(ctx)
+	ctx = r.Session.Mask(ctx)
 	var state, m *wire.Model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
@@ -125,7 +107,7 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 	defer cancel()
 	before := r.encode(state, &resp.Diagnostics)
 	doc := r.encode(m, &resp.Diagnostics)
-	cluster, _ := lifecycle.Reconnect(ctx, r.session, req.Private, r.kind.Title()+" "+name, &resp.Diagnostics)
+	cluster, _ := lifecycle.Reconnect(ctx, r.Session, req.Private, r.kind.Title()+" "+name, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -151,16 +133,16 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 
 // Delete removes the object and waits until it is gone.
 func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
-	ctx = r.session.Mask(ctx)
+	ctx = r.Session.Mask(ctx)
 	var m *wire.Model
 	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
 	name := m.Name()
 	ctx, cancel := lifecycle.WithLimit(ctx, lifecycle.Timeouts(ctx, req.State.GetAttribute, &resp.Diagnostics).Delete, r.kind.DeleteLimit(), &resp.Diagnostics)
 	defer cancel()
-	if lifecycle.WentWithCluster(ctx, r.session, r.kind.Title()+" "+name, &resp.Diagnostics) {
+	if lifecycle.WentWithCluster(ctx, r.Session, r.kind.Title()+" "+name, &resp.Diagnostics) {
 		return
 	}
-	cluster, _ := lifecycle.Reconnect(ctx, r.session, req.Private, r.kind.Title()+" "+name, &resp.Diagnostics)
+	cluster, _ := lifecycle.Reconnect(ctx, r.Session, req.Private, r.kind.Title()+" "+name, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -251,9 +233,4 @@ func (r *Resource) withComputed(ctx context.Context, m *wire.Model, doc *wire.Do
 		return m
 	}
 	return m.With(ctx, computed)
-}
-
-// UpgradeState upgrades states of older versions.
-func (r *Resource) UpgradeState(context.Context) map[int64]resource.StateUpgrader {
-	return lifecycle.StateUpgraders()
 }

@@ -14,9 +14,9 @@ import (
 // keep_crds = false if the configuration did not set it.
 const SchemaVersion = 3
 
-// StateUpgraders upgrade a state of an older version. New attributes are null, and attributes that no
+// UpgradeState upgrades a state of an older version. New attributes are null, and attributes that no
 // longer exist are dropped.
-func StateUpgraders() map[int64]resource.StateUpgrader {
+func (b *Base) UpgradeState(context.Context) map[int64]resource.StateUpgrader {
 	upgrader := resource.StateUpgrader{StateUpgrader: func(ctx context.Context, req resource.UpgradeStateRequest, resp *resource.UpgradeStateResponse) {
 		state, err := upgraded(req.RawState.JSON, resp.State.Schema.Type().TerraformType(ctx))
 		if err != nil {

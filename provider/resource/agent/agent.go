@@ -30,7 +30,7 @@ const (
 )
 
 // agentResource is the resource packhorse_agent.
-type agentResource struct{ session *session.Session }
+type agentResource struct{ lifecycle.Base }
 
 var (
 	_ resource.ResourceWithConfigure      = &agentResource{}
@@ -42,26 +42,13 @@ var (
 )
 
 // New returns the resource packhorse_agent.
-func New() resource.Resource { return &agentResource{} }
-
-// Metadata sets the type of the resource.
-func (r *agentResource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
-	resp.TypeName = req.ProviderTypeName + "_agent"
-}
-
-// Schema returns the schema of the resource.
-func (r *agentResource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
-	resp.Schema = resourceSchema(ctx)
+func New() resource.Resource {
+	return &agentResource{lifecycle.Base{Suffix: "_agent", Shape: resourceSchema}}
 }
 
 // IdentitySchema returns the schema of an identity that consists of a namespace and a name.
 func (r *agentResource) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
 	resp.IdentitySchema = agentIdentity()
-}
-
-// Configure sets the session.
-func (r *agentResource) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
-	r.session = lifecycle.SharedSession(req.ProviderData, &resp.Diagnostics)
 }
 
 // ImportState imports by NAMESPACE/NAME or identity.
@@ -85,13 +72,13 @@ func (r *agentResource) ImportState(ctx context.Context, req resource.ImportStat
 
 // Create installs the agent and waits until it leads.
 func (r *agentResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
-	ctx = r.session.Mask(ctx)
+	ctx = r.Session.Mask(ctx)
 	var m model
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
 	ctx, cancel := lifecycle.WithLimit(ctx, m.Timeouts.Create, agentTimeout, &resp.Diagnostics)
 	defer cancel()
 	objects := r.objects(ctx, &m, &resp.Diagnostics)
-	cluster := lifecycle.Connect(ctx, r.session, &resp.Diagnostics)
+	cluster := lifecycle.Connect(ctx, r.Session, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -133,7 +120,7 @@ func (r *agentResource) Create(ctx context.Context, req resource.CreateRequest, 
 // Update declares the installation again, and waits until the new replicas are available. If only
 // attributes of the state change, it waits for nothing.
 func (r *agentResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	ctx = r.session.Mask(ctx)
+	ctx = r.Session.Mask(ctx)
 	var before, m model
 	resp.Diagnostics.Append(req.State.Get(ctx, &before)...)
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
@@ -145,7 +132,7 @@ func (r *agentResource) Update(ctx context.Context, req resource.UpdateRequest, 
 		resp.Diagnostics.Append(agentError(&m, err))
 	}
 	objects := r.objects(ctx, &m, &resp.Diagnostics)
-	cluster, record := lifecycle.Reconnect(ctx, r.session, req.Private, m.title(), &resp.Diagnostics)
+	cluster, record := lifecycle.Reconnect(ctx, r.Session, req.Private, m.title(), &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -185,7 +172,7 @@ func (r *agentResource) Update(ctx context.Context, req resource.UpdateRequest, 
 // block.
 func (r *agentResource) forces(m *model) bool {
 	if m.ForceConflicts.IsNull() || m.ForceConflicts.IsUnknown() {
-		return r.session.Config.ForceConflicts
+		return r.Session.Config.ForceConflicts
 	}
 	return m.ForceConflicts.ValueBool()
 }
@@ -211,7 +198,7 @@ func without(objects, others []*unstructured.Unstructured) (out []*unstructured.
 // objects returns the objects that the model declares, and sets its revision.
 func (r *agentResource) objects(ctx context.Context, m *model, diags *diag.Diagnostics) []*unstructured.Unstructured {
 	r.inherit(ctx, m)
-	settings := m.settings(r.session.Config.Version)
+	settings := m.settings(r.Session.Config.Version)
 	diags.Append(settingsDiagnostics(&settings)...)
 	if diags.HasError() {
 		return nil
@@ -257,9 +244,4 @@ func setAgentIdentity(ctx context.Context, identity *tfsdk.ResourceIdentity, nam
 		diags.Append(identity.SetAttribute(ctx, path.Root("namespace"), namespace)...)
 		diags.Append(identity.SetAttribute(ctx, path.Root("name"), name)...)
 	}
-}
-
-// UpgradeState upgrades states of older versions.
-func (r *agentResource) UpgradeState(context.Context) map[int64]resource.StateUpgrader {
-	return lifecycle.StateUpgraders()
 }

@@ -37,7 +37,7 @@ func (m *model) location() location {
 // Delete removes the installation. In a replacement, it keeps everything that the new installation takes
 // over.
 func (r *agentResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
-	ctx = r.session.Mask(ctx)
+	ctx = r.Session.Mask(ctx)
 	var m model
 	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
 	ctx, cancel := lifecycle.WithLimit(ctx, m.Timeouts.Delete, agentRemoval, &resp.Diagnostics)
@@ -49,10 +49,10 @@ func (r *agentResource) Delete(ctx context.Context, req resource.DeleteRequest, 
 	next := lifecycle.Recorded[location](ctx, req.Private, replacementKey, &resp.Diagnostics)
 	// If the deletion fails, Terraform keeps the private state. The next one may be that of a destroy.
 	resp.Diagnostics.Append(resp.Private.SetKey(ctx, replacementKey, nil)...)
-	if lifecycle.WentWithCluster(ctx, r.session, m.title(), &resp.Diagnostics) {
+	if lifecycle.WentWithCluster(ctx, r.Session, m.title(), &resp.Diagnostics) {
 		return
 	}
-	cluster, _ := lifecycle.Reconnect(ctx, r.session, req.Private, m.title(), &resp.Diagnostics)
+	cluster, _ := lifecycle.Reconnect(ctx, r.Session, req.Private, m.title(), &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}

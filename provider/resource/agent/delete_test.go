@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
@@ -170,7 +171,7 @@ func TestANamespaceIsKeptWithAWord(t *testing.T) {
 
 // What is left of an installation decides whether a refresh forgets it.
 func TestRefreshForgetsOnlyWhatIsGone(t *testing.T) {
-	r := &agentResource{session: &session.Session{}}
+	r := &agentResource{lifecycle.Base{Session: &session.Session{}}}
 	for name, tt := range map[string]struct {
 		change func(*model, *keeper)
 		want   bool
@@ -196,7 +197,7 @@ func TestRefreshForgetsOnlyWhatIsGone(t *testing.T) {
 // Without a Deployment, an import takes over neither the namespace nor the NetworkPolicy of others: the next plan shows
 // that they would be declared, and is checked.
 func TestImportWithoutADeploymentOwnsOnlyWhatIsOurs(t *testing.T) {
-	r := &agentResource{session: &session.Session{}}
+	r := &agentResource{lifecycle.Base{Session: &session.Session{}}}
 	for name, ours := range map[string]bool{"made for an agent": true, "made for something else": false} {
 		t.Run(name, func(t *testing.T) {
 			m, k := installed(t)

@@ -61,16 +61,16 @@ func settingsDiagnostics(s *install.Settings) (diags diag.Diagnostics) {
 // inherit sets the attributes that the configuration leaves to the provider block.
 func (r *agentResource) inherit(ctx context.Context, m *model) {
 	if m.ClusterName.IsUnknown() || m.ClusterName.IsNull() {
-		m.ClusterName = value.TextOrNull(r.session.Config.ClusterName)
+		m.ClusterName = value.TextOrNull(r.Session.Config.ClusterName)
 	}
 	if m.Region.IsUnknown() {
-		m.Region = value.TextOrNull(r.session.Region(ctx))
+		m.Region = value.TextOrNull(r.Session.Region(ctx))
 	}
 	if m.Endpoints.IsUnknown() {
-		m.inheritEndpoints(r.session.Config.AWS.Endpoints)
+		m.inheritEndpoints(r.Session.Config.AWS.Endpoints)
 	}
 	if m.Image.IsUnknown() {
-		m.Image = types.StringValue(install.DefaultImage(r.session.Config.Version))
+		m.Image = types.StringValue(install.DefaultImage(r.Session.Config.Version))
 	}
 }
 
@@ -101,10 +101,10 @@ func (r *agentResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanR
 		// A state of an older version has the key of a replacement whose deletion has failed. This is a destroy.
 		resp.Diagnostics.Append(resp.Private.SetKey(ctx, replacementKey, nil)...)
 	}
-	if r.session == nil {
+	if r.Session == nil {
 		return
 	}
-	ctx = r.session.Mask(ctx)
+	ctx = r.Session.Mask(ctx)
 	if req.Plan.Raw.IsNull() {
 		r.checkRemoval(ctx, req, &resp.Diagnostics)
 		return
@@ -117,7 +117,7 @@ func (r *agentResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanR
 	}
 	// As long as the provider block is unknown, what the resource inherits is planned as it was, or as unknown if
 	// something changes.
-	if r.session.Known() == nil {
+	if r.Session.Known() == nil {
 		r.predict(ctx, &config, &m, &resp.Diagnostics)
 	}
 	if req.State.Raw.IsNull() {

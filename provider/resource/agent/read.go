@@ -24,11 +24,11 @@ const drifted = "drifted"
 // Read refreshes the state from the live objects. It reads all settings from them, so that an installation
 // can be imported however it was installed.
 func (r *agentResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
-	ctx = r.session.Mask(ctx)
+	ctx = r.Session.Mask(ctx)
 	var m model
 	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
 	setAgentIdentity(ctx, resp.Identity, m.Namespace.ValueString(), m.Name.ValueString(), &resp.Diagnostics)
-	cluster := lifecycle.Refreshing(ctx, r.session, m.title(), &resp.Diagnostics)
+	cluster := lifecycle.Refreshing(ctx, r.Session, m.title(), &resp.Diagnostics)
 	record := lifecycle.LoadCluster(ctx, req.Private, &resp.Diagnostics)
 	if cluster == nil || resp.Diagnostics.HasError() {
 		return
@@ -56,7 +56,7 @@ func (r *agentResource) Read(ctx context.Context, req resource.ReadRequest, resp
 // refresh reads the installation. It counts as gone if it has neither a Deployment nor a ServiceAccount, and
 // the namespace that it has made is gone too, with which a destroy ends.
 func (r *agentResource) refresh(ctx context.Context, m *model, keeper session.Installation, diags *diag.Diagnostics) (gone bool, err error) {
-	version := r.session.Config.Version
+	version := r.Session.Config.Version
 	all := install.Settings{Namespace: m.Namespace.ValueString(), Name: m.Name.ValueString()}.Defaulted(version)
 	declared, err := all.Objects()
 	if err != nil {

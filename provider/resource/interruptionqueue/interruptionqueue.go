@@ -30,7 +30,8 @@ var _ lifecycle.Resource = &interruptionQueue{}
 // New returns the resource packhorse_interruption_queue.
 func New() resource.Resource {
 	return &interruptionQueue{awsresource.Named{
-		Suffix: "_interruption_queue", What: "Name of the queue.", Shape: resourceSchema, Names: []lifecycle.Naming{queueName(), rulePrefix()}, Origin: "aws_sqs_queue",
+		Base:  lifecycle.Base{Suffix: "_interruption_queue", What: "Name of the queue.", Shape: resourceSchema},
+		Names: []lifecycle.Naming{queueName(), rulePrefix()}, Origin: "aws_sqs_queue",
 	}}
 }
 

@@ -27,7 +27,8 @@ func New() resource.Resource { return newRole() }
 
 func newRole() *irsaRole {
 	return &irsaRole{awsresource.Named{
-		Suffix: "_irsa_role", What: "Name of the role in IAM.", Shape: resourceSchema, Names: []lifecycle.Naming{awsresource.RoleName()}, Origin: "aws_iam_role",
+		Base:  lifecycle.Base{Suffix: "_irsa_role", What: "Name of the role in IAM.", Shape: resourceSchema},
+		Names: []lifecycle.Naming{awsresource.RoleName()}, Origin: "aws_iam_role",
 	}}
 }
 

@@ -29,7 +29,8 @@ var _ lifecycle.Resource = &nodeRole{}
 // New returns the resource packhorse_node_role.
 func New() resource.Resource {
 	return &nodeRole{awsresource.Named{
-		Suffix: "_node_role", What: "Name of the role in IAM.", Shape: resourceSchema, Names: []lifecycle.Naming{awsresource.RoleName(), profileName()}, Origin: "aws_iam_role",
+		Base:  lifecycle.Base{Suffix: "_node_role", What: "Name of the role in IAM.", Shape: resourceSchema},
+		Names: []lifecycle.Naming{awsresource.RoleName(), profileName()}, Origin: "aws_iam_role",
 	}}
 }
 
