@@ -26,16 +26,18 @@ type Named struct {
 // Namings implements [lifecycle.Claimant].
 func (r *Named) Namings() []lifecycle.Naming { return r.Names }
 
-// Changing begins an operation that creates, updates or deletes something in AWS. It sets the time
-// limit and returns the account. The account is nil if diags has errors, so that nothing may be
-// changed.
-func (r *Named) Changing(ctx context.Context, limit lifecycle.OperationLimit, diags *diag.Diagnostics) (context.Context, context.CancelFunc, *session.Account) {
+// Change creates, updates or deletes something in AWS within the time limit, and reports an error about the object
+// of the name. If diags has errors, it changes nothing.
+func (r *Named) Change(ctx context.Context, name types.String, limit lifecycle.OperationLimit, diags *diag.Diagnostics, change func(context.Context, *session.Account) error) {
 	ctx, cancel := lifecycle.WithLimit(r.Session.Mask(ctx), limit, 0, diags)
+	defer cancel()
 	account := r.Account(ctx, diags)
 	if diags.HasError() {
-		return ctx, cancel, nil
+		return
 	}
-	return ctx, cancel, account
+	if err := change(ctx, account); err != nil {
+		diags.Append(r.Error(name.ValueString(), err))
+	}
 }
 
 // Account returns the AWS account. If it cannot be reached, Account adds an error and returns nil.
@@ -71,19 +73,21 @@ func (r *Named) Error(name string, err error) diag.Diagnostic {
 	return diag.NewErrorDiagnostic(summary, strings.TrimSpace(detail+"\n"+lifecycle.Unanswered(err)))
 }
 
-// Refreshing begins to refresh the state of something in AWS. It sets the identity and returns the
-// account, or false if the state must stay as it is.
-func (r *Named) Refreshing(ctx context.Context, name string, resp *resource.ReadResponse) (*session.Account, bool) {
+// Refresh sets the identity and refreshes the state of something in AWS, and reports an error about the object of
+// the name. Without access to AWS, the state stays as it is.
+func (r *Named) Refresh(ctx context.Context, name string, resp *resource.ReadResponse, refresh func(context.Context, *session.Account) error) {
+	ctx = r.Session.Mask(ctx)
 	lifecycle.SetName(ctx, resp.Identity, name, &resp.Diagnostics)
 	if err := r.Session.Known(); err != nil {
 		resp.Diagnostics.Append(lifecycle.NotRefreshed(r.title(name), err))
-		return nil, false
+		return
 	}
 	account, err := r.Session.Account(ctx)
 	if err != nil {
 		lifecycle.ReportOnce(r.Session, lifecycle.NoAWS, err, &resp.Diagnostics)
+	} else if err := refresh(ctx, account); err != nil {
+		resp.Diagnostics.Append(r.Error(name, err))
 	}
-	return account, err == nil
 }
 
 // Planned reports whether ModifyPlan has something to do: the plan does not destroy the resource,

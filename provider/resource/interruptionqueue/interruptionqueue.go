@@ -40,32 +40,28 @@ func New() resource.Resource {
 func (r *interruptionQueue) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	var m model
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
-	ctx, cancel, account := r.Changing(ctx, m.Timeouts.Create, &resp.Diagnostics)
-	defer cancel()
-	if account == nil {
-		return
-	}
-	err := r.complete(&m, account)
-	if err == nil {
-		var url string
-		url, err = account.Queues.Create(ctx, m.queue())
-		m.URL = types.StringValue(url)
-	}
-	if err != nil {
-		resp.Diagnostics.Append(r.Error(m.Name.ValueString(), err))
-		return
-	}
-	lifecycle.SetName(ctx, resp.Identity, m.Name.ValueString(), &resp.Diagnostics)
-	resp.Diagnostics.Append(awsresource.MarkDeclared(ctx, resp.Private)...)
-	wanted := m.Rules
-	m.Rules = value.Map(nil)
-	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
-	if err := putRules(ctx, account.Queues, model{}, m); err != nil {
-		resp.Diagnostics.Append(r.Error(m.Name.ValueString(), err))
-		return
-	}
-	m.Rules = wanted
-	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	r.Change(ctx, m.Name, m.Timeouts.Create, &resp.Diagnostics, func(ctx context.Context, account *session.Account) error {
+		err := r.complete(&m, account)
+		if err == nil {
+			var url string
+			url, err = account.Queues.Create(ctx, m.queue())
+			m.URL = types.StringValue(url)
+		}
+		if err != nil {
+			return err
+		}
+		lifecycle.SetName(ctx, resp.Identity, m.Name.ValueString(), &resp.Diagnostics)
+		resp.Diagnostics.Append(awsresource.MarkDeclared(ctx, resp.Private)...)
+		wanted := m.Rules
+		m.Rules = value.Map(nil)
+		resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+		if err := putRules(ctx, account.Queues, model{}, m); err != nil {
+			return err
+		}
+		m.Rules = wanted
+		resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+		return nil
+	})
 }
 
 // Update changes the queue and its rules.
@@ -73,30 +69,26 @@ func (r *interruptionQueue) Update(ctx context.Context, req resource.UpdateReque
 	var before, m model
 	resp.Diagnostics.Append(req.State.Get(ctx, &before)...)
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
-	ctx, cancel, account := r.Changing(ctx, m.Timeouts.Update, &resp.Diagnostics)
-	defer cancel()
-	if account == nil {
-		return
-	}
-	m.ARN, m.URL = before.ARN, before.URL
-	err := r.complete(&m, account)
-	if err == nil && m.URL.IsNull() { // the state was moved and not refreshed
-		var url string
-		_, url, _, err = account.Queues.Read(ctx, m.Name.ValueString())
-		m.URL = types.StringValue(url)
-	}
-	if err != nil {
-		resp.Diagnostics.Append(r.Error(m.Name.ValueString(), err))
-		return
-	}
-	if err := change(ctx, account.Queues, before, m); err != nil {
-		reached := either(before, m)
-		resp.Diagnostics.Append(resp.State.Set(ctx, &reached)...)
-		resp.Diagnostics.Append(r.Error(m.Name.ValueString(), err))
-		return
-	}
-	lifecycle.SetName(ctx, resp.Identity, m.Name.ValueString(), &resp.Diagnostics)
-	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	r.Change(ctx, m.Name, m.Timeouts.Update, &resp.Diagnostics, func(ctx context.Context, account *session.Account) error {
+		m.ARN, m.URL = before.ARN, before.URL
+		err := r.complete(&m, account)
+		if err == nil && m.URL.IsNull() { // the state was moved and not refreshed
+			var url string
+			_, url, _, err = account.Queues.Read(ctx, m.Name.ValueString())
+			m.URL = types.StringValue(url)
+		}
+		if err != nil {
+			return err
+		}
+		if err := change(ctx, account.Queues, before, m); err != nil {
+			reached := either(before, m)
+			resp.Diagnostics.Append(resp.State.Set(ctx, &reached)...)
+			return err
+		}
+		lifecycle.SetName(ctx, resp.Identity, m.Name.ValueString(), &resp.Diagnostics)
+		resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+		return nil
+	})
 }
 
 // change changes the queue, creates or changes the rules, and then deletes those that are not declared any more.
@@ -144,18 +136,13 @@ func deleteRules(ctx context.Context, queues session.Queues, rules []asset.Rule)
 func (r *interruptionQueue) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var m model
 	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
-	ctx, cancel, account := r.Changing(ctx, m.Timeouts.Delete, &resp.Diagnostics)
-	defer cancel()
-	if account == nil {
-		return
-	}
-	err := deleteRules(ctx, account.Queues, m.allRules())
-	if err == nil {
-		err = account.Queues.Delete(ctx, m.Name.ValueString(), m.URL.ValueString())
-	}
-	if err != nil {
-		resp.Diagnostics.Append(r.Error(m.Name.ValueString(), err))
-	}
+	r.Change(ctx, m.Name, m.Timeouts.Delete, &resp.Diagnostics, func(ctx context.Context, account *session.Account) error {
+		err := deleteRules(ctx, account.Queues, m.allRules())
+		if err == nil {
+			err = account.Queues.Delete(ctx, m.Name.ValueString(), m.URL.ValueString())
+		}
+		return err
+	})
 }
 
 // complete sets everything that follows from the configuration and the account.

@@ -19,40 +19,35 @@ import (
 
 // Read refreshes the state from SQS and EventBridge.
 func (r *interruptionQueue) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
-	ctx = r.Session.Mask(ctx)
 	var m model
 	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
 	name := m.Name.ValueString()
-	account, ok := r.Refreshing(ctx, name, resp)
-	if !ok {
-		return
-	}
-	live, url, arn, err := account.Queues.Read(ctx, name)
-	if errors.Is(err, fs.ErrNotExist) {
-		resp.State.RemoveResource(ctx)
-		return
-	}
-	if err != nil {
-		resp.Diagnostics.Append(r.Error(m.Name.ValueString(), err))
-		return
-	}
-	if awsresource.Imported(m.ARN) {
-		m.Tags, m.TagsAll = awsresource.AdoptTags(live.Tags, r.Session.Config.DefaultTags)
-		fed, err := account.Queues.Fed(ctx, policy.InterruptionPatterns())
-		if err != nil {
-			resp.Diagnostics.Append(r.Error(m.Name.ValueString(), err))
-			return
+	r.Refresh(ctx, name, resp, func(ctx context.Context, account *session.Account) error {
+		live, url, arn, err := account.Queues.Read(ctx, name)
+		if errors.Is(err, fs.ErrNotExist) {
+			resp.State.RemoveResource(ctx)
+			return nil
 		}
-		m.RulePrefix = types.StringValue(cmp.Or(policy.RulePrefix(fed[arn]), name))
-	}
-	resp.Diagnostics.Append(awsresource.MarkDeclared(ctx, resp.Private)...)
-	m.URL, m.ARN = types.StringValue(url), types.StringValue(arn)
-	m.refresh(live)
-	if err := m.refreshRules(ctx, account.Queues); err != nil {
-		resp.Diagnostics.Append(r.Error(m.Name.ValueString(), err))
-		return
-	}
-	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+		if err != nil {
+			return err
+		}
+		if awsresource.Imported(m.ARN) {
+			m.Tags, m.TagsAll = awsresource.AdoptTags(live.Tags, r.Session.Config.DefaultTags)
+			fed, err := account.Queues.Fed(ctx, policy.InterruptionPatterns())
+			if err != nil {
+				return err
+			}
+			m.RulePrefix = types.StringValue(cmp.Or(policy.RulePrefix(fed[arn]), name))
+		}
+		resp.Diagnostics.Append(awsresource.MarkDeclared(ctx, resp.Private)...)
+		m.URL, m.ARN = types.StringValue(url), types.StringValue(arn)
+		m.refresh(live)
+		if err := m.refreshRules(ctx, account.Queues); err != nil {
+			return err
+		}
+		resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+		return nil
+	})
 }
 
 // refresh sets the declared attributes to the live values.

@@ -37,44 +37,37 @@ func newRole() *irsaRole {
 func (r *irsaRole) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	var m model
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
-	ctx, cancel, account := r.Changing(ctx, m.Timeouts.Create, &resp.Diagnostics)
-	defer cancel()
-	if account == nil {
-		return
-	}
-	record := issuerRecord{Derived: issuerIsDerived(ctx, req.Config, &resp.Diagnostics)}
-	if err := r.complete(ctx, &m, account); err != nil {
-		resp.Diagnostics.Append(r.Error(m.Name.ValueString(), err))
-		return
-	}
-	m.PodIdentityAssociations = value.Map(nil)
-	created, err := r.trustIssuer(ctx, account.Issuers, &m)
-	if err == nil {
-		var arn string
-		arn, err = account.Roles.Create(ctx, m.role())
-		m.ARN = types.StringValue(arn)
-	}
-	if err != nil && created { // maybe because the context has ended
-		err = errors.Join(err, r.dropIssuer(context.WithoutCancel(ctx), account.Issuers, &m))
-	}
-	if err != nil {
-		resp.Diagnostics.Append(r.Error(m.Name.ValueString(), err))
-		return
-	}
-	lifecycle.SetName(ctx, resp.Identity, m.Name.ValueString(), &resp.Diagnostics)
-	resp.Diagnostics.Append(lifecycle.Record(ctx, resp.Private, lifecycle.IssuerKey, record)...)
-	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
-	err = account.Roles.Update(ctx, m.bareRole(), m.role())
-	if err == nil {
-		err = m.associate(ctx, account.Associations, model{})
-	}
-	if err == nil {
-		err = r.annotate(ctx, &m)
-	}
-	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
-	if err != nil {
-		resp.Diagnostics.Append(r.Error(m.Name.ValueString(), err))
-	}
+	r.Change(ctx, m.Name, m.Timeouts.Create, &resp.Diagnostics, func(ctx context.Context, account *session.Account) error {
+		record := issuerRecord{Derived: issuerIsDerived(ctx, req.Config, &resp.Diagnostics)}
+		if err := r.complete(ctx, &m, account); err != nil {
+			return err
+		}
+		m.PodIdentityAssociations = value.Map(nil)
+		created, err := r.trustIssuer(ctx, account.Issuers, &m)
+		if err == nil {
+			var arn string
+			arn, err = account.Roles.Create(ctx, m.role())
+			m.ARN = types.StringValue(arn)
+		}
+		if err != nil && created { // maybe because the context has ended
+			err = errors.Join(err, r.dropIssuer(context.WithoutCancel(ctx), account.Issuers, &m))
+		}
+		if err != nil {
+			return err
+		}
+		lifecycle.SetName(ctx, resp.Identity, m.Name.ValueString(), &resp.Diagnostics)
+		resp.Diagnostics.Append(lifecycle.Record(ctx, resp.Private, lifecycle.IssuerKey, record)...)
+		resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+		err = account.Roles.Update(ctx, m.bareRole(), m.role())
+		if err == nil {
+			err = m.associate(ctx, account.Associations, model{})
+		}
+		if err == nil {
+			err = r.annotate(ctx, &m)
+		}
+		resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+		return err
+	})
 }
 
 // Update changes the role.
@@ -82,29 +75,25 @@ func (r *irsaRole) Update(ctx context.Context, req resource.UpdateRequest, resp 
 	var before, m model
 	resp.Diagnostics.Append(req.State.Get(ctx, &before)...)
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
-	ctx, cancel, account := r.Changing(ctx, m.Timeouts.Update, &resp.Diagnostics)
-	defer cancel()
-	if account == nil {
-		return
-	}
-	record := issuerRecord{Derived: issuerIsDerived(ctx, req.Config, &resp.Diagnostics)}
-	var err error
-	if m.ARN, err = before.KnownARN(ctx, account.Roles.ARN); err == nil {
-		err = r.complete(ctx, &m, account)
-	}
-	if err != nil {
-		resp.Diagnostics.Append(r.Error(m.Name.ValueString(), err))
-		return
-	}
-	if err := r.change(ctx, account, &before, &m); err != nil {
-		reached := either(before, m)
-		resp.Diagnostics.Append(resp.State.Set(ctx, &reached)...)
-		resp.Diagnostics.Append(r.Error(m.Name.ValueString(), err))
-		return
-	}
-	lifecycle.SetName(ctx, resp.Identity, m.Name.ValueString(), &resp.Diagnostics)
-	resp.Diagnostics.Append(lifecycle.Record(ctx, resp.Private, lifecycle.IssuerKey, record)...)
-	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	r.Change(ctx, m.Name, m.Timeouts.Update, &resp.Diagnostics, func(ctx context.Context, account *session.Account) error {
+		record := issuerRecord{Derived: issuerIsDerived(ctx, req.Config, &resp.Diagnostics)}
+		var err error
+		if m.ARN, err = before.KnownARN(ctx, account.Roles.ARN); err == nil {
+			err = r.complete(ctx, &m, account)
+		}
+		if err != nil {
+			return err
+		}
+		if err := r.change(ctx, account, &before, &m); err != nil {
+			reached := either(before, m)
+			resp.Diagnostics.Append(resp.State.Set(ctx, &reached)...)
+			return err
+		}
+		lifecycle.SetName(ctx, resp.Identity, m.Name.ValueString(), &resp.Diagnostics)
+		resp.Diagnostics.Append(lifecycle.Record(ctx, resp.Private, lifecycle.IssuerKey, record)...)
+		resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+		return nil
+	})
 }
 
 // change makes the steps of an update in the order of their dependencies. It takes annotations back first: once the
@@ -136,24 +125,19 @@ func (r *irsaRole) change(ctx context.Context, account *session.Account, before,
 func (r *irsaRole) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var m model
 	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
-	ctx, cancel, account := r.Changing(ctx, m.Timeouts.Delete, &resp.Diagnostics)
-	defer cancel()
-	if account == nil {
-		return
-	}
-	err := r.takeBack(ctx, &m, &model{})
-	if err == nil {
-		err = dissociate(ctx, account.Associations, m.associated())
-	}
-	if err == nil {
-		err = r.dropIssuer(ctx, account.Issuers, &m)
-	}
-	if err == nil {
-		err = account.Roles.Delete(ctx, m.role())
-	}
-	if err != nil {
-		resp.Diagnostics.Append(r.Error(m.Name.ValueString(), err))
-	}
+	r.Change(ctx, m.Name, m.Timeouts.Delete, &resp.Diagnostics, func(ctx context.Context, account *session.Account) error {
+		err := r.takeBack(ctx, &m, &model{})
+		if err == nil {
+			err = dissociate(ctx, account.Associations, m.associated())
+		}
+		if err == nil {
+			err = r.dropIssuer(ctx, account.Issuers, &m)
+		}
+		if err == nil {
+			err = account.Roles.Delete(ctx, m.role())
+		}
+		return err
+	})
 }
 
 // complete looks up what the configuration does not set, and sets everything that follows from it.

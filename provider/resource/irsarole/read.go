@@ -24,48 +24,45 @@ import (
 
 // Read refreshes the state from IAM.
 func (r *irsaRole) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
-	ctx = r.Session.Mask(ctx)
 	var m model
 	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
 	name := m.Name.ValueString()
-	account, ok := r.Refreshing(ctx, name, resp)
-	if !ok {
-		return
-	}
-	live, arn, err := account.Roles.Read(ctx, name)
-	if errors.Is(err, fs.ErrNotExist) {
-		resp.State.RemoveResource(ctx)
-		return
-	}
-	if err != nil {
-		resp.Diagnostics.Append(r.Error(name, err))
-		return
-	}
-	record := lifecycle.Recorded[issuerRecord](ctx, req.Private, lifecycle.IssuerKey, &resp.Diagnostics)
-	if awsresource.Imported(m.ARN) {
-		resp.Diagnostics.Append(m.adopt(live, account, r.Session.Config.DefaultTags)...)
-	}
-	if record == nil {
-		record = &issuerRecord{Derived: r.adoptCluster(ctx, account.Issuers, &m)}
-		resp.Diagnostics.Append(lifecycle.Record(ctx, resp.Private, lifecycle.IssuerKey, record)...)
-	}
-	r.refreshIssuer(ctx, account.Issuers, *record, &m)
-	m.ARN = types.StringValue(arn)
-	m.refresh(live)
-	if err := r.refreshProvider(ctx, account.Issuers, &m); err != nil {
-		resp.Diagnostics.Append(r.Error(name, err))
-	}
-	if err := m.refreshAssociations(ctx, account.Associations); err != nil {
-		resp.Diagnostics.Append(r.Error(name, err))
-	}
-	if err := r.refreshAnnotation(ctx, &m); errors.Is(err, session.ErrMissingCluster) {
-		m.AnnotateServiceAccount = types.BoolValue(false)
-		resp.Diagnostics.AddWarning(fmt.Sprintf("IAM role %s: its ServiceAccounts are gone with their cluster: %s", name, err),
-			"If you did not intend this, correct the provider block.")
-	} else if err != nil {
-		resp.Diagnostics.Append(r.Error(name, err))
-	}
-	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	r.Refresh(ctx, name, resp, func(ctx context.Context, account *session.Account) error {
+		live, arn, err := account.Roles.Read(ctx, name)
+		if errors.Is(err, fs.ErrNotExist) {
+			resp.State.RemoveResource(ctx)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		record := lifecycle.Recorded[issuerRecord](ctx, req.Private, lifecycle.IssuerKey, &resp.Diagnostics)
+		if awsresource.Imported(m.ARN) {
+			resp.Diagnostics.Append(m.adopt(live, account, r.Session.Config.DefaultTags)...)
+		}
+		if record == nil {
+			record = &issuerRecord{Derived: r.adoptCluster(ctx, account.Issuers, &m)}
+			resp.Diagnostics.Append(lifecycle.Record(ctx, resp.Private, lifecycle.IssuerKey, record)...)
+		}
+		r.refreshIssuer(ctx, account.Issuers, *record, &m)
+		m.ARN = types.StringValue(arn)
+		m.refresh(live)
+		if err := r.refreshProvider(ctx, account.Issuers, &m); err != nil {
+			resp.Diagnostics.Append(r.Error(name, err))
+		}
+		if err := m.refreshAssociations(ctx, account.Associations); err != nil {
+			resp.Diagnostics.Append(r.Error(name, err))
+		}
+		if err := r.refreshAnnotation(ctx, &m); errors.Is(err, session.ErrMissingCluster) {
+			m.AnnotateServiceAccount = types.BoolValue(false)
+			resp.Diagnostics.AddWarning(fmt.Sprintf("IAM role %s: its ServiceAccounts are gone with their cluster: %s", name, err),
+				"If you did not intend this, correct the provider block.")
+		} else if err != nil {
+			resp.Diagnostics.Append(r.Error(name, err))
+		}
+		resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+		return nil
+	})
 }
 
 // adopt sets the attributes of an imported role to everything that it has.

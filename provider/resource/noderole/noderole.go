@@ -39,28 +39,21 @@ func New() resource.Resource {
 func (r *nodeRole) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	var m model
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
-	ctx, cancel, account := r.Changing(ctx, m.Timeouts.Create, &resp.Diagnostics)
-	defer cancel()
-	if account == nil {
-		return
-	}
-	if err := r.complete(&m, account); err != nil {
-		resp.Diagnostics.Append(r.Error(m.Name.ValueString(), err))
-		return
-	}
-	arn, err := account.Roles.Create(ctx, m.role())
-	if err != nil {
-		resp.Diagnostics.Append(r.Error(m.Name.ValueString(), err))
-		return
-	}
-	m.ARN = types.StringValue(arn)
-	lifecycle.SetName(ctx, resp.Identity, m.Name.ValueString(), &resp.Diagnostics)
-	resp.Diagnostics.Append(awsresource.MarkDeclared(ctx, resp.Private)...)
-	reached, err := r.change(ctx, account, m.bare(), m, true)
-	resp.Diagnostics.Append(resp.State.Set(ctx, &reached)...)
-	if err != nil {
-		resp.Diagnostics.Append(r.Error(m.Name.ValueString(), err))
-	}
+	r.Change(ctx, m.Name, m.Timeouts.Create, &resp.Diagnostics, func(ctx context.Context, account *session.Account) error {
+		if err := r.complete(&m, account); err != nil {
+			return err
+		}
+		arn, err := account.Roles.Create(ctx, m.role())
+		if err != nil {
+			return err
+		}
+		m.ARN = types.StringValue(arn)
+		lifecycle.SetName(ctx, resp.Identity, m.Name.ValueString(), &resp.Diagnostics)
+		resp.Diagnostics.Append(awsresource.MarkDeclared(ctx, resp.Private)...)
+		reached, err := r.change(ctx, account, m.bare(), m, true)
+		resp.Diagnostics.Append(resp.State.Set(ctx, &reached)...)
+		return err
+	})
 }
 
 // Update changes the role.
@@ -68,33 +61,27 @@ func (r *nodeRole) Update(ctx context.Context, req resource.UpdateRequest, resp 
 	var before, m model
 	resp.Diagnostics.Append(req.State.Get(ctx, &before)...)
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
-	ctx, cancel, account := r.Changing(ctx, m.Timeouts.Update, &resp.Diagnostics)
-	defer cancel()
-	if account == nil {
-		return
-	}
-	var err error
-	if m.ARN, err = before.KnownARN(ctx, account.Roles.ARN); err == nil {
-		err = r.complete(&m, account)
-	}
-	if err != nil {
-		resp.Diagnostics.Append(r.Error(m.Name.ValueString(), err))
-		return
-	}
-	reached, err := r.change(ctx, account, before, m, false)
-	recorded := leftProfiles(ctx, req.Private, &resp.Diagnostics)
-	left := leave(recorded, before.InstanceProfile, reached.InstanceProfile)
-	if err != nil && !errors.As(err, new(takenError)) {
-		left = leave(left, m.InstanceProfile, reached.InstanceProfile) // its creation may have taken effect
-	}
-	if !slices.Equal(left, recorded) {
-		resp.Diagnostics.Append(lifecycle.Record(ctx, resp.Private, lifecycle.ProfilesKey, left)...)
-	}
-	lifecycle.SetName(ctx, resp.Identity, m.Name.ValueString(), &resp.Diagnostics)
-	resp.Diagnostics.Append(resp.State.Set(ctx, &reached)...)
-	if err != nil {
-		resp.Diagnostics.Append(r.Error(m.Name.ValueString(), err))
-	}
+	r.Change(ctx, m.Name, m.Timeouts.Update, &resp.Diagnostics, func(ctx context.Context, account *session.Account) error {
+		var err error
+		if m.ARN, err = before.KnownARN(ctx, account.Roles.ARN); err == nil {
+			err = r.complete(&m, account)
+		}
+		if err != nil {
+			return err
+		}
+		reached, err := r.change(ctx, account, before, m, false)
+		recorded := leftProfiles(ctx, req.Private, &resp.Diagnostics)
+		left := leave(recorded, before.InstanceProfile, reached.InstanceProfile)
+		if err != nil && !errors.As(err, new(takenError)) {
+			left = leave(left, m.InstanceProfile, reached.InstanceProfile) // its creation may have taken effect
+		}
+		if !slices.Equal(left, recorded) {
+			resp.Diagnostics.Append(lifecycle.Record(ctx, resp.Private, lifecycle.ProfilesKey, left)...)
+		}
+		lifecycle.SetName(ctx, resp.Identity, m.Name.ValueString(), &resp.Diagnostics)
+		resp.Diagnostics.Append(resp.State.Set(ctx, &reached)...)
+		return err
+	})
 }
 
 // change makes the steps of an update in the order of their dependencies: policies first, so that no machine
@@ -202,29 +189,24 @@ func replaceEntry(ctx context.Context, entries session.Entries, wanted asset.Ent
 func (r *nodeRole) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var m model
 	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
-	ctx, cancel, account := r.Changing(ctx, m.Timeouts.Delete, &resp.Diagnostics)
-	defer cancel()
-	if account == nil {
-		return
-	}
-	var err error
-	if entry := m.entry(); entry.Type != "" {
-		err = account.Entries.Delete(ctx, entry.Cluster, entry.Principal)
-	}
-	if profile := m.profile(); err == nil && profile.Name != "" {
-		err = account.Profiles.Delete(ctx, profile)
-	}
-	for _, name := range leftProfiles(ctx, req.Private, &resp.Diagnostics) {
-		if err == nil {
-			err = deleteLeft(ctx, account.Profiles, name, m.Name.ValueString())
+	r.Change(ctx, m.Name, m.Timeouts.Delete, &resp.Diagnostics, func(ctx context.Context, account *session.Account) error {
+		var err error
+		if entry := m.entry(); entry.Type != "" {
+			err = account.Entries.Delete(ctx, entry.Cluster, entry.Principal)
 		}
-	}
-	if err == nil {
-		err = account.Roles.Delete(ctx, m.role())
-	}
-	if err != nil {
-		resp.Diagnostics.Append(r.Error(m.Name.ValueString(), err))
-	}
+		if profile := m.profile(); err == nil && profile.Name != "" {
+			err = account.Profiles.Delete(ctx, profile)
+		}
+		for _, name := range leftProfiles(ctx, req.Private, &resp.Diagnostics) {
+			if err == nil {
+				err = deleteLeft(ctx, account.Profiles, name, m.Name.ValueString())
+			}
+		}
+		if err == nil {
+			err = account.Roles.Delete(ctx, m.role())
+		}
+		return err
+	})
 }
 
 // complete sets everything that follows from the configuration and the account.

@@ -18,42 +18,38 @@ import (
 
 // Read refreshes the state from IAM and EKS.
 func (r *nodeRole) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
-	ctx = r.Session.Mask(ctx)
 	var m model
 	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
 	name := m.Name.ValueString()
-	account, ok := r.Refreshing(ctx, name, resp)
-	if !ok {
-		return
-	}
-	live, arn, err := account.Roles.Read(ctx, name)
-	if errors.Is(err, fs.ErrNotExist) {
-		resp.State.RemoveResource(ctx)
-		return
-	}
-	if err != nil {
-		resp.Diagnostics.Append(r.Error(m.Name.ValueString(), err))
-		return
-	}
-	imported := awsresource.Imported(m.ARN)
-	m.ARN = types.StringValue(arn)
-	if imported {
-		err = r.adopt(ctx, &m, live, account)
-	}
-	resp.Diagnostics.Append(awsresource.MarkDeclared(ctx, resp.Private)...)
-	if err == nil {
-		m.RefreshRole(live)
-		m.NodePolicyARNs = awsresource.Attached(m.NodePolicyARNs, live)
-		err = m.refreshProfile(ctx, account.Profiles)
-	}
-	if err == nil {
-		err = m.refreshEntry(ctx, account.Entries)
-	}
-	if err != nil {
-		resp.Diagnostics.Append(r.Error(m.Name.ValueString(), err))
-		return
-	}
-	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	r.Refresh(ctx, name, resp, func(ctx context.Context, account *session.Account) error {
+		live, arn, err := account.Roles.Read(ctx, name)
+		if errors.Is(err, fs.ErrNotExist) {
+			resp.State.RemoveResource(ctx)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		imported := awsresource.Imported(m.ARN)
+		m.ARN = types.StringValue(arn)
+		if imported {
+			err = r.adopt(ctx, &m, live, account)
+		}
+		resp.Diagnostics.Append(awsresource.MarkDeclared(ctx, resp.Private)...)
+		if err == nil {
+			m.RefreshRole(live)
+			m.NodePolicyARNs = awsresource.Attached(m.NodePolicyARNs, live)
+			err = m.refreshProfile(ctx, account.Profiles)
+		}
+		if err == nil {
+			err = m.refreshEntry(ctx, account.Entries)
+		}
+		if err != nil {
+			return err
+		}
+		resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+		return nil
+	})
 }
 
 // adopt sets the attributes of an imported role to everything that it has.
