@@ -7,8 +7,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
-
-	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
 )
 
 // OperationLimit returns the time limit of an operation from the configuration, or else the given
@@ -18,7 +16,8 @@ type OperationLimit func(context.Context, time.Duration) (time.Duration, diag.Di
 // WithLimit sets the time limit of an operation from the configuration, or else the default, where 0
 // means no limit.
 func WithLimit(ctx context.Context, limit OperationLimit, otherwise time.Duration, diags *diag.Diagnostics) (context.Context, context.CancelFunc) {
-	longest := value.Collect(limit(ctx, otherwise))(diags)
+	longest, found := limit(ctx, otherwise)
+	diags.Append(found...)
 	if longest == 0 {
 		return context.WithCancel(ctx)
 	}
@@ -26,7 +25,7 @@ func WithLimit(ctx context.Context, limit OperationLimit, otherwise time.Duratio
 }
 
 // Timeouts reads the block timeouts.
-func Timeouts(ctx context.Context, get func(context.Context, path.Path, any) diag.Diagnostics, diags *diag.Diagnostics) timeouts.Value {
+func Timeouts(ctx context.Context, get getAttribute, diags *diag.Diagnostics) timeouts.Value {
 	var set timeouts.Value
 	diags.Append(get(ctx, path.Root("timeouts"), &set)...)
 	return set

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 )
@@ -76,14 +75,6 @@ func given(elements []attr.Value) []string {
 func FullyKnown(ctx context.Context, v attr.Value) bool {
 	raw, err := v.ToTerraformValue(ctx)
 	return err == nil && raw.IsFullyKnown()
-}
-
-// Collect returns a function that appends the diagnostics of a conversion and returns its value.
-func Collect[T any](value T, found diag.Diagnostics) func(*diag.Diagnostics) T {
-	return func(diags *diag.Diagnostics) T {
-		diags.Append(found...)
-		return value
-	}
 }
 
 // Declared returns the live value of a string. If that is empty, a prior null stays null.
