@@ -218,11 +218,8 @@ func (a Agent) ec2(types ...string) values {
 
 // shared returns the ARN patterns of resources that other accounts may own.
 func (a Agent) shared(types ...string) values {
-	out := make(values, len(types))
-	for i, t := range types {
-		out[i] = fmt.Sprintf("arn:%s:ec2:%s:*:%s/*", a.Partition, a.Region, t)
-	}
-	return out
+	a.Account = "*"
+	return a.ec2(types...)
 }
 
 func (a Agent) clusterTag(prefix string) string { return prefix + api.TagClusterPrefix + a.Cluster }
