@@ -48,8 +48,14 @@ func objects(t *testing.T) []*unstructured.Unstructured {
 // keeper keeps the objects in a cluster of fakes.
 func keeper(live []*unstructured.Unstructured, typed ...runtime.Object) *Keeper {
 	kinds := map[schema.GroupVersionResource]string{}
-	for gvk, resource := range resources {
-		kinds[gvk.GroupVersion().WithResource(resource)] = gvk.Kind + "List"
+	settings := install.Settings{ClusterName: "prod"}.Defaulted("")
+	declared, err := settings.Objects()
+	if err != nil {
+		panic(err)
+	}
+	for _, o := range declared {
+		resource, _ := meta.UnsafeGuessKindToResource(o.GroupVersionKind())
+		kinds[resource] = o.GetKind() + "List"
 	}
 	kinds[api.ProvisionerGVR] = api.ProvisionerKind + "List"
 	var all []runtime.Object

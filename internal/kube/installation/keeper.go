@@ -10,9 +10,9 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -29,21 +29,6 @@ const (
 	establishTimeout = time.Minute
 )
 
-// resources are the kinds of objects that an installation may have.
-var resources = map[schema.GroupVersionKind]string{
-	{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}: "customresourcedefinitions",
-	{Version: "v1", Kind: "Namespace"}:                                               "namespaces",
-	{Version: "v1", Kind: "ServiceAccount"}:                                          "serviceaccounts",
-	{Version: "v1", Kind: "Service"}:                                                 "services",
-	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"}:         "clusterroles",
-	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRoleBinding"}:  "clusterrolebindings",
-	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"}:                "roles",
-	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "RoleBinding"}:         "rolebindings",
-	{Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy"}:               "networkpolicies",
-	{Group: "policy", Version: "v1", Kind: "PodDisruptionBudget"}:                    "poddisruptionbudgets",
-	{Group: "apps", Version: "v1", Kind: "Deployment"}:                               "deployments",
-}
-
 // Keeper manages installations in one cluster.
 type Keeper struct {
 	objects dynamic.Interface
@@ -59,8 +44,8 @@ func NewKeeper(objects dynamic.Interface, typed kubernetes.Interface, names meta
 
 // client returns a client for the kind and the namespace of an object.
 func (k *Keeper) client(object *unstructured.Unstructured) dynamic.ResourceInterface {
-	gvk := object.GroupVersionKind()
-	client := k.objects.Resource(gvk.GroupVersion().WithResource(resources[gvk]))
+	resource, _ := meta.UnsafeGuessKindToResource(object.GroupVersionKind()) // right for all kinds of an installation
+	client := k.objects.Resource(resource)
 	if namespace := object.GetNamespace(); namespace != "" {
 		return client.Namespace(namespace)
 	}
