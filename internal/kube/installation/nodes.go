@@ -170,8 +170,16 @@ func (k *Keeper) Release(ctx context.Context) ([]install.Node, error) {
 	return nodes, nil
 }
 
+// change changes an object, unless it is gone.
+func change(ctx context.Context, what string, attempt func(context.Context) error) error {
+	if err := call.DoIf(ctx, call.Conflicting, attempt); err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
 func (k *Keeper) releaseNode(ctx context.Context, name string) error {
-	err := call.DoIf(ctx, call.Conflicting, func(ctx context.Context) error {
+	return change(ctx, "remove the finalizer of node "+name, func(ctx context.Context) error {
 		n, err := k.typed.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -185,10 +193,6 @@ func (k *Keeper) releaseNode(ctx context.Context, name string) error {
 		_, err = k.typed.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: k.manager.Name})
 		return err
 	})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("remove the finalizer of node %s: %w", name, err)
-	}
-	return nil
 }
 
 // scaleAllBack scales back the Deployments that were scaled up for pods of the nodes.
@@ -206,7 +210,7 @@ func (k *Keeper) scaleAllBack(ctx context.Context, nodes []corev1.Node, dryRun .
 // scaleBack scales a Deployment back that was scaled up for the pods of a node, unless somebody else has scaled it
 // since. The marks of the pods come off before: without them, the youngest pods end.
 func (k *Keeper) scaleBack(ctx context.Context, r *cluster.Surge, dryRun []string) error {
-	err := call.DoIf(ctx, call.Conflicting, func(ctx context.Context) error {
+	return change(ctx, fmt.Sprintf("scale Deployment %s back", r), func(ctx context.Context) error {
 		live, err := k.typed.AppsV1().Deployments(r.Namespace).Get(ctx, r.Deployment, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -218,10 +222,6 @@ func (k *Keeper) scaleBack(ctx context.Context, r *cluster.Surge, dryRun []strin
 		_, err = k.typed.AppsV1().Deployments(d.Namespace).UpdateScale(ctx, d.Name, d.Scale(d.Before), metav1.UpdateOptions{FieldManager: k.manager.Name, DryRun: dryRun})
 		return err
 	})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("scale Deployment %s back: %w", r, err)
-	}
-	return nil
 }
 
 // unmarkPods removes the deletion costs that the agent has set on the pods of nodes.
@@ -247,7 +247,7 @@ func (k *Keeper) unmarkPod(ctx context.Context, listed *corev1.Pod) error {
 	if _, marked := listed.Annotations[api.AnnotationSteered]; !marked {
 		return nil
 	}
-	err := call.DoIf(ctx, call.Conflicting, func(ctx context.Context) error {
+	return change(ctx, "remove the deletion cost of pod "+listed.Namespace+"/"+listed.Name, func(ctx context.Context) error {
 		p, err := k.typed.CoreV1().Pods(listed.Namespace).Get(ctx, listed.Name, metav1.GetOptions{})
 		if err != nil || p.UID != listed.UID {
 			return err
@@ -259,15 +259,11 @@ func (k *Keeper) unmarkPod(ctx context.Context, listed *corev1.Pod) error {
 		_, err = k.typed.CoreV1().Pods(p.Namespace).Patch(ctx, p.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: k.manager.Name})
 		return err
 	})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("remove the deletion cost of pod %s/%s: %w", listed.Namespace, listed.Name, err)
-	}
-	return nil
 }
 
 func (k *Keeper) releaseProvisioner(ctx context.Context, name string) error {
 	client := k.objects.Resource(api.ProvisionerGVR)
-	err := call.DoIf(ctx, call.Conflicting, func(ctx context.Context) error {
+	return change(ctx, "remove the finalizer of Provisioner "+name, func(ctx context.Context) error {
 		p, err := client.Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -279,10 +275,6 @@ func (k *Keeper) releaseProvisioner(ctx context.Context, name string) error {
 		_, err = client.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: k.manager.Name})
 		return err
 	})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("remove the finalizer of Provisioner %s: %w", name, err)
-	}
-	return nil
 }
 
 // withoutMarks returns the taints without those by which the agent keeps pods away from nodes
