@@ -2,7 +2,6 @@ package kube
 
 import (
 	"cmp"
-	"encoding/json"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -15,7 +14,7 @@ import (
 // Provisioners returns the Provisioners that can be decoded, without defaults, and those that stand
 // for NodePools, sorted by name. They must not be changed.
 func (c *Cluster) Provisioners() []*api.Provisioner {
-	out, _ := decodeAll(c.caches.provisioners, api.DecodeProvisioner)
+	out, _ := decodeAll(c.caches.provisioners, api.ProvisionerOf)
 	own := len(out)
 	for _, p := range c.pools.take().provisioners {
 		if slices.ContainsFunc(out[:own], func(o *api.Provisioner) bool { return o.Name == p.Name }) {
@@ -31,7 +30,7 @@ func (c *Cluster) Provisioners() []*api.Provisioner {
 // NodeTemplates returns the node profiles that can be decoded, without defaults, and those that
 // stand for EC2NodeClasses, sorted by name. They must not be changed.
 func (c *Cluster) NodeTemplates() []*api.AWSNodeTemplate {
-	out, _ := decodeAll(c.caches.nodeTemplates, api.DecodeNodeTemplate)
+	out, _ := decodeAll(c.caches.nodeTemplates, api.NodeTemplateOf)
 	out = append(out, c.pools.take().templates...)
 	slices.SortFunc(out, func(a, b *api.AWSNodeTemplate) int { return cmp.Compare(a.Name, b.Name) })
 	return out
@@ -40,8 +39,8 @@ func (c *Cluster) NodeTemplates() []*api.AWSNodeTemplate {
 // Readings returns the findings about Provisioners and node profiles. Objects with errors among
 // their findings cannot be decoded.
 func (c *Cluster) Readings() []cluster.Reading {
-	_, provisioners := decodeAll(c.caches.provisioners, api.DecodeProvisioner)
-	_, templates := decodeAll(c.caches.nodeTemplates, api.DecodeNodeTemplate)
+	_, provisioners := decodeAll(c.caches.provisioners, api.ProvisionerOf)
+	_, templates := decodeAll(c.caches.nodeTemplates, api.NodeTemplateOf)
 	out := slices.Concat(provisioners, templates, c.pools.take().readings)
 	slices.SortFunc(out, func(a, b cluster.Reading) int {
 		return cmp.Or(cmp.Compare(a.Object.Kind, b.Object.Kind), cmp.Compare(a.Object.Name, b.Object.Name))
@@ -58,7 +57,7 @@ type decoded struct {
 
 // decodeAll returns the decoded objects of a cache and their findings. It decodes each version of
 // an object only once.
-func decodeAll[T any](m *mirror, decode func([]byte) (*T, finding.List, error)) ([]*T, []cluster.Reading) {
+func decodeAll[T any](m *mirror, decode func(map[string]any) (*T, finding.List, error)) ([]*T, []cluster.Reading) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	next := map[string]decoded{}
@@ -82,15 +81,11 @@ func decodeAll[T any](m *mirror, decode func([]byte) (*T, finding.List, error)) 
 	return out, readings
 }
 
-func decodeOne[T any](u *unstructured.Unstructured, decode func([]byte) (*T, finding.List, error)) decoded {
-	out := decoded{version: u.GetResourceVersion()}
-	asJSON, err := json.Marshal(u.Object)
+func decodeOne[T any](u *unstructured.Unstructured, decode func(map[string]any) (*T, finding.List, error)) decoded {
+	value, found, err := decode(u.Object)
+	out := decoded{version: u.GetResourceVersion(), findings: append(found, finding.Of(err)...)}
 	if err == nil {
-		var value *T
-		if value, out.findings, err = decode(asJSON); err == nil {
-			out.value = value
-		}
+		out.value = value
 	}
-	out.findings = append(out.findings, finding.Of(err)...)
 	return out
 }

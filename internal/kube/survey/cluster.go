@@ -72,7 +72,7 @@ func (c *Cluster) Nodes(ctx context.Context) (out []cluster.Node, err error) {
 
 // Provisioners returns the Provisioners that can be read, and none that stand for NodePools.
 func (c *Cluster) Provisioners(ctx context.Context) ([]*api.Provisioner, error) {
-	return decodeAll(ctx, c.custom, api.ProvisionerGVR, api.DecodeProvisioner, &cluster.Survey{})
+	return decodeAll(ctx, c.custom, api.ProvisionerGVR, api.ProvisionerOf, &cluster.Survey{})
 }
 
 // Webhooks returns the configurations of Karpenter's admission webhooks; see the function Webhooks.

@@ -2,7 +2,6 @@ package survey
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -49,10 +48,10 @@ func Objects(ctx context.Context, custom dynamic.Interface, kind schema.GroupVer
 
 func readCustom(ctx context.Context, client kubernetes.Interface, custom dynamic.Interface, out *cluster.Survey) error {
 	var err error
-	if out.Provisioners, err = decodeAll(ctx, custom, api.ProvisionerGVR, api.DecodeProvisioner, out); err != nil {
+	if out.Provisioners, err = decodeAll(ctx, custom, api.ProvisionerGVR, api.ProvisionerOf, out); err != nil {
 		return err
 	}
-	if out.NodeTemplates, err = decodeAll(ctx, custom, api.NodeTemplateGVR, api.DecodeNodeTemplate, out); err != nil {
+	if out.NodeTemplates, err = decodeAll(ctx, custom, api.NodeTemplateGVR, api.NodeTemplateOf, out); err != nil {
 		return err
 	}
 	return readNodePools(ctx, client, custom, out)
@@ -128,18 +127,14 @@ func serves(client kubernetes.Interface, kind schema.GroupVersionResource) (bool
 	return slices.ContainsFunc(known.APIResources, func(r metav1.APIResource) bool { return r.Name == kind.Resource }), nil
 }
 
-func decodeAll[T any](ctx context.Context, custom dynamic.Interface, kind schema.GroupVersionResource, decode func([]byte) (*T, finding.List, error), s *cluster.Survey) ([]*T, error) {
+func decodeAll[T any](ctx context.Context, custom dynamic.Interface, kind schema.GroupVersionResource, decode func(map[string]any) (*T, finding.List, error), s *cluster.Survey) ([]*T, error) {
 	objects, err := Objects(ctx, custom, kind)
 	if err != nil {
 		return nil, err
 	}
 	var out []*T
 	for _, u := range objects {
-		asJSON, err := json.Marshal(u.Object)
-		if err != nil {
-			return nil, fmt.Errorf("encode %s %s: %w", u.GetKind(), u.GetName(), err)
-		}
-		value, _, err := decode(asJSON)
+		value, _, err := decode(u.Object)
 		if err != nil {
 			ref := cluster.ObjectRef{Kind: u.GetKind(), Name: u.GetName(), UID: string(u.GetUID())}
 			s.Rejected = append(s.Rejected, cluster.Reading{Object: ref, Findings: finding.Of(err)})
