@@ -57,6 +57,17 @@ func AddOn[S, In, Out any](s *Service, of S, on func(action string) func(S, *In)
 	Add(s, of, on(s.Name+":"+nameOf[In]()), act)
 }
 
+// Found makes a call out of one about a thing that must exist, which find finds by the input.
+func Found[S, T, In, Out any](find func(S, *In) (T, error), act func(S, T, *In) (*Out, error)) func(S, *Caller, *In) (*Out, error) {
+	return func(of S, _ *Caller, input *In) (*Out, error) {
+		thing, err := find(of, input)
+		if err != nil {
+			return nil, err
+		}
+		return act(of, thing, input)
+	}
+}
+
 // AddOnAnything is AddOn for a call that has no resources.
 func AddOnAnything[S, In, Out any](s *Service, of S, act func(S, *Caller, *In) (*Out, error)) {
 	AddOn(s, of, func(action string) func(S, *In) []Access {

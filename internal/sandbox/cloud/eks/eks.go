@@ -63,11 +63,11 @@ func (c *EKS) Service() *account.Service {
 	account.AddOn(s, c, onCluster, (*EKS).describeNodegroup)
 	account.AddOn(s, c, onCluster, (*EKS).listAccessEntries)
 	account.AddOn(s, c, onNewEntry, (*EKS).createAccessEntry)
-	account.AddOn(s, c, onAccessEntry, (*EKS).describeAccessEntry)
-	account.AddOn(s, c, onAccessEntry, (*EKS).updateAccessEntry)
-	account.AddOn(s, c, onAccessEntry, (*EKS).deleteAccessEntry)
-	account.AddOn(s, c, onTagged, (*EKS).tagEKS)
-	account.AddOn(s, c, onTagged, (*EKS).untagEKS)
+	account.AddOn(s, c, onAccessEntry, account.Found(entryIn, (*EKS).describeAccessEntry))
+	account.AddOn(s, c, onAccessEntry, account.Found(entryIn, (*EKS).updateAccessEntry))
+	account.AddOn(s, c, onAccessEntry, account.Found(entryIn, (*EKS).deleteAccessEntry))
+	account.AddOn(s, c, onTagged, account.Found(tagsIn, (*EKS).tagEKS))
+	account.AddOn(s, c, onTagged, account.Found(tagsIn, (*EKS).untagEKS))
 	addPodIdentity(s, c)
 	return s
 }
@@ -224,11 +224,13 @@ type AccessEntry struct {
 	tags      map[string]string
 }
 
-func (c *EKS) findEntry(cluster, principal *string) (*AccessEntry, error) {
-	if err := c.checkCluster(cluster); err != nil {
+// entryIn finds the access entry that an input names.
+func entryIn[In any](c *EKS, in *In) (*AccessEntry, error) {
+	cluster := account.TextMember(in, "ClusterName")
+	if err := c.checkCluster(&cluster); err != nil {
 		return nil, err
 	}
-	e := c.Entries[account.Deref(principal)]
+	e := c.Entries[account.TextMember(in, "PrincipalArn")]
 	if e == nil {
 		return nil, account.Fail("ResourceNotFoundException", "The specified principalArn could not be found. You can view your available access entries with 'list-access-entries'.").With(http.StatusNotFound)
 	}
@@ -307,19 +309,11 @@ func (c *EKS) describedEntry(e *AccessEntry) *types.AccessEntry {
 	}
 }
 
-func (c *EKS) describeAccessEntry(_ *account.Caller, in *eks.DescribeAccessEntryInput) (*eks.DescribeAccessEntryOutput, error) {
-	e, err := c.findEntry(in.ClusterName, in.PrincipalArn)
-	if err != nil {
-		return nil, err
-	}
+func (c *EKS) describeAccessEntry(e *AccessEntry, _ *eks.DescribeAccessEntryInput) (*eks.DescribeAccessEntryOutput, error) {
 	return &eks.DescribeAccessEntryOutput{AccessEntry: c.describedEntry(e)}, nil
 }
 
-func (c *EKS) updateAccessEntry(_ *account.Caller, in *eks.UpdateAccessEntryInput) (*eks.UpdateAccessEntryOutput, error) {
-	e, err := c.findEntry(in.ClusterName, in.PrincipalArn)
-	if err != nil {
-		return nil, err
-	}
+func (c *EKS) updateAccessEntry(e *AccessEntry, in *eks.UpdateAccessEntryInput) (*eks.UpdateAccessEntryOutput, error) {
 	changed := *e
 	if in.KubernetesGroups != nil {
 		changed.Groups = in.KubernetesGroups
@@ -335,11 +329,7 @@ func (c *EKS) updateAccessEntry(_ *account.Caller, in *eks.UpdateAccessEntryInpu
 	return &eks.UpdateAccessEntryOutput{AccessEntry: c.describedEntry(e)}, nil
 }
 
-func (c *EKS) deleteAccessEntry(_ *account.Caller, in *eks.DeleteAccessEntryInput) (*eks.DeleteAccessEntryOutput, error) {
-	e, err := c.findEntry(in.ClusterName, in.PrincipalArn)
-	if err != nil {
-		return nil, err
-	}
+func (c *EKS) deleteAccessEntry(e *AccessEntry, _ *eks.DeleteAccessEntryInput) (*eks.DeleteAccessEntryOutput, error) {
 	delete(c.Entries, e.Principal)
 	return &eks.DeleteAccessEntryOutput{}, nil
 }

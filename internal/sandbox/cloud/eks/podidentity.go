@@ -29,10 +29,10 @@ func addPodIdentity(s *account.Service, c *EKS) {
 	account.AddOn(s, c, onCluster, (*EKS).listPodIdentityAssociations)
 	account.Add(s, c, passingRole[eks.CreatePodIdentityAssociationInput](onCluster[eks.CreatePodIdentityAssociationInput]("eks:CreatePodIdentityAssociation")),
 		(*EKS).createPodIdentityAssociation)
-	account.AddOn(s, c, onAssociation, (*EKS).describePodIdentityAssociation)
+	account.AddOn(s, c, onAssociation, account.Found(associationIn, (*EKS).describePodIdentityAssociation))
 	account.Add(s, c, passingRole[eks.UpdatePodIdentityAssociationInput](onAssociation[eks.UpdatePodIdentityAssociationInput]("eks:UpdatePodIdentityAssociation")),
-		(*EKS).updatePodIdentityAssociation)
-	account.AddOn(s, c, onAssociation, (*EKS).deletePodIdentityAssociation)
+		account.Found(associationIn, (*EKS).updatePodIdentityAssociation))
+	account.AddOn(s, c, onAssociation, account.Found(associationIn, (*EKS).deletePodIdentityAssociation))
 }
 
 // passingRole adds the permission to give the role to EKS, if one is given.
@@ -56,13 +56,15 @@ func (c *EKS) associationARN(id string) string {
 	return "arn:aws:eks:" + c.Region + ":" + c.AccountID + ":podidentityassociation/" + c.Cluster.Name + "/" + id
 }
 
-func (c *EKS) findAssociation(cluster, id *string) (*Association, error) {
-	if err := c.checkCluster(cluster); err != nil {
+// associationIn finds the association that an input names.
+func associationIn[In any](c *EKS, in *In) (*Association, error) {
+	cluster, id := account.TextMember(in, "ClusterName"), account.TextMember(in, "AssociationId")
+	if err := c.checkCluster(&cluster); err != nil {
 		return nil, err
 	}
-	a := c.Associations[account.Deref(id)]
+	a := c.Associations[id]
 	if a == nil {
-		return nil, account.Fail("ResourceNotFoundException", "No association found for ID: %s", account.Deref(id)).With(http.StatusNotFound)
+		return nil, account.Fail("ResourceNotFoundException", "No association found for ID: %s", id).With(http.StatusNotFound)
 	}
 	return a, nil
 }
@@ -116,19 +118,11 @@ func (c *EKS) describedAssociation(a *Association) *types.PodIdentityAssociation
 	}
 }
 
-func (c *EKS) describePodIdentityAssociation(_ *account.Caller, in *eks.DescribePodIdentityAssociationInput) (*eks.DescribePodIdentityAssociationOutput, error) {
-	a, err := c.findAssociation(in.ClusterName, in.AssociationId)
-	if err != nil {
-		return nil, err
-	}
+func (c *EKS) describePodIdentityAssociation(a *Association, _ *eks.DescribePodIdentityAssociationInput) (*eks.DescribePodIdentityAssociationOutput, error) {
 	return &eks.DescribePodIdentityAssociationOutput{Association: c.describedAssociation(a)}, nil
 }
 
-func (c *EKS) updatePodIdentityAssociation(_ *account.Caller, in *eks.UpdatePodIdentityAssociationInput) (*eks.UpdatePodIdentityAssociationOutput, error) {
-	a, err := c.findAssociation(in.ClusterName, in.AssociationId)
-	if err != nil {
-		return nil, err
-	}
+func (c *EKS) updatePodIdentityAssociation(a *Association, in *eks.UpdatePodIdentityAssociationInput) (*eks.UpdatePodIdentityAssociationOutput, error) {
 	if in.RoleArn != nil {
 		if err := c.checkPodRole(*in.RoleArn, a); err != nil {
 			return nil, err
@@ -139,11 +133,7 @@ func (c *EKS) updatePodIdentityAssociation(_ *account.Caller, in *eks.UpdatePodI
 	return &eks.UpdatePodIdentityAssociationOutput{Association: c.describedAssociation(a)}, nil
 }
 
-func (c *EKS) deletePodIdentityAssociation(_ *account.Caller, in *eks.DeletePodIdentityAssociationInput) (*eks.DeletePodIdentityAssociationOutput, error) {
-	a, err := c.findAssociation(in.ClusterName, in.AssociationId)
-	if err != nil {
-		return nil, err
-	}
+func (c *EKS) deletePodIdentityAssociation(a *Association, _ *eks.DeletePodIdentityAssociationInput) (*eks.DeletePodIdentityAssociationOutput, error) {
 	delete(c.Associations, a.id)
 	return &eks.DeletePodIdentityAssociationOutput{Association: c.describedAssociation(a)}, nil
 }

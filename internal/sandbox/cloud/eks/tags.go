@@ -20,37 +20,30 @@ func onTagged[In any](action string) func(*EKS, *In) []account.Access {
 	}
 }
 
-// tagsOfEKS finds the tags of the access entry or pod identity association by its
+// tagsIn finds the tags of the access entry or pod identity association by its
 // own ARN. Other resources of EKS have no tags here.
-func (c *EKS) tagsOfEKS(arn *string) (*map[string]string, error) {
+func tagsIn[In any](c *EKS, in *In) (*map[string]string, error) {
+	arn := account.TextMember(in, "ResourceArn")
 	for _, e := range c.Entries {
-		if c.entryARN(e) == account.Deref(arn) {
+		if c.entryARN(e) == arn {
 			return &e.tags, nil
 		}
 	}
 	for _, a := range c.Associations {
-		if c.associationARN(a.id) == account.Deref(arn) {
+		if c.associationARN(a.id) == arn {
 			return &a.tags, nil
 		}
 	}
-	return nil, account.Fail("NotFoundException", "Resource was not found for resourceArn: %s", account.Deref(arn)).With(http.StatusNotFound)
+	return nil, account.Fail("NotFoundException", "Resource was not found for resourceArn: %s", arn).With(http.StatusNotFound)
 }
 
-func (c *EKS) tagEKS(_ *account.Caller, in *eks.TagResourceInput) (*eks.TagResourceOutput, error) {
-	tags, err := c.tagsOfEKS(in.ResourceArn)
-	if err != nil {
-		return nil, err
-	}
+func (c *EKS) tagEKS(tags *map[string]string, in *eks.TagResourceInput) (*eks.TagResourceOutput, error) {
 	if *tags == nil {
 		*tags = map[string]string{}
 	}
 	return &eks.TagResourceOutput{}, account.Retag(*tags, in.Tags, nil)
 }
 
-func (c *EKS) untagEKS(_ *account.Caller, in *eks.UntagResourceInput) (*eks.UntagResourceOutput, error) {
-	tags, err := c.tagsOfEKS(in.ResourceArn)
-	if err != nil {
-		return nil, err
-	}
+func (c *EKS) untagEKS(tags *map[string]string, in *eks.UntagResourceInput) (*eks.UntagResourceOutput, error) {
 	return &eks.UntagResourceOutput{}, account.Retag(*tags, nil, in.TagKeys)
 }

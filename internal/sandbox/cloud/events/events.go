@@ -2,6 +2,7 @@
 package events
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
 
@@ -37,15 +38,15 @@ func (c *Events) Service() *account.Service {
 		Operations: map[string]account.Operation{},
 	}
 	account.Add(s, c, accessesOfPutRule, (*Events).putRule)
-	account.AddOn(s, c, onRule, (*Events).describeRule)
+	account.AddOn(s, c, onRule, account.Found(ruleIn, (*Events).describeRule))
 	account.AddOnAnything(s, c, (*Events).listRules)
 	account.AddOn(s, c, onRule, (*Events).deleteRule)
-	account.AddOn(s, c, onRule, (*Events).putTargets)
-	account.AddOn(s, c, onRule, (*Events).removeTargets)
-	account.AddOn(s, c, onRule, (*Events).listTargetsByRule)
-	account.AddOn(s, c, onRuleARN, (*Events).listRuleTags)
-	account.AddOn(s, c, onRuleARN, (*Events).tagRule)
-	account.AddOn(s, c, onRuleARN, (*Events).untagRule)
+	account.AddOn(s, c, onRule, account.Found(ruleIn, (*Events).putTargets))
+	account.AddOn(s, c, onRule, account.Found(ruleIn, (*Events).removeTargets))
+	account.AddOn(s, c, onRule, account.Found(ruleIn, (*Events).listTargetsByRule))
+	account.AddOn(s, c, onRuleARN, account.Found(ruleOfARN, (*Events).listRuleTags))
+	account.AddOn(s, c, onRuleARN, account.Found(ruleOfARN, (*Events).tagRule))
+	account.AddOn(s, c, onRuleARN, account.Found(ruleOfARN, (*Events).untagRule))
 	return s
 }
 
@@ -56,10 +57,7 @@ func (c *Events) ruleARN(name string) string {
 // onRule is the permission for a call about the rule named by Rule or Name.
 func onRule[In any](action string) func(*Events, *In) []account.Access {
 	return func(c *Events, input *In) []account.Access {
-		name := account.TextMember(input, "Rule")
-		if name == "" {
-			name = account.TextMember(input, "Name")
-		}
+		name := ruleName(input)
 		need := account.Access{Action: action, Resource: c.ruleARN(name)}
 		if r := c.Rules[name]; r != nil {
 			need.Context = account.ResourceTags("", r.tags)
@@ -89,14 +87,22 @@ func tagsOfRule(list []types.Tag) map[string]string {
 	return tags
 }
 
-// findRule only knows the default bus, on which AWS's own events are.
-func (c *Events) findRule(name, bus *string) (*Rule, error) {
-	if b := account.Deref(bus); b != "" && b != "default" {
+func ruleName(input any) string {
+	return cmp.Or(account.TextMember(input, "Rule"), account.TextMember(input, "Name"))
+}
+
+// ruleIn only knows the default bus, on which AWS's own events are.
+func ruleIn[In any](c *Events, in *In) (*Rule, error) {
+	if b := account.TextMember(in, "EventBusName"); b != "" && b != "default" {
 		return nil, account.Fail("ResourceNotFoundException", "Event bus %s does not exist.", b)
 	}
-	r := c.Rules[account.Deref(name)]
+	return c.findRule(ruleName(in))
+}
+
+func (c *Events) findRule(name string) (*Rule, error) {
+	r := c.Rules[name]
 	if r == nil {
-		return nil, account.Fail("ResourceNotFoundException", "Rule %s does not exist on EventBus default.", account.Deref(name))
+		return nil, account.Fail("ResourceNotFoundException", "Rule %s does not exist on EventBus default.", name)
 	}
 	return r, nil
 }
@@ -131,11 +137,7 @@ func (r *Rule) state() types.RuleState {
 	return types.RuleStateEnabled
 }
 
-func (c *Events) describeRule(_ *account.Caller, in *eventbridge.DescribeRuleInput) (*eventbridge.DescribeRuleOutput, error) {
-	r, err := c.findRule(in.Name, in.EventBusName)
-	if err != nil {
-		return nil, err
-	}
+func (c *Events) describeRule(r *Rule, _ *eventbridge.DescribeRuleInput) (*eventbridge.DescribeRuleOutput, error) {
 	return &eventbridge.DescribeRuleOutput{
 		Name: &r.name, Arn: aws.String(c.ruleARN(r.name)), Description: account.NilIfEmpty(r.description), EventBusName: aws.String("default"),
 		EventPattern: &r.text, State: r.state(), CreatedBy: &c.AccountID,
@@ -169,11 +171,7 @@ func (c *Events) deleteRule(_ *account.Caller, in *eventbridge.DeleteRuleInput) 
 	return &eventbridge.DeleteRuleOutput{}, nil
 }
 
-func (c *Events) putTargets(_ *account.Caller, in *eventbridge.PutTargetsInput) (*eventbridge.PutTargetsOutput, error) {
-	r, err := c.findRule(in.Rule, in.EventBusName)
-	if err != nil {
-		return nil, err
-	}
+func (c *Events) putTargets(r *Rule, in *eventbridge.PutTargetsInput) (*eventbridge.PutTargetsOutput, error) {
 	for _, target := range in.Targets {
 		name, isQueue := strings.CutPrefix(account.Deref(target.Arn), c.sqs.QueueARN(""))
 		if !isQueue {
@@ -187,22 +185,14 @@ func (c *Events) putTargets(_ *account.Caller, in *eventbridge.PutTargetsInput) 
 	return &eventbridge.PutTargetsOutput{FailedEntries: []types.PutTargetsResultEntry{}}, nil
 }
 
-func (c *Events) removeTargets(_ *account.Caller, in *eventbridge.RemoveTargetsInput) (*eventbridge.RemoveTargetsOutput, error) {
-	r, err := c.findRule(in.Rule, in.EventBusName)
-	if err != nil {
-		return nil, err
-	}
+func (c *Events) removeTargets(r *Rule, in *eventbridge.RemoveTargetsInput) (*eventbridge.RemoveTargetsOutput, error) {
 	for _, id := range in.Ids {
 		delete(r.targets, id)
 	}
 	return &eventbridge.RemoveTargetsOutput{FailedEntries: []types.RemoveTargetsResultEntry{}}, nil
 }
 
-func (c *Events) listTargetsByRule(_ *account.Caller, in *eventbridge.ListTargetsByRuleInput) (*eventbridge.ListTargetsByRuleOutput, error) {
-	r, err := c.findRule(in.Rule, in.EventBusName)
-	if err != nil {
-		return nil, err
-	}
+func (c *Events) listTargetsByRule(r *Rule, _ *eventbridge.ListTargetsByRuleInput) (*eventbridge.ListTargetsByRuleOutput, error) {
 	targets := []types.Target{}
 	for _, id := range account.SortedKeys(r.targets) {
 		targets = append(targets, types.Target{Id: aws.String(id), Arn: aws.String(c.sqs.QueueARN(r.targets[id]))})
@@ -210,15 +200,11 @@ func (c *Events) listTargetsByRule(_ *account.Caller, in *eventbridge.ListTarget
 	return &eventbridge.ListTargetsByRuleOutput{Targets: targets}, nil
 }
 
-func (c *Events) ruleOfARN(arn *string) (*Rule, error) {
-	return c.findRule(aws.String(strings.TrimPrefix(account.Deref(arn), c.ruleARN(""))), nil)
+func ruleOfARN[In any](c *Events, in *In) (*Rule, error) {
+	return c.findRule(strings.TrimPrefix(account.TextMember(in, "ResourceARN"), c.ruleARN("")))
 }
 
-func (c *Events) listRuleTags(_ *account.Caller, in *eventbridge.ListTagsForResourceInput) (*eventbridge.ListTagsForResourceOutput, error) {
-	r, err := c.ruleOfARN(in.ResourceARN)
-	if err != nil {
-		return nil, err
-	}
+func (c *Events) listRuleTags(r *Rule, _ *eventbridge.ListTagsForResourceInput) (*eventbridge.ListTagsForResourceOutput, error) {
 	tags := []types.Tag{}
 	for _, key := range account.SortedKeys(r.tags) {
 		tags = append(tags, types.Tag{Key: aws.String(key), Value: aws.String(r.tags[key])})
@@ -226,18 +212,10 @@ func (c *Events) listRuleTags(_ *account.Caller, in *eventbridge.ListTagsForReso
 	return &eventbridge.ListTagsForResourceOutput{Tags: tags}, nil
 }
 
-func (c *Events) tagRule(_ *account.Caller, in *eventbridge.TagResourceInput) (*eventbridge.TagResourceOutput, error) {
-	r, err := c.ruleOfARN(in.ResourceARN)
-	if err != nil {
-		return nil, err
-	}
+func (c *Events) tagRule(r *Rule, in *eventbridge.TagResourceInput) (*eventbridge.TagResourceOutput, error) {
 	return &eventbridge.TagResourceOutput{}, account.Retag(r.tags, tagsOfRule(in.Tags), nil)
 }
 
-func (c *Events) untagRule(_ *account.Caller, in *eventbridge.UntagResourceInput) (*eventbridge.UntagResourceOutput, error) {
-	r, err := c.ruleOfARN(in.ResourceARN)
-	if err != nil {
-		return nil, err
-	}
+func (c *Events) untagRule(r *Rule, in *eventbridge.UntagResourceInput) (*eventbridge.UntagResourceOutput, error) {
 	return &eventbridge.UntagResourceOutput{}, account.Retag(r.tags, nil, in.TagKeys)
 }

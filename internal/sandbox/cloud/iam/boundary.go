@@ -14,11 +14,7 @@ func (d *Directory) checkBoundary(arn *string) error {
 	return nil
 }
 
-func putBoundary(c *IAM, _ *account.Caller, in *iam.PutRolePermissionsBoundaryInput) (*iam.PutRolePermissionsBoundaryOutput, error) {
-	r, err := c.findRole(in.RoleName)
-	if err != nil {
-		return nil, err
-	}
+func putBoundary(c *IAM, r *Role, in *iam.PutRolePermissionsBoundaryInput) (*iam.PutRolePermissionsBoundaryOutput, error) {
 	if err := c.Directory.checkBoundary(in.PermissionsBoundary); err != nil {
 		return nil, err
 	}
@@ -26,11 +22,7 @@ func putBoundary(c *IAM, _ *account.Caller, in *iam.PutRolePermissionsBoundaryIn
 	return &iam.PutRolePermissionsBoundaryOutput{}, nil
 }
 
-func deleteBoundary(c *IAM, _ *account.Caller, in *iam.DeleteRolePermissionsBoundaryInput) (*iam.DeleteRolePermissionsBoundaryOutput, error) {
-	r, err := c.findRole(in.RoleName)
-	if err != nil {
-		return nil, err
-	}
+func deleteBoundary(c *IAM, r *Role, _ *iam.DeleteRolePermissionsBoundaryInput) (*iam.DeleteRolePermissionsBoundaryOutput, error) {
 	if r.boundary == "" {
 		return nil, noSuchEntity("The permissions boundary of role %s cannot be found.", r.Name)
 	}

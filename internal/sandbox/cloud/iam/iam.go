@@ -55,26 +55,26 @@ func (c *IAM) Service() *account.Service {
 
 func addRoleOperations(s *account.Service, c *IAM) {
 	account.AddOn(s, c, onRole, (*IAM).createRole)
-	account.AddOn(s, c, onRole, (*IAM).getRole)
+	account.AddOn(s, c, onRole, account.Found(roleIn, (*IAM).getRole))
 	account.AddOnAnything(s, c, (*IAM).listRoles)
-	account.AddOn(s, c, onRole, (*IAM).updateRole)
-	account.AddOn(s, c, onRole, (*IAM).updateAssumeRolePolicy)
-	account.AddOn(s, c, onRole, putBoundary)
-	account.AddOn(s, c, onRole, deleteBoundary)
-	account.AddOn(s, c, onRole, (*IAM).deleteRole)
-	account.AddOn(s, c, onRole, (*IAM).tagRole)
-	account.AddOn(s, c, onRole, (*IAM).untagRole)
-	account.AddOn(s, c, onRole, (*IAM).listRoleTags)
+	account.AddOn(s, c, onRole, account.Found(roleIn, (*IAM).updateRole))
+	account.AddOn(s, c, onRole, account.Found(roleIn, (*IAM).updateAssumeRolePolicy))
+	account.AddOn(s, c, onRole, account.Found(roleIn, putBoundary))
+	account.AddOn(s, c, onRole, account.Found(roleIn, deleteBoundary))
+	account.AddOn(s, c, onRole, account.Found(roleIn, (*IAM).deleteRole))
+	account.AddOn(s, c, onRole, account.Found(roleIn, (*IAM).tagRole))
+	account.AddOn(s, c, onRole, account.Found(roleIn, (*IAM).untagRole))
+	account.AddOn(s, c, onRole, account.Found(roleIn, (*IAM).listRoleTags))
 }
 
 func addRolePolicyOperations(s *account.Service, c *IAM) {
-	account.AddOn(s, c, onRole, (*IAM).putRolePolicy)
-	account.AddOn(s, c, onRole, (*IAM).getRolePolicy)
-	account.AddOn(s, c, onRole, (*IAM).deleteRolePolicy)
-	account.AddOn(s, c, onRole, (*IAM).listRolePolicies)
-	account.AddOn(s, c, onRole, (*IAM).attachRolePolicy)
-	account.AddOn(s, c, onRole, (*IAM).detachRolePolicy)
-	account.AddOn(s, c, onRole, (*IAM).listAttachedRolePolicies)
+	account.AddOn(s, c, onRole, account.Found(roleIn, (*IAM).putRolePolicy))
+	account.AddOn(s, c, onRole, account.Found(roleIn, (*IAM).getRolePolicy))
+	account.AddOn(s, c, onRole, account.Found(roleIn, (*IAM).deleteRolePolicy))
+	account.AddOn(s, c, onRole, account.Found(roleIn, (*IAM).listRolePolicies))
+	account.AddOn(s, c, onRole, account.Found(roleIn, (*IAM).attachRolePolicy))
+	account.AddOn(s, c, onRole, account.Found(roleIn, (*IAM).detachRolePolicy))
+	account.AddOn(s, c, onRole, account.Found(roleIn, (*IAM).listAttachedRolePolicies))
 }
 
 func addProviderOperations(s *account.Service, c *IAM) {
@@ -86,13 +86,13 @@ func addProviderOperations(s *account.Service, c *IAM) {
 
 func addProfileOperations(s *account.Service, c *IAM) {
 	account.AddOn(s, c, onProfile, (*IAM).createInstanceProfile)
-	account.AddOn(s, c, onProfile, (*IAM).getInstanceProfile)
-	account.AddOn(s, c, onRole, (*IAM).listInstanceProfilesForRole)
-	account.Add(s, c, accessesOfAddRoleToInstanceProfile, (*IAM).addRoleToInstanceProfile)
-	account.AddOn(s, c, onProfile, (*IAM).removeRoleFromInstanceProfile)
-	account.AddOn(s, c, onProfile, (*IAM).deleteInstanceProfile)
-	account.AddOn(s, c, onProfile, (*IAM).tagInstanceProfile)
-	account.AddOn(s, c, onProfile, (*IAM).untagInstanceProfile)
+	account.AddOn(s, c, onProfile, account.Found(profileIn, (*IAM).getInstanceProfile))
+	account.AddOn(s, c, onRole, account.Found(roleIn, (*IAM).listInstanceProfilesForRole))
+	account.Add(s, c, accessesOfAddRoleToInstanceProfile, account.Found(profileIn, (*IAM).addRoleToInstanceProfile))
+	account.AddOn(s, c, onProfile, account.Found(profileIn, (*IAM).removeRoleFromInstanceProfile))
+	account.AddOn(s, c, onProfile, account.Found(profileIn, (*IAM).deleteInstanceProfile))
+	account.AddOn(s, c, onProfile, account.Found(profileIn, (*IAM).tagInstanceProfile))
+	account.AddOn(s, c, onProfile, account.Found(profileIn, (*IAM).untagInstanceProfile))
 }
 
 // UnheardOf tells whether something that was created then is not known

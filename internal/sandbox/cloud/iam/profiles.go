@@ -10,10 +10,11 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/account"
 )
 
-func (c *IAM) findProfile(name *string) (*instanceProfile, error) {
-	p := c.Directory.Profiles[account.Deref(name)]
+func profileIn[In any](c *IAM, in *In) (*instanceProfile, error) {
+	name := account.TextMember(in, "InstanceProfileName")
+	p := c.Directory.Profiles[name]
 	if p == nil || c.UnheardOf(p.created) {
-		return nil, noSuchEntity("Instance Profile %s cannot be found.", account.Deref(name))
+		return nil, noSuchEntity("Instance Profile %s cannot be found.", name)
 	}
 	return p, nil
 }
@@ -60,19 +61,11 @@ func (c *IAM) createInstanceProfile(_ *account.Caller, in *iam.CreateInstancePro
 	return &iam.CreateInstanceProfileOutput{InstanceProfile: c.describedProfile(p)}, nil
 }
 
-func (c *IAM) getInstanceProfile(_ *account.Caller, in *iam.GetInstanceProfileInput) (*iam.GetInstanceProfileOutput, error) {
-	p, err := c.findProfile(in.InstanceProfileName)
-	if err != nil {
-		return nil, err
-	}
+func (c *IAM) getInstanceProfile(p *instanceProfile, _ *iam.GetInstanceProfileInput) (*iam.GetInstanceProfileOutput, error) {
 	return &iam.GetInstanceProfileOutput{InstanceProfile: c.describedProfile(p)}, nil
 }
 
-func (c *IAM) listInstanceProfilesForRole(_ *account.Caller, in *iam.ListInstanceProfilesForRoleInput) (*iam.ListInstanceProfilesForRoleOutput, error) {
-	r, err := c.findRole(in.RoleName)
-	if err != nil {
-		return nil, err
-	}
+func (c *IAM) listInstanceProfilesForRole(r *Role, in *iam.ListInstanceProfilesForRoleInput) (*iam.ListInstanceProfilesForRoleOutput, error) {
 	list := []types.InstanceProfile{}
 	for _, p := range c.Directory.profilesWith(r.Name) {
 		list = append(list, *c.describedProfile(p))
@@ -90,12 +83,8 @@ func accessesOfAddRoleToInstanceProfile(c *IAM, in *iam.AddRoleToInstanceProfile
 	return needed
 }
 
-func (c *IAM) addRoleToInstanceProfile(_ *account.Caller, in *iam.AddRoleToInstanceProfileInput) (*iam.AddRoleToInstanceProfileOutput, error) {
-	p, err := c.findProfile(in.InstanceProfileName)
-	if err != nil {
-		return nil, err
-	}
-	r, err := c.findRole(in.RoleName)
+func (c *IAM) addRoleToInstanceProfile(p *instanceProfile, in *iam.AddRoleToInstanceProfileInput) (*iam.AddRoleToInstanceProfileOutput, error) {
+	r, err := roleIn(c, in)
 	if err != nil {
 		return nil, err
 	}
@@ -106,11 +95,7 @@ func (c *IAM) addRoleToInstanceProfile(_ *account.Caller, in *iam.AddRoleToInsta
 	return &iam.AddRoleToInstanceProfileOutput{}, nil
 }
 
-func (c *IAM) removeRoleFromInstanceProfile(_ *account.Caller, in *iam.RemoveRoleFromInstanceProfileInput) (*iam.RemoveRoleFromInstanceProfileOutput, error) {
-	p, err := c.findProfile(in.InstanceProfileName)
-	if err != nil {
-		return nil, err
-	}
+func (c *IAM) removeRoleFromInstanceProfile(p *instanceProfile, in *iam.RemoveRoleFromInstanceProfileInput) (*iam.RemoveRoleFromInstanceProfileOutput, error) {
 	if !slices.Contains(p.Roles, account.Deref(in.RoleName)) {
 		return nil, noSuchEntity("The role with name %s cannot be found.", account.Deref(in.RoleName))
 	}
@@ -118,11 +103,7 @@ func (c *IAM) removeRoleFromInstanceProfile(_ *account.Caller, in *iam.RemoveRol
 	return &iam.RemoveRoleFromInstanceProfileOutput{}, nil
 }
 
-func (c *IAM) deleteInstanceProfile(_ *account.Caller, in *iam.DeleteInstanceProfileInput) (*iam.DeleteInstanceProfileOutput, error) {
-	p, err := c.findProfile(in.InstanceProfileName)
-	if err != nil {
-		return nil, err
-	}
+func (c *IAM) deleteInstanceProfile(p *instanceProfile, _ *iam.DeleteInstanceProfileInput) (*iam.DeleteInstanceProfileOutput, error) {
 	if len(p.Roles) > 0 {
 		return nil, conflict("DeleteConflict", "Cannot delete entity, must remove roles from instance profile first.")
 	}
@@ -130,18 +111,10 @@ func (c *IAM) deleteInstanceProfile(_ *account.Caller, in *iam.DeleteInstancePro
 	return &iam.DeleteInstanceProfileOutput{}, nil
 }
 
-func (c *IAM) tagInstanceProfile(_ *account.Caller, in *iam.TagInstanceProfileInput) (*iam.TagInstanceProfileOutput, error) {
-	p, err := c.findProfile(in.InstanceProfileName)
-	if err != nil {
-		return nil, err
-	}
+func (c *IAM) tagInstanceProfile(p *instanceProfile, in *iam.TagInstanceProfileInput) (*iam.TagInstanceProfileOutput, error) {
 	return &iam.TagInstanceProfileOutput{}, account.Retag(p.tags, TagsOfIAM(in.Tags), nil)
 }
 
-func (c *IAM) untagInstanceProfile(_ *account.Caller, in *iam.UntagInstanceProfileInput) (*iam.UntagInstanceProfileOutput, error) {
-	p, err := c.findProfile(in.InstanceProfileName)
-	if err != nil {
-		return nil, err
-	}
+func (c *IAM) untagInstanceProfile(p *instanceProfile, in *iam.UntagInstanceProfileInput) (*iam.UntagInstanceProfileOutput, error) {
 	return &iam.UntagInstanceProfileOutput{}, account.Retag(p.tags, nil, in.TagKeys)
 }

@@ -12,11 +12,12 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/policy"
 )
 
-// findRole returns the role or NoSuchEntity.
-func (c *IAM) findRole(name *string) (*Role, error) {
-	r := c.Directory.Roles[account.Deref(name)]
+// roleIn returns the role that an input names or NoSuchEntity.
+func roleIn[In any](c *IAM, in *In) (*Role, error) {
+	name := account.TextMember(in, "RoleName")
+	r := c.Directory.Roles[name]
 	if r == nil || c.UnheardOf(r.created) {
-		return nil, noSuchEntity("The role with name %s cannot be found.", account.Deref(name))
+		return nil, noSuchEntity("The role with name %s cannot be found.", name)
 	}
 	return r, nil
 }
@@ -81,11 +82,7 @@ func (c *IAM) describedRole(r *Role) *types.Role {
 	return described
 }
 
-func (c *IAM) getRole(_ *account.Caller, in *iam.GetRoleInput) (*iam.GetRoleOutput, error) {
-	r, err := c.findRole(in.RoleName)
-	if err != nil {
-		return nil, err
-	}
+func (c *IAM) getRole(r *Role, _ *iam.GetRoleInput) (*iam.GetRoleOutput, error) {
 	return &iam.GetRoleOutput{Role: c.describedRole(r)}, nil
 }
 
@@ -105,11 +102,7 @@ func (c *IAM) listRoles(_ *account.Caller, in *iam.ListRolesInput) (*iam.ListRol
 	return &iam.ListRolesOutput{Roles: part, IsTruncated: truncated, Marker: next}, nil
 }
 
-func (c *IAM) updateRole(_ *account.Caller, in *iam.UpdateRoleInput) (*iam.UpdateRoleOutput, error) {
-	r, err := c.findRole(in.RoleName)
-	if err != nil {
-		return nil, err
-	}
+func (c *IAM) updateRole(r *Role, in *iam.UpdateRoleInput) (*iam.UpdateRoleOutput, error) {
 	if in.Description != nil {
 		r.description = *in.Description
 	}
@@ -122,11 +115,7 @@ func (c *IAM) updateRole(_ *account.Caller, in *iam.UpdateRoleInput) (*iam.Updat
 	return &iam.UpdateRoleOutput{}, nil
 }
 
-func (c *IAM) updateAssumeRolePolicy(_ *account.Caller, in *iam.UpdateAssumeRolePolicyInput) (*iam.UpdateAssumeRolePolicyOutput, error) {
-	r, err := c.findRole(in.RoleName)
-	if err != nil {
-		return nil, err
-	}
+func (c *IAM) updateAssumeRolePolicy(r *Role, in *iam.UpdateAssumeRolePolicyInput) (*iam.UpdateAssumeRolePolicyOutput, error) {
 	document, err := parseTrust(account.Deref(in.PolicyDocument))
 	if err != nil {
 		return nil, err
@@ -135,11 +124,7 @@ func (c *IAM) updateAssumeRolePolicy(_ *account.Caller, in *iam.UpdateAssumeRole
 	return &iam.UpdateAssumeRolePolicyOutput{}, nil
 }
 
-func (c *IAM) deleteRole(_ *account.Caller, in *iam.DeleteRoleInput) (*iam.DeleteRoleOutput, error) {
-	r, err := c.findRole(in.RoleName)
-	if err != nil {
-		return nil, err
-	}
+func (c *IAM) deleteRole(r *Role, _ *iam.DeleteRoleInput) (*iam.DeleteRoleOutput, error) {
 	switch {
 	case len(r.attached) > 0:
 		return nil, conflict("DeleteConflict", "Cannot delete entity, must detach all policies first.")
@@ -152,36 +137,20 @@ func (c *IAM) deleteRole(_ *account.Caller, in *iam.DeleteRoleInput) (*iam.Delet
 	return &iam.DeleteRoleOutput{}, nil
 }
 
-func (c *IAM) tagRole(_ *account.Caller, in *iam.TagRoleInput) (*iam.TagRoleOutput, error) {
-	r, err := c.findRole(in.RoleName)
-	if err != nil {
-		return nil, err
-	}
+func (c *IAM) tagRole(r *Role, in *iam.TagRoleInput) (*iam.TagRoleOutput, error) {
 	return &iam.TagRoleOutput{}, account.Retag(r.tags, TagsOfIAM(in.Tags), nil)
 }
 
-func (c *IAM) untagRole(_ *account.Caller, in *iam.UntagRoleInput) (*iam.UntagRoleOutput, error) {
-	r, err := c.findRole(in.RoleName)
-	if err != nil {
-		return nil, err
-	}
+func (c *IAM) untagRole(r *Role, in *iam.UntagRoleInput) (*iam.UntagRoleOutput, error) {
 	return &iam.UntagRoleOutput{}, account.Retag(r.tags, nil, in.TagKeys)
 }
 
-func (c *IAM) listRoleTags(_ *account.Caller, in *iam.ListRoleTagsInput) (*iam.ListRoleTagsOutput, error) {
-	r, err := c.findRole(in.RoleName)
-	if err != nil {
-		return nil, err
-	}
+func (c *IAM) listRoleTags(r *Role, in *iam.ListRoleTagsInput) (*iam.ListRoleTagsOutput, error) {
 	part, truncated, next, err := pageIAM(iamTags(r.tags), in.Marker, in.MaxItems)
 	return &iam.ListRoleTagsOutput{Tags: part, IsTruncated: truncated, Marker: next}, err
 }
 
-func (c *IAM) putRolePolicy(_ *account.Caller, in *iam.PutRolePolicyInput) (*iam.PutRolePolicyOutput, error) {
-	r, err := c.findRole(in.RoleName)
-	if err != nil {
-		return nil, err
-	}
+func (c *IAM) putRolePolicy(r *Role, in *iam.PutRolePolicyInput) (*iam.PutRolePolicyOutput, error) {
 	if err := checkName("policyName", account.Deref(in.PolicyName), 128); err != nil {
 		return nil, err
 	}
@@ -206,11 +175,7 @@ func (c *IAM) putRolePolicy(_ *account.Caller, in *iam.PutRolePolicyInput) (*iam
 	return &iam.PutRolePolicyOutput{}, nil
 }
 
-func (c *IAM) getRolePolicy(_ *account.Caller, in *iam.GetRolePolicyInput) (*iam.GetRolePolicyOutput, error) {
-	r, err := c.findRole(in.RoleName)
-	if err != nil {
-		return nil, err
-	}
+func (c *IAM) getRolePolicy(r *Role, in *iam.GetRolePolicyInput) (*iam.GetRolePolicyOutput, error) {
 	found, ok := r.inline[account.Deref(in.PolicyName)]
 	if !ok {
 		return nil, noSuchEntity("The role policy with name %s cannot be found.", account.Deref(in.PolicyName))
@@ -218,11 +183,7 @@ func (c *IAM) getRolePolicy(_ *account.Caller, in *iam.GetRolePolicyInput) (*iam
 	return &iam.GetRolePolicyOutput{RoleName: &r.Name, PolicyName: in.PolicyName, PolicyDocument: encoded(found.text)}, nil
 }
 
-func (c *IAM) deleteRolePolicy(_ *account.Caller, in *iam.DeleteRolePolicyInput) (*iam.DeleteRolePolicyOutput, error) {
-	r, err := c.findRole(in.RoleName)
-	if err != nil {
-		return nil, err
-	}
+func (c *IAM) deleteRolePolicy(r *Role, in *iam.DeleteRolePolicyInput) (*iam.DeleteRolePolicyOutput, error) {
 	if _, ok := r.inline[account.Deref(in.PolicyName)]; !ok {
 		return nil, noSuchEntity("The role policy with name %s cannot be found.", account.Deref(in.PolicyName))
 	}
@@ -230,20 +191,12 @@ func (c *IAM) deleteRolePolicy(_ *account.Caller, in *iam.DeleteRolePolicyInput)
 	return &iam.DeleteRolePolicyOutput{}, nil
 }
 
-func (c *IAM) listRolePolicies(_ *account.Caller, in *iam.ListRolePoliciesInput) (*iam.ListRolePoliciesOutput, error) {
-	r, err := c.findRole(in.RoleName)
-	if err != nil {
-		return nil, err
-	}
+func (c *IAM) listRolePolicies(r *Role, in *iam.ListRolePoliciesInput) (*iam.ListRolePoliciesOutput, error) {
 	part, truncated, next, err := pageIAM(account.SortedKeys(r.inline), in.Marker, in.MaxItems)
 	return &iam.ListRolePoliciesOutput{PolicyNames: part, IsTruncated: truncated, Marker: next}, err
 }
 
-func (c *IAM) attachRolePolicy(_ *account.Caller, in *iam.AttachRolePolicyInput) (*iam.AttachRolePolicyOutput, error) {
-	r, err := c.findRole(in.RoleName)
-	if err != nil {
-		return nil, err
-	}
+func (c *IAM) attachRolePolicy(r *Role, in *iam.AttachRolePolicyInput) (*iam.AttachRolePolicyOutput, error) {
 	arn := account.Deref(in.PolicyArn)
 	if c.Directory.policies[arn] == nil {
 		return nil, noSuchEntity("Policy %s does not exist or is not attachable.", arn)
@@ -256,11 +209,7 @@ func (c *IAM) attachRolePolicy(_ *account.Caller, in *iam.AttachRolePolicyInput)
 	return &iam.AttachRolePolicyOutput{}, nil
 }
 
-func (c *IAM) detachRolePolicy(_ *account.Caller, in *iam.DetachRolePolicyInput) (*iam.DetachRolePolicyOutput, error) {
-	r, err := c.findRole(in.RoleName)
-	if err != nil {
-		return nil, err
-	}
+func (c *IAM) detachRolePolicy(r *Role, in *iam.DetachRolePolicyInput) (*iam.DetachRolePolicyOutput, error) {
 	i := slices.Index(r.attached, account.Deref(in.PolicyArn))
 	if i < 0 {
 		return nil, noSuchEntity("Policy %s was not found.", account.Deref(in.PolicyArn))
@@ -269,11 +218,7 @@ func (c *IAM) detachRolePolicy(_ *account.Caller, in *iam.DetachRolePolicyInput)
 	return &iam.DetachRolePolicyOutput{}, nil
 }
 
-func (c *IAM) listAttachedRolePolicies(_ *account.Caller, in *iam.ListAttachedRolePoliciesInput) (*iam.ListAttachedRolePoliciesOutput, error) {
-	r, err := c.findRole(in.RoleName)
-	if err != nil {
-		return nil, err
-	}
+func (c *IAM) listAttachedRolePolicies(r *Role, in *iam.ListAttachedRolePoliciesInput) (*iam.ListAttachedRolePoliciesOutput, error) {
 	attached := []types.AttachedPolicy{}
 	for _, arn := range r.attached {
 		attached = append(attached, types.AttachedPolicy{PolicyArn: &arn, PolicyName: &c.Directory.policies[arn].name})

@@ -41,18 +41,10 @@ func (c *SQS) Admits(q *Queue, rule string) bool {
 	}) == policy.Allowed
 }
 
-func (c *SQS) tagQueue(_ *account.Caller, in *sqs.TagQueueInput) (*sqs.TagQueueOutput, error) {
-	q, err := c.findQueue(in.QueueUrl)
-	if err != nil {
-		return nil, err
-	}
+func (c *SQS) tagQueue(q *Queue, in *sqs.TagQueueInput) (*sqs.TagQueueOutput, error) {
 	return &sqs.TagQueueOutput{}, account.Retag(q.tags, in.Tags, nil)
 }
 
-func (c *SQS) untagQueue(_ *account.Caller, in *sqs.UntagQueueInput) (*sqs.UntagQueueOutput, error) {
-	q, err := c.findQueue(in.QueueUrl)
-	if err != nil {
-		return nil, err
-	}
+func (c *SQS) untagQueue(q *Queue, in *sqs.UntagQueueInput) (*sqs.UntagQueueOutput, error) {
 	return &sqs.UntagQueueOutput{}, account.Retag(q.tags, nil, in.TagKeys)
 }

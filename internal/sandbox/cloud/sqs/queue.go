@@ -129,11 +129,7 @@ func (c *SQS) Put(q *Queue, body string) *message {
 	return m
 }
 
-func (c *SQS) sendMessage(_ *account.Caller, in *sqs.SendMessageInput) (*sqs.SendMessageOutput, error) {
-	q, err := c.findQueue(in.QueueUrl)
-	if err != nil {
-		return nil, err
-	}
+func (c *SQS) sendMessage(q *Queue, in *sqs.SendMessageInput) (*sqs.SendMessageOutput, error) {
 	body := account.Deref(in.MessageBody)
 	if body == "" || len(body) > maxMessageSize {
 		return nil, account.Fail("InvalidParameterValue", "The message body must be between 1 and %d bytes long.", maxMessageSize)
@@ -248,11 +244,7 @@ func seconds(text string) time.Duration {
 }
 
 // deleteMessage is no error for a message that is gone.
-func (c *SQS) deleteMessage(_ *account.Caller, in *sqs.DeleteMessageInput) (*sqs.DeleteMessageOutput, error) {
-	q, err := c.findQueue(in.QueueUrl)
-	if err != nil {
-		return nil, err
-	}
+func (c *SQS) deleteMessage(q *Queue, in *sqs.DeleteMessageInput) (*sqs.DeleteMessageOutput, error) {
 	if account.Deref(in.ReceiptHandle) == "" {
 		return nil, account.Fail("ReceiptHandleIsInvalid", "The input receipt handle is invalid.")
 	}
@@ -264,10 +256,7 @@ func (c *SQS) deleteMessage(_ *account.Caller, in *sqs.DeleteMessageInput) (*sqs
 const maxBatch = 10
 
 // deleteMessageBatch answers for each entry by itself.
-func (c *SQS) deleteMessageBatch(caller *account.Caller, in *sqs.DeleteMessageBatchInput) (*sqs.DeleteMessageBatchOutput, error) {
-	if _, err := c.findQueue(in.QueueUrl); err != nil {
-		return nil, err
-	}
+func (c *SQS) deleteMessageBatch(q *Queue, in *sqs.DeleteMessageBatchInput) (*sqs.DeleteMessageBatchOutput, error) {
 	switch n := len(in.Entries); {
 	case n == 0:
 		return nil, account.Fail("EmptyBatchRequest", "There should be at least one DeleteMessageBatchRequestEntry in the request.")
@@ -283,7 +272,7 @@ func (c *SQS) deleteMessageBatch(caller *account.Caller, in *sqs.DeleteMessageBa
 		seen[account.Deref(entry.Id)] = true
 	}
 	for _, entry := range in.Entries {
-		_, err := c.deleteMessage(caller, &sqs.DeleteMessageInput{QueueUrl: in.QueueUrl, ReceiptHandle: entry.ReceiptHandle})
+		_, err := c.deleteMessage(q, &sqs.DeleteMessageInput{ReceiptHandle: entry.ReceiptHandle})
 		if problem, refused := errors.AsType[*account.APIError](err); refused {
 			out.Failed = append(out.Failed, types.BatchResultErrorEntry{Id: entry.Id, Code: &problem.Code, Message: &problem.Message, SenderFault: true})
 			continue

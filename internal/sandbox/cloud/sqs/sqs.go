@@ -38,16 +38,16 @@ func (c *SQS) Service() *account.Service {
 	}
 	account.Add(s, c, accessesOfCreateQueue, (*SQS).createQueue)
 	account.Add(s, c, accessesOfGetQueueURL, (*SQS).getQueueURL)
-	account.AddOn(s, c, onQueue, (*SQS).deleteQueue)
-	account.AddOn(s, c, onQueue, (*SQS).getQueueAttributes)
-	account.AddOn(s, c, onQueue, (*SQS).setQueueAttributes)
-	account.AddOn(s, c, onQueue, (*SQS).listQueueTags)
-	account.AddOn(s, c, onQueue, (*SQS).tagQueue)
-	account.AddOn(s, c, onQueue, (*SQS).untagQueue)
-	account.AddOn(s, c, onQueue, (*SQS).sendMessage)
+	account.AddOn(s, c, onQueue, account.Found(queueIn, (*SQS).deleteQueue))
+	account.AddOn(s, c, onQueue, account.Found(queueIn, (*SQS).getQueueAttributes))
+	account.AddOn(s, c, onQueue, account.Found(queueIn, (*SQS).setQueueAttributes))
+	account.AddOn(s, c, onQueue, account.Found(queueIn, (*SQS).listQueueTags))
+	account.AddOn(s, c, onQueue, account.Found(queueIn, (*SQS).tagQueue))
+	account.AddOn(s, c, onQueue, account.Found(queueIn, (*SQS).untagQueue))
+	account.AddOn(s, c, onQueue, account.Found(queueIn, (*SQS).sendMessage))
 	account.AddOn(s, c, onQueue, (*SQS).receiveMessage)
-	account.AddOn(s, c, onQueue, (*SQS).deleteMessage)
-	account.Add(s, c, onQueue[sqs.DeleteMessageBatchInput]("sqs:DeleteMessage"), (*SQS).deleteMessageBatch)
+	account.AddOn(s, c, onQueue, account.Found(queueIn, (*SQS).deleteMessage))
+	account.Add(s, c, onQueue[sqs.DeleteMessageBatchInput]("sqs:DeleteMessage"), account.Found(queueIn, (*SQS).deleteMessageBatch))
 	account.Change[sqs.ReceiveMessageInput](s, func(op *account.Operation) { op.Waits = true })
 	return s
 }
@@ -93,6 +93,11 @@ func onQueue[In any](action string) func(*SQS, *In) []account.Access {
 
 var queueNameForm = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,80}$`)
 
+func queueIn[In any](c *SQS, in *In) (*Queue, error) {
+	url := account.TextMember(in, "QueueUrl")
+	return c.findQueue(&url)
+}
+
 func (c *SQS) findQueue(url *string) (*Queue, error) {
 	q := c.Queues[queueName(url)]
 	if q == nil {
@@ -126,21 +131,13 @@ func (c *SQS) getQueueURL(caller *account.Caller, in *sqs.GetQueueUrlInput) (*sq
 	return &sqs.GetQueueUrlOutput{QueueUrl: aws.String(c.queueURL(caller, *in.QueueName))}, nil
 }
 
-func (c *SQS) deleteQueue(_ *account.Caller, in *sqs.DeleteQueueInput) (*sqs.DeleteQueueOutput, error) {
-	q, err := c.findQueue(in.QueueUrl)
-	if err != nil {
-		return nil, err
-	}
+func (c *SQS) deleteQueue(q *Queue, _ *sqs.DeleteQueueInput) (*sqs.DeleteQueueOutput, error) {
 	delete(c.Queues, q.name)
 	q.wake()
 	return &sqs.DeleteQueueOutput{}, nil
 }
 
-func (c *SQS) getQueueAttributes(_ *account.Caller, in *sqs.GetQueueAttributesInput) (*sqs.GetQueueAttributesOutput, error) {
-	q, err := c.findQueue(in.QueueUrl)
-	if err != nil {
-		return nil, err
-	}
+func (c *SQS) getQueueAttributes(q *Queue, in *sqs.GetQueueAttributesInput) (*sqs.GetQueueAttributesOutput, error) {
 	all := q.describe(c.Wall())
 	all["QueueArn"] = c.QueueARN(q.name)
 	out := &sqs.GetQueueAttributesOutput{Attributes: map[string]string{}}
@@ -156,18 +153,10 @@ func (c *SQS) getQueueAttributes(_ *account.Caller, in *sqs.GetQueueAttributesIn
 	return out, nil
 }
 
-func (c *SQS) setQueueAttributes(_ *account.Caller, in *sqs.SetQueueAttributesInput) (*sqs.SetQueueAttributesOutput, error) {
-	q, err := c.findQueue(in.QueueUrl)
-	if err != nil {
-		return nil, err
-	}
+func (c *SQS) setQueueAttributes(q *Queue, in *sqs.SetQueueAttributesInput) (*sqs.SetQueueAttributesOutput, error) {
 	return &sqs.SetQueueAttributesOutput{}, q.set(in.Attributes)
 }
 
-func (c *SQS) listQueueTags(_ *account.Caller, in *sqs.ListQueueTagsInput) (*sqs.ListQueueTagsOutput, error) {
-	q, err := c.findQueue(in.QueueUrl)
-	if err != nil {
-		return nil, err
-	}
+func (c *SQS) listQueueTags(q *Queue, _ *sqs.ListQueueTagsInput) (*sqs.ListQueueTagsOutput, error) {
 	return &sqs.ListQueueTagsOutput{Tags: q.tags}, nil
 }
