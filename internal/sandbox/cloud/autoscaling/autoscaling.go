@@ -70,10 +70,7 @@ func (c *AutoScaling) describeScalingGroups(_ *account.Caller, in *autoscaling.D
 		}
 	}
 	part, next, err := account.Page(found, in.NextToken, in.MaxRecords, 100)
-	if err != nil {
-		return nil, err
-	}
-	return &autoscaling.DescribeAutoScalingGroupsOutput{AutoScalingGroups: part, NextToken: next}, nil
+	return &autoscaling.DescribeAutoScalingGroupsOutput{AutoScalingGroups: part, NextToken: next}, err
 }
 
 // matches knows the filters by the key of a tag and by its value under a key.

@@ -2,6 +2,7 @@
 package eks
 
 import (
+	"cmp"
 	"encoding/base64"
 	"maps"
 	"net/http"
@@ -58,11 +59,11 @@ func (c *EKS) Service() *account.Service {
 		Words:      words,
 		Operations: map[string]account.Operation{},
 	}
-	account.AddOn(s, c, onCluster, (*EKS).describeCluster)
-	account.AddOn(s, c, onCluster, (*EKS).listNodegroups)
-	account.AddOn(s, c, onCluster, (*EKS).describeNodegroup)
-	account.AddOn(s, c, onCluster, (*EKS).listAccessEntries)
-	account.AddOn(s, c, onNewEntry, (*EKS).createAccessEntry)
+	account.AddOn(s, c, onCluster, account.Found(clusterIn, (*EKS).describeCluster))
+	account.AddOn(s, c, onCluster, account.Found(clusterIn, (*EKS).listNodegroups))
+	account.AddOn(s, c, onCluster, account.Found(clusterIn, (*EKS).describeNodegroup))
+	account.AddOn(s, c, onCluster, account.Found(clusterIn, (*EKS).listAccessEntries))
+	account.AddOn(s, c, onNewEntry, account.Found(clusterIn, (*EKS).createAccessEntry))
 	account.AddOn(s, c, onAccessEntry, account.Found(entryIn, (*EKS).describeAccessEntry))
 	account.AddOn(s, c, onAccessEntry, account.Found(entryIn, (*EKS).updateAccessEntry))
 	account.AddOn(s, c, onAccessEntry, account.Found(entryIn, (*EKS).deleteAccessEntry))
@@ -169,19 +170,24 @@ func onAccessEntry[In any](action string) func(*EKS, *In) []account.Access {
 	}
 }
 
-// checkCluster returns ResourceNotFoundException for a cluster that is not
-// ours.
-func (c *EKS) checkCluster(name *string) error {
-	if account.Deref(name) != c.Cluster.Name {
-		return account.Fail("ResourceNotFoundException", "No cluster found for name: %s.", account.Deref(name)).With(http.StatusNotFound)
+// clusterIn returns ResourceNotFoundException if the cluster that an input names is not ours.
+func clusterIn[In any](c *EKS, in *In) (*account.Cluster, error) {
+	name := cmp.Or(account.TextMember(in, "ClusterName"), account.TextMember(in, "Name"))
+	if name != c.Cluster.Name {
+		return nil, account.Fail("ResourceNotFoundException", "No cluster found for name: %s.", name).With(http.StatusNotFound)
 	}
-	return nil
+	return &c.Cluster, nil
 }
 
-func (c *EKS) describeCluster(_ *account.Caller, in *eks.DescribeClusterInput) (*eks.DescribeClusterOutput, error) {
-	if err := c.checkCluster(in.Name); err != nil {
-		return nil, err
+// page returns the part of a list that a token and a limit ask for.
+func page[T any](items []T, token *string, most *int32) (part []T, next *string, err error) {
+	if part, next, err = account.Page(items, token, most, 100); err != nil {
+		err = account.Fail("InvalidParameterException", "The nextToken is invalid.")
 	}
+	return part, next, err
+}
+
+func (c *EKS) describeCluster(_ *account.Cluster, _ *eks.DescribeClusterInput) (*eks.DescribeClusterOutput, error) {
 	var subnets []string
 	for _, id := range account.SortedKeys(c.ec2.Network.Subnets) {
 		if !c.ec2.Network.Subnets[id].Public {
@@ -226,8 +232,7 @@ type AccessEntry struct {
 
 // entryIn finds the access entry that an input names.
 func entryIn[In any](c *EKS, in *In) (*AccessEntry, error) {
-	cluster := account.TextMember(in, "ClusterName")
-	if err := c.checkCluster(&cluster); err != nil {
+	if _, err := clusterIn(c, in); err != nil {
 		return nil, err
 	}
 	e := c.Entries[account.TextMember(in, "PrincipalArn")]
@@ -237,10 +242,7 @@ func entryIn[In any](c *EKS, in *In) (*AccessEntry, error) {
 	return e, nil
 }
 
-func (c *EKS) createAccessEntry(_ *account.Caller, in *eks.CreateAccessEntryInput) (*eks.CreateAccessEntryOutput, error) {
-	if err := c.checkCluster(in.ClusterName); err != nil {
-		return nil, err
-	}
+func (c *EKS) createAccessEntry(_ *account.Cluster, in *eks.CreateAccessEntryInput) (*eks.CreateAccessEntryOutput, error) {
 	principal := account.Deref(in.PrincipalArn)
 	if c.iam.RoleByARN(principal) == nil && principal != c.Admin.Who.ARN {
 		return nil, account.Fail("InvalidParameterException", "The specified principalArn is invalid: invalid principal.")
@@ -334,13 +336,7 @@ func (c *EKS) deleteAccessEntry(e *AccessEntry, _ *eks.DeleteAccessEntryInput) (
 	return &eks.DeleteAccessEntryOutput{}, nil
 }
 
-func (c *EKS) listAccessEntries(_ *account.Caller, in *eks.ListAccessEntriesInput) (*eks.ListAccessEntriesOutput, error) {
-	if err := c.checkCluster(in.ClusterName); err != nil {
-		return nil, err
-	}
-	part, next, err := account.Page(account.SortedKeys(c.Entries), in.NextToken, in.MaxResults, 100)
-	if err != nil {
-		return nil, account.Fail("InvalidParameterException", "The nextToken is invalid.")
-	}
-	return &eks.ListAccessEntriesOutput{AccessEntries: part, NextToken: next}, nil
+func (c *EKS) listAccessEntries(_ *account.Cluster, in *eks.ListAccessEntriesInput) (*eks.ListAccessEntriesOutput, error) {
+	part, next, err := page(account.SortedKeys(c.Entries), in.NextToken, in.MaxResults)
+	return &eks.ListAccessEntriesOutput{AccessEntries: part, NextToken: next}, err
 }

@@ -38,21 +38,12 @@ func (c *EKS) AddNodeGroup(g NodeGroup) {
 
 func (g *NodeGroup) scalingGroup() string { return "eks-" + g.Name }
 
-func (c *EKS) listNodegroups(_ *account.Caller, in *eks.ListNodegroupsInput) (*eks.ListNodegroupsOutput, error) {
-	if err := c.checkCluster(in.ClusterName); err != nil {
-		return nil, err
-	}
-	part, next, err := account.Page(account.SortedKeys(c.NodeGroups), in.NextToken, in.MaxResults, 100)
-	if err != nil {
-		return nil, account.Fail("InvalidParameterException", "The nextToken is invalid.")
-	}
-	return &eks.ListNodegroupsOutput{Nodegroups: part, NextToken: next}, nil
+func (c *EKS) listNodegroups(_ *account.Cluster, in *eks.ListNodegroupsInput) (*eks.ListNodegroupsOutput, error) {
+	part, next, err := page(account.SortedKeys(c.NodeGroups), in.NextToken, in.MaxResults)
+	return &eks.ListNodegroupsOutput{Nodegroups: part, NextToken: next}, err
 }
 
-func (c *EKS) describeNodegroup(_ *account.Caller, in *eks.DescribeNodegroupInput) (*eks.DescribeNodegroupOutput, error) {
-	if err := c.checkCluster(in.ClusterName); err != nil {
-		return nil, err
-	}
+func (c *EKS) describeNodegroup(_ *account.Cluster, in *eks.DescribeNodegroupInput) (*eks.DescribeNodegroupOutput, error) {
 	g, ok := c.NodeGroups[account.Deref(in.NodegroupName)]
 	if !ok {
 		return nil, account.Fail("ResourceNotFoundException", "No node group found for name: %s.", account.Deref(in.NodegroupName)).With(404)

@@ -26,9 +26,9 @@ type Association struct {
 }
 
 func addPodIdentity(s *account.Service, c *EKS) {
-	account.AddOn(s, c, onCluster, (*EKS).listPodIdentityAssociations)
+	account.AddOn(s, c, onCluster, account.Found(clusterIn, (*EKS).listPodIdentityAssociations))
 	account.Add(s, c, passingRole[eks.CreatePodIdentityAssociationInput](onCluster[eks.CreatePodIdentityAssociationInput]("eks:CreatePodIdentityAssociation")),
-		(*EKS).createPodIdentityAssociation)
+		account.Found(clusterIn, (*EKS).createPodIdentityAssociation))
 	account.AddOn(s, c, onAssociation, account.Found(associationIn, (*EKS).describePodIdentityAssociation))
 	account.Add(s, c, passingRole[eks.UpdatePodIdentityAssociationInput](onAssociation[eks.UpdatePodIdentityAssociationInput]("eks:UpdatePodIdentityAssociation")),
 		account.Found(associationIn, (*EKS).updatePodIdentityAssociation))
@@ -58,10 +58,10 @@ func (c *EKS) associationARN(id string) string {
 
 // associationIn finds the association that an input names.
 func associationIn[In any](c *EKS, in *In) (*Association, error) {
-	cluster, id := account.TextMember(in, "ClusterName"), account.TextMember(in, "AssociationId")
-	if err := c.checkCluster(&cluster); err != nil {
+	if _, err := clusterIn(c, in); err != nil {
 		return nil, err
 	}
+	id := account.TextMember(in, "AssociationId")
 	a := c.Associations[id]
 	if a == nil {
 		return nil, account.Fail("ResourceNotFoundException", "No association found for ID: %s", id).With(http.StatusNotFound)
@@ -91,10 +91,7 @@ func (c *EKS) checkPodRole(arn string, a *Association) error {
 	return nil
 }
 
-func (c *EKS) createPodIdentityAssociation(_ *account.Caller, in *eks.CreatePodIdentityAssociationInput) (*eks.CreatePodIdentityAssociationOutput, error) {
-	if err := c.checkCluster(in.ClusterName); err != nil {
-		return nil, err
-	}
+func (c *EKS) createPodIdentityAssociation(_ *account.Cluster, in *eks.CreatePodIdentityAssociationInput) (*eks.CreatePodIdentityAssociationOutput, error) {
 	for _, other := range c.Associations {
 		if other.namespace == account.Deref(in.Namespace) && other.name == account.Deref(in.ServiceAccount) {
 			return nil, account.Fail("ResourceInUseException", "Association already exists: %s", other.id).With(http.StatusConflict)
@@ -138,10 +135,7 @@ func (c *EKS) deletePodIdentityAssociation(a *Association, _ *eks.DeletePodIdent
 	return &eks.DeletePodIdentityAssociationOutput{Association: c.describedAssociation(a)}, nil
 }
 
-func (c *EKS) listPodIdentityAssociations(_ *account.Caller, in *eks.ListPodIdentityAssociationsInput) (*eks.ListPodIdentityAssociationsOutput, error) {
-	if err := c.checkCluster(in.ClusterName); err != nil {
-		return nil, err
-	}
+func (c *EKS) listPodIdentityAssociations(_ *account.Cluster, in *eks.ListPodIdentityAssociationsInput) (*eks.ListPodIdentityAssociationsOutput, error) {
 	var matching []types.PodIdentityAssociationSummary
 	for _, id := range account.SortedKeys(c.Associations) {
 		a := c.Associations[id]
@@ -152,9 +146,6 @@ func (c *EKS) listPodIdentityAssociations(_ *account.Caller, in *eks.ListPodIden
 			AssociationArn: aws.String(c.associationARN(id)), AssociationId: &a.id, ClusterName: &c.Cluster.Name, Namespace: &a.namespace, ServiceAccount: &a.name,
 		})
 	}
-	part, next, err := account.Page(matching, in.NextToken, in.MaxResults, 100)
-	if err != nil {
-		return nil, account.Fail("InvalidParameterException", "The nextToken is invalid.")
-	}
-	return &eks.ListPodIdentityAssociationsOutput{Associations: part, NextToken: next}, nil
+	part, next, err := page(matching, in.NextToken, in.MaxResults)
+	return &eks.ListPodIdentityAssociationsOutput{Associations: part, NextToken: next}, err
 }

@@ -96,10 +96,7 @@ func (c *IAM) listRoles(_ *account.Caller, in *iam.ListRolesInput) (*iam.ListRol
 		}
 	}
 	part, truncated, next, err := pageIAM(roles, in.Marker, in.MaxItems)
-	if err != nil {
-		return nil, err
-	}
-	return &iam.ListRolesOutput{Roles: part, IsTruncated: truncated, Marker: next}, nil
+	return &iam.ListRolesOutput{Roles: part, IsTruncated: truncated, Marker: next}, err
 }
 
 func (c *IAM) updateRole(r *Role, in *iam.UpdateRoleInput) (*iam.UpdateRoleOutput, error) {

@@ -49,10 +49,7 @@ func (c *Catalogue) describeSpotPriceHistory(_ *account.Caller, in *ec2.Describe
 			(len(products) > 0 && !slices.Contains(products, string(p.ProductDescription)))
 	})
 	part, next, err := account.Page(kept, in.NextToken, in.MaxResults, 1000)
-	if err != nil {
-		return nil, err
-	}
-	return &ec2.DescribeSpotPriceHistoryOutput{SpotPriceHistory: part, NextToken: next}, nil
+	return &ec2.DescribeSpotPriceHistoryOutput{SpotPriceHistory: part, NextToken: next}, err
 }
 
 // priceChanges returns when the prices that hold between two times began to hold,

@@ -214,10 +214,7 @@ func (c *Catalogue) describeInstanceTypeOfferings(_ *account.Caller, in *ec2.Des
 		return nil, err
 	}
 	part, next, err := account.Page(kept, in.NextToken, in.MaxResults, 1000)
-	if err != nil {
-		return nil, err
-	}
-	return &ec2.DescribeInstanceTypeOfferingsOutput{InstanceTypeOfferings: part, NextToken: next}, nil
+	return &ec2.DescribeInstanceTypeOfferingsOutput{InstanceTypeOfferings: part, NextToken: next}, err
 }
 
 func (c *Catalogue) offeringPlaces(by types.LocationType) (func(*Type) []string, error) {
