@@ -1,12 +1,14 @@
 package customresource
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/validate"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/wire"
@@ -20,6 +22,20 @@ func ManifestOf(object api.CustomKind, name string, spec map[string]any) map[str
 		"metadata":   map[string]any{"name": name},
 		"spec":       spec,
 	}
+}
+
+// Check applies the rules of the API to an object of that kind and name, which decode reads. It also
+// reports what decode ignores.
+func Check[T any](object api.CustomKind, name string, spec map[string]any, decode func(map[string]any) (T, finding.List, error), rules func(T) finding.List) finding.List {
+	decoded, ignored, err := decode(ManifestOf(object, name, spec))
+	if err != nil {
+		return finding.Of(err)
+	}
+	found := slices.Concat(ignored, rules(decoded))
+	if len(found.Errors()) == 0 {
+		found = append(found, validate.Bounds(object.Resource.GroupResource().String(), spec)...)
+	}
+	return found
 }
 
 // translator translates findings about an object to the terms of the configuration.

@@ -4,7 +4,6 @@ package nodeprofile
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -51,19 +50,7 @@ func (Kind) Codec() wire.Codec {
 
 // Check implements [customresource.Kind].
 func (k Kind) Check(name string, spec map[string]any) finding.List {
-	template, ignored, err := k.decode(name, spec)
-	if err != nil {
-		return finding.Of(err)
-	}
-	found := slices.Concat(ignored, validate.NodeTemplate(template))
-	if len(found.Errors()) == 0 {
-		found = append(found, validate.Bounds(api.NodeTemplateGVR.GroupResource().String(), spec)...)
-	}
-	return found
-}
-
-func (k Kind) decode(name string, spec map[string]any) (*api.AWSNodeTemplate, finding.List, error) {
-	return api.NodeTemplateOf(customresource.ManifestOf(k.Object(), name, spec))
+	return customresource.Check(k.Object(), name, spec, api.NodeTemplateOf, validate.NodeTemplate)
 }
 
 // Computed implements [customresource.Kind].

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/customresource"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
@@ -14,7 +15,7 @@ import (
 
 // Draft implements [customresource.Kind].
 func (k Kind) Draft(d *session.Drafts, name string, spec map[string]any) session.Turn {
-	template, _, err := k.decode(name, spec)
+	template, _, err := api.NodeTemplateOf(customresource.ManifestOf(k.Object(), name, spec))
 	if err != nil {
 		return d.All()
 	}

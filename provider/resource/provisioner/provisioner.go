@@ -55,15 +55,7 @@ func (Kind) Codec() wire.Codec {
 
 // Check implements [customresource.Kind].
 func (k Kind) Check(name string, spec map[string]any) finding.List {
-	p, ignored, err := k.decode(name, spec)
-	if err != nil {
-		return finding.Of(err)
-	}
-	found := slices.Concat(ignored, validate.Provisioner(p))
-	if len(found.Errors()) == 0 {
-		found = append(found, validate.Bounds(api.ProvisionerGVR.GroupResource().String(), spec)...)
-	}
-	return found
+	return customresource.Check(k.Object(), name, spec, api.ProvisionerOf, validate.Provisioner)
 }
 
 func (k Kind) decode(name string, spec map[string]any) (*api.Provisioner, finding.List, error) {
