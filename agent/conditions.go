@@ -21,9 +21,6 @@ import (
 // The conditions of a Provisioner.
 const (
 	conditionReady = "Ready"
-	// conditionConsolidation was set by earlier releases, which could not consolidate nodes in use. It is removed from
-	// the status.
-	conditionConsolidation = "ConsolidationSupported"
 	// conditionPrices is there while on-demand prices are not the published ones.
 	conditionPrices = "PricesEstimated"
 	// conditionStock is there while instance types, spot prices or capacity reservations cannot be read.
@@ -114,7 +111,6 @@ func (a *Agent) provisionerStatus(v *view.View, p *view.Provisioner) api.Provisi
 	setWarnings(&status.Conditions, p.Findings, p.Raw.Generation)
 	setMarketConditions(p, &status.Conditions)
 	setQuotaCondition(p, a.buyer.Quotas(p.Raw.Name, v.Now), &status.Conditions)
-	meta.RemoveStatusCondition(&status.Conditions, conditionConsolidation)
 	return status
 }
 

@@ -82,19 +82,6 @@ func TestStatusCounts(t *testing.T) { // LIFE-023
 	})
 }
 
-// Releases that could not consolidate nodes in use said so in a condition.
-func TestOldConsolidationConditionGoes(t *testing.T) {
-	inBubble(t, sim.Options{}, func(r *rig) {
-		p := testProvisioner("default", consolidates())
-		p.Status.Conditions = []metav1.Condition{{Type: conditionConsolidation, Status: metav1.ConditionFalse, Reason: "NotImplemented"}}
-		r.Apply(p)
-		r.start(Options{}, nil)
-		r.until("the condition is gone", func() bool {
-			return meta.FindStatusCondition(r.Provisioner("default").Status.Conditions, conditionConsolidation) == nil
-		})
-	})
-}
-
 // A condition that Karpenter has left may have no reason, which the CRD demands: no status could be written with it. One
 // with a reason stays as it is.
 func TestConditionWithoutReasonGoes(t *testing.T) {

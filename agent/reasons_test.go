@@ -137,7 +137,6 @@ func TestReasonsAreDocumented(t *testing.T) {
 		t.Errorf("the reasons of conditions in docs/metrics.md: -code +page\n%s", diff)
 	}
 	types := named(constants(slices.Concat(parsed(t, "."), parsed(t, "../internal/onboard/karpenter"))), "condition")
-	types = slices.DeleteFunc(types, func(c string) bool { return c == conditionConsolidation }) // it is only removed
 	listed := slices.DeleteFunc(column(page, "Conditions", 0), func(c string) bool { return c == string(metav1.ConditionFalse) })
 	if diff := cmp.Diff(types, listed); diff != "" {
 		t.Errorf("the conditions in docs/metrics.md: -code +page\n%s", diff)
