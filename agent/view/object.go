@@ -141,10 +141,8 @@ func describeType(node *corev1.Node, t *offer.InstanceType, i offer.Instance) {
 func nodeTaints(taints, startup []corev1.Taint) []corev1.Taint {
 	out := append(append([]corev1.Taint{}, taints...), startup...)
 	notReady := corev1.Taint{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule}
-	for _, t := range out {
-		if t.MatchTaint(&notReady) {
-			return out
-		}
+	if slices.ContainsFunc(out, func(t corev1.Taint) bool { return t.MatchTaint(&notReady) }) {
+		return out
 	}
 	return append(out, notReady)
 }
@@ -161,10 +159,7 @@ func (p *Provisioner) TaintsToAdd() []corev1.Taint {
 
 // NodeLabels are the labels that do not depend on what is bought.
 func NodeLabels(p *Provisioner, m *decide.Machine) map[string]string {
-	labels := maps.Clone(p.Spec.Spec.Labels)
-	if labels == nil {
-		labels = map[string]string{}
-	}
+	labels := maps.Collect(maps.All(p.Spec.Spec.Labels)) // never nil
 	maps.Copy(labels, m.Labels)
 	labels[api.LabelProvisioner] = p.Raw.Name
 	return labels
@@ -172,10 +167,7 @@ func NodeLabels(p *Provisioner, m *decide.Machine) map[string]string {
 
 // NodeAnnotations are the annotations that do not depend on what is bought.
 func NodeAnnotations(p *Provisioner, m *decide.Machine) map[string]string {
-	annotations := maps.Clone(p.Spec.Spec.Annotations)
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
+	annotations := maps.Collect(maps.All(p.Spec.Spec.Annotations)) // never nil
 	annotations[api.AnnotationProvisionerHash] = p.Raw.Hash()
 	if p.Market.ProfileHash != "" {
 		annotations[api.AnnotationProfileHash] = p.Market.ProfileHash

@@ -37,10 +37,7 @@ func (o *Options) ownership() map[string]string {
 
 // launchTags returns the tags of everything that one launch creates.
 func (o *Options) launchTags(order *offer.Order, profile *api.NodeProfile) map[string]string {
-	out := maps.Clone(order.Tags)
-	if out == nil {
-		out = map[string]string{}
-	}
+	out := maps.Collect(maps.All(order.Tags)) // never nil
 	maps.Copy(out, o.sharedTags(order.Provisioner, profile))
 	out[api.TagLaunchID] = order.LaunchID
 	return out

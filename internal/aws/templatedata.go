@@ -54,10 +54,7 @@ func (c *Cloud) templateData(order *offer.Order, r *resolved, b build) (*types.R
 
 // node returns what the user data of the machines contains.
 func (c *Cloud) node(order *offer.Order, r *resolved, b build) userdata.Node {
-	labels := maps.Clone(order.Node.Labels)
-	if labels == nil {
-		labels = map[string]string{}
-	}
+	labels := maps.Collect(maps.All(order.Node.Labels)) // never nil
 	labels[api.LabelCapacityType] = b.capacityType
 	labels[api.LabelProvisioner] = order.Provisioner
 	api.SetReservationLabels(labels, b.reservation)

@@ -42,10 +42,7 @@ func (r *Roles) EnsureProvider(ctx context.Context, issuer, arn, owner string, t
 	if known != nil {
 		return false, checkAudience(arn, known)
 	}
-	all := maps.Clone(tags)
-	if all == nil {
-		all = map[string]string{}
-	}
+	all := maps.Collect(maps.All(tags)) // never nil
 	all[ownerTag] = owner
 	// No thumbprints: IAM verifies the issuer's certificate by its own store.
 	err = call.Change(ctx, nil, r.client.CreateOpenIDConnectProvider, &iam.CreateOpenIDConnectProviderInput{

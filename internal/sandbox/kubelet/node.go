@@ -43,10 +43,7 @@ func newNode(m Machine, own map[string]string, h hardware, settings userdata.Kub
 	if err != nil {
 		return nil, err
 	}
-	labels := maps.Clone(settings.Labels)
-	if labels == nil {
-		labels = map[string]string{}
-	}
+	labels := maps.Collect(maps.All(settings.Labels)) // never nil
 	maps.Copy(labels, own)
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: m.PrivateDNSName, Labels: labels},

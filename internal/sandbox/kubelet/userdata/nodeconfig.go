@@ -98,10 +98,7 @@ func (c *nodeConfig) merge(later nodeConfig) {
 
 // mergeMaps merges maps of YAML deeply; anything but a map is replaced.
 func mergeMaps(base, over map[string]any) map[string]any {
-	merged := maps.Clone(base)
-	if merged == nil {
-		merged = map[string]any{}
-	}
+	merged := maps.Collect(maps.All(base)) // never nil
 	for key, value := range over {
 		below, isMap := merged[key].(map[string]any)
 		overlay, overlays := value.(map[string]any)

@@ -55,10 +55,7 @@ func Cases() ([]Case, error) {
 
 // merge applies a JSON merge patch (RFC 7386).
 func merge(base, patch map[string]any) map[string]any {
-	out := maps.Clone(base)
-	if out == nil {
-		out = map[string]any{}
-	}
+	out := maps.Collect(maps.All(base)) // never nil
 	for key, value := range patch {
 		switch v := value.(type) {
 		case nil:
