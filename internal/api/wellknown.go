@@ -75,7 +75,7 @@ func NormalizeLabel(key string) string {
 func AddDeprecatedLabels(labels map[string]string) {
 	for deprecated, successor := range aliases {
 		value, ok := labels[successor]
-		if domain, _, _ := strings.Cut(deprecated, "/"); ok && inDomain(domain, "beta.kubernetes.io") {
+		if domain, _, _ := strings.Cut(deprecated, "/"); ok && InDomain(domain, "beta.kubernetes.io") {
 			labels[deprecated] = value
 		}
 	}
@@ -86,7 +86,7 @@ func AddDeprecatedLabels(labels map[string]string) {
 // have: labels in the domains of Kubernetes.
 func (p *Provisioner) RestrictedLabel(key string) (reason string, restricted bool) {
 	domain, _, _ := strings.Cut(key, "/")
-	if p.Source != nil && key != LabelHostname && !inDomain(domain, ProvisionerGroup) && !inDomain(domain, AWSDomain) {
+	if p.Source != nil && key != LabelHostname && !InDomain(domain, ProvisionerGroup) && !InDomain(domain, AWSDomain) {
 		return "", false
 	}
 	return RestrictedLabel(key)
@@ -108,21 +108,21 @@ func RestrictedLabel(key string) (reason string, restricted bool) {
 	if !found {
 		return "", false
 	}
-	if inDomain(domain, AWSDomain) {
+	if InDomain(domain, AWSDomain) {
 		return fmt.Sprintf("is not a known label of %s", AWSDomain), true
 	}
-	if slices.ContainsFunc(openDomains, func(d string) bool { return inDomain(domain, d) }) {
+	if slices.ContainsFunc(openDomains, func(d string) bool { return InDomain(domain, d) }) {
 		return "", false
 	}
 	for _, d := range restrictedDomains {
-		if inDomain(domain, d) {
+		if InDomain(domain, d) {
 			return fmt.Sprintf("is in the reserved domain %s", d), true
 		}
 	}
 	return "", false
 }
 
-// inDomain reports whether name is the domain or one of its subdomains.
-func inDomain(name, domain string) bool {
+// InDomain reports whether name is the domain or one of its subdomains.
+func InDomain(name, domain string) bool {
 	return name == domain || strings.HasSuffix(name, "."+domain)
 }

@@ -70,12 +70,8 @@ func Build(family string, n Node) (string, error) {
 // to start with other labels in the domains of Kubernetes, and the API server does not let it
 // set those of node-restriction.kubernetes.io.
 func (n *Node) kubeletLabels() map[string]string {
-	out := make(map[string]string, len(n.Labels))
-	for key, value := range n.Labels {
-		if kubeletMaySet(key) {
-			out[key] = value
-		}
-	}
+	out := maps.Clone(n.Labels)
+	maps.DeleteFunc(out, func(key, _ string) bool { return !kubeletMaySet(key) })
 	return out
 }
 
@@ -89,14 +85,10 @@ var kubeletKeys = []string{
 
 func kubeletMaySet(key string) bool {
 	domain, _, found := strings.Cut(key, "/")
-	if !found || (!within(domain, "kubernetes.io") && !within(domain, "k8s.io")) {
+	if !found || (!api.InDomain(domain, "kubernetes.io") && !api.InDomain(domain, "k8s.io")) {
 		return true
 	}
-	return within(domain, "kubelet.kubernetes.io") || within(domain, "node.kubernetes.io") || slices.Contains(kubeletKeys, key)
-}
-
-func within(domain, parent string) bool {
-	return domain == parent || strings.HasSuffix(domain, "."+parent)
+	return api.InDomain(domain, "kubelet.kubernetes.io") || api.InDomain(domain, "node.kubernetes.io") || slices.Contains(kubeletKeys, key)
 }
 
 // dnsHost is the position of the cluster's DNS in the address range of Services on EKS.
