@@ -3,6 +3,7 @@ package cluster
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"strings"
 )
 
@@ -30,31 +31,19 @@ func (s *Snapshot) Pending() []*Pod {
 
 // Node returns the node of that name in a sorted snapshot; nil if there is none.
 func (s *Snapshot) Node(name string) *Node {
-	i, ok := slices.BinarySearchFunc(s.Nodes, name, func(n Node, name string) int { return strings.Compare(n.Name, name) })
-	if !ok {
-		return nil
-	}
-	return &s.Nodes[i]
+	return find(s.Nodes, func(n *Node) int { return strings.Compare(name, n.Name) })
 }
 
 // Claim returns the claim of that name in a sorted snapshot; nil if there is none.
 func (s *Snapshot) Claim(namespace, name string) *Claim {
-	i, ok := slices.BinarySearchFunc(s.Claims, name, func(c Claim, name string) int {
-		return cmp.Or(strings.Compare(c.Namespace, namespace), strings.Compare(c.Name, name))
+	return find(s.Claims, func(c *Claim) int {
+		return cmp.Or(strings.Compare(namespace, c.Namespace), strings.Compare(name, c.Name))
 	})
-	if !ok {
-		return nil
-	}
-	return &s.Claims[i]
 }
 
 // Volume returns the volume of that name in a sorted snapshot; nil if there is none.
 func (s *Snapshot) Volume(name string) *Volume {
-	i, ok := slices.BinarySearchFunc(s.Volumes, name, func(v Volume, name string) int { return strings.Compare(v.Name, name) })
-	if !ok {
-		return nil
-	}
-	return &s.Volumes[i]
+	return find(s.Volumes, func(v *Volume) int { return strings.Compare(name, v.Name) })
 }
 
 // LocalVolume returns a volume of the template's pods that lies on the disks of one node and is not deleted with
@@ -72,13 +61,19 @@ func (s *Snapshot) LocalVolume(t *Template) *Volume {
 
 // Deployment returns the Deployment of that name in a sorted snapshot; nil if there is none.
 func (s *Snapshot) Deployment(namespace, name string) *Deployment {
-	i, ok := slices.BinarySearchFunc(s.Deployments, name, func(d Deployment, name string) int {
-		return cmp.Or(cmp.Compare(d.Namespace, namespace), cmp.Compare(d.Name, name))
+	return find(s.Deployments, func(d *Deployment) int {
+		return cmp.Or(strings.Compare(namespace, d.Namespace), strings.Compare(name, d.Name))
 	})
+}
+
+// find returns the object of a sorted list that is sought; nil if there is none. Order compares what is sought
+// with an object.
+func find[T any](sorted []T, order func(*T) int) *T {
+	i, ok := sort.Find(len(sorted), func(i int) int { return order(&sorted[i]) })
 	if !ok {
 		return nil
 	}
-	return &s.Deployments[i]
+	return &sorted[i]
 }
 
 // HeldBy reports whether the node has that finalizer, so that its deletion waits.
