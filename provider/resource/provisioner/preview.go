@@ -18,19 +18,10 @@ import (
 // configuration and a fixed catalogue. What AWS and the cluster say is known after the apply.
 const planPreview = "plan_preview"
 
-var offeringTypes = map[string]attr.Type{"instance_type": types.StringType, "hourly_price": types.Float64Type}
-
-var previewTypes = map[string]attr.Type{
-	"matching_types":   types.Int64Type,
-	"zones":            types.ListType{ElemType: types.StringType},
-	"architectures":    types.ListType{ElemType: types.StringType},
-	"cheapest":         types.ObjectType{AttrTypes: offeringTypes},
-	"dearest":          types.ObjectType{AttrTypes: offeringTypes},
-	"fewest_pods":      types.Int64Type,
-	"most_pods":        types.Int64Type,
-	"nodes_to_replace": types.Int64Type,
-	"catalogue":        types.StringType,
-}
+var (
+	previewTypes  = previewAttribute().GetType().(types.ObjectType).AttrTypes
+	offeringTypes = previewTypes["cheapest"].(types.ObjectType).AttrTypes
+)
 
 func previewAttribute() schema.SingleNestedAttribute {
 	listed := func(which string) schema.SingleNestedAttribute {
