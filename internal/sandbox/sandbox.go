@@ -37,7 +37,6 @@ type Sandbox struct {
 
 	Cloud    *cloud.Cloud
 	Kubelets *kubelet.Simulator
-	Steps    []Step // of the start, with the time that each took
 
 	plane     *plane.Plane
 	closers   []func() error // run in reverse by Stop
@@ -45,12 +44,6 @@ type Sandbox struct {
 	stopErr   error
 	progress  func(string)
 	temporary bool
-}
-
-// Step is one step of the start.
-type Step struct {
-	Name string
-	Took time.Duration
 }
 
 // Start brings a sandbox up. On failure everything is stopped again, and the error
@@ -159,9 +152,8 @@ func (s *Sandbox) follow(event cloud.Event) {
 	}
 }
 
-// step notes a step of the start and tells it.
+// step tells a step of the start.
 func (s *Sandbox) step(name string, took time.Duration) {
-	s.Steps = append(s.Steps, Step{Name: name, Took: took})
 	s.progress(fmt.Sprintf("%s (%.1f s)", name, took.Seconds()))
 }
 

@@ -36,7 +36,6 @@ type dialect struct {
 	DeniedStatus int
 	throttled    string
 	throttleHTTP int
-	malformed    string
 	unknownCall  string
 }
 
@@ -46,7 +45,7 @@ func Ec2Dialect() dialect {
 		unknownKey: "AuthFailure", badSignature: "AuthFailure", expiredToken: "RequestExpired", missingToken: "AuthFailure",
 		denied: "UnauthorizedOperation", DeniedStatus: http.StatusForbidden,
 		throttled: "RequestLimitExceeded", throttleHTTP: http.StatusServiceUnavailable,
-		malformed: "InvalidParameterValue", unknownCall: "InvalidAction",
+		unknownCall: "InvalidAction",
 	}
 }
 
@@ -57,7 +56,7 @@ func QueryDialect() dialect {
 		unknownKey: "InvalidClientTokenId", badSignature: "SignatureDoesNotMatch", expiredToken: "ExpiredToken", missingToken: "MissingAuthenticationToken",
 		denied: "AccessDenied", DeniedStatus: http.StatusForbidden,
 		throttled: "Throttling", throttleHTTP: http.StatusBadRequest,
-		malformed: "ValidationError", unknownCall: "InvalidAction",
+		unknownCall: "InvalidAction",
 	}
 }
 
@@ -67,6 +66,6 @@ func JSONDialect() dialect {
 		unknownKey: "UnrecognizedClientException", badSignature: "InvalidSignatureException", expiredToken: "ExpiredTokenException", missingToken: "MissingAuthenticationTokenException",
 		denied: "AccessDeniedException", DeniedStatus: http.StatusBadRequest,
 		throttled: "ThrottlingException", throttleHTTP: http.StatusBadRequest,
-		malformed: "ValidationException", unknownCall: "UnknownOperationException",
+		unknownCall: "UnknownOperationException",
 	}
 }
