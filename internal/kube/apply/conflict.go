@@ -61,16 +61,9 @@ func owns(fields map[string]any, path []string) bool {
 func removalPatch(fields [][]string) ([]byte, error) {
 	spec := map[string]any{}
 	for _, path := range fields {
-		at := spec
-		for _, name := range path[:len(path)-1] {
-			inner, ok := at[name].(map[string]any)
-			if !ok {
-				inner = map[string]any{}
-				at[name] = inner
-			}
-			at = inner
+		if err := unstructured.SetNestedField(spec, nil, path...); err != nil {
+			return nil, err
 		}
-		at[path[len(path)-1]] = nil
 	}
 	return json.Marshal(map[string]any{"spec": spec})
 }
