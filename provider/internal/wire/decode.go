@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // Decode converts a JSON object to a value of the type. It ignores fields without an attribute. Absent
@@ -41,7 +42,8 @@ func (c Codec) decodeObject(fields map[string]any, typ tftypes.Object, at string
 	}
 	for _, name := range c.attributes(typ, at == "") {
 		path := c.Field(name)
-		value, err := c.decode(get(fields, path), typ.AttributeTypes[name], join(at, path...))
+		field, _, _ := unstructured.NestedFieldNoCopy(fields, path...)
+		value, err := c.decode(field, typ.AttributeTypes[name], join(at, path...))
 		if err != nil {
 			return tftypes.Value{}, err
 		}
@@ -120,15 +122,4 @@ func decodeScalar(in any, typ tftypes.Type, at string) (tftypes.Value, error) {
 
 func mismatch(in any, typ tftypes.Type, at string) (tftypes.Value, error) {
 	return tftypes.Value{}, fmt.Errorf("read %s: %v is not of the type %s", at, in, typ)
-}
-
-func get(fields map[string]any, path []string) any {
-	for _, name := range path[:len(path)-1] {
-		inner, ok := fields[name].(map[string]any)
-		if !ok {
-			return nil
-		}
-		fields = inner
-	}
-	return fields[path[len(path)-1]]
 }
