@@ -9,6 +9,8 @@ import (
 var crdFiles embed.FS
 
 // CRD is a CustomResourceDefinition as it is applied to a cluster.
+//
+// +kubebuilder:object:generate=false
 type CRD struct {
 	Name string // of the CustomResourceDefinition object
 	YAML []byte

@@ -35,6 +35,8 @@ type Requirement struct {
 
 // MinValue is how many different values of a label the instance types of a launch request
 // must have at least.
+//
+// +kubebuilder:object:generate=false
 type MinValue struct {
 	Key   string
 	Count int
