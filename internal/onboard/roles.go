@@ -77,7 +77,8 @@ func (i *Item) addPolicies(role *Role) {
 	if len(preset) > 0 {
 		facts := policy.ParseAgent(preset)
 		i.add("preset", "agent")
-		i.add("node_roles", roleNames(facts.NodeRoles, role.ARN))
+		account, _, _ := strings.Cut(role.ARN, ":role/")
+		i.add("node_roles", policy.RoleNames(facts.NodeRoles, account))
 		i.addIf(facts.Queue != "", "interruption_queue_arn", facts.Queue)
 		i.addIf(facts.NodePools, "node_pools", true)
 	}
@@ -92,17 +93,4 @@ func encoded(document string) any {
 		return document
 	}
 	return terraform.Encoded(tree)
-}
-
-// roleNames shortens the ARNs of roles of the account that another role is in.
-func roleNames(arns []string, other string) []string {
-	own, _, _ := strings.Cut(other, ":role/")
-	out := make([]string, len(arns))
-	for i, arn := range arns {
-		out[i] = arn
-		if name, ok := strings.CutPrefix(arn, own+":role/"); ok {
-			out[i] = name
-		}
-	}
-	return out
 }

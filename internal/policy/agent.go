@@ -246,6 +246,18 @@ func (a Agent) tagged(prefix string) map[string]condition {
 	}
 }
 
+// RoleNames returns the names of roles of an account such as arn:aws:iam::123456789012. Others, and roles with a
+// path, which a name does not tell, keep their ARNs.
+func RoleNames(arns []string, account string) []string {
+	out := append([]string{}, arns...)
+	for i, arn := range arns {
+		if name, ok := strings.CutPrefix(arn, account+":role/"); ok && !strings.Contains(name, "/") {
+			out[i] = name
+		}
+	}
+	return out
+}
+
 // ParseAgent finds in the agent's policies, by name, what they depend on beside
 // the account: the cluster, the node roles, the queue and whether it serves NodePools.
 // What the policies do not say stays empty.

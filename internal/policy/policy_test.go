@@ -106,6 +106,15 @@ func TestAgentUsesWhatALaunchRefersTo(t *testing.T) {
 	}
 }
 
+// A name does not tell the path of a role.
+func TestRoleNames(t *testing.T) {
+	const own, nested, other = "arn:aws:iam::123456789012:role/node", "arn:aws:iam::123456789012:role/team/node", "arn:aws:iam::210987654321:role/node"
+	got := policy.RoleNames([]string{own, nested, other}, "arn:aws:iam::123456789012")
+	if want := []string{"node", nested, other}; !slices.Equal(got, want) {
+		t.Errorf("RoleNames() = %q, want %q", got, want)
+	}
+}
+
 func TestAgentPassesOnlyTheNodeRoles(t *testing.T) {
 	i := slices.IndexFunc(rules(t, agent()), func(r rule) bool { return r.Sid == "GiveNodesTheirRole" })
 	got := rules(t, agent())[i]

@@ -125,14 +125,8 @@ func (m *model) adoptPreset(preset map[string]string, account *session.Account) 
 	if facts.NodePools {
 		m.NodePools = types.BoolValue(true)
 	}
-	local := fmt.Sprintf("arn:%s:iam::%s:role/", account.Partition, account.ID)
-	for i, arn := range facts.NodeRoles {
-		if name, ok := strings.CutPrefix(arn, local); ok && !strings.Contains(name, "/") { // without a path, the name is enough
-			facts.NodeRoles[i] = name
-		}
-	}
-	if len(facts.NodeRoles) > 0 {
-		m.NodeRoles = value.Set(facts.NodeRoles)
+	if roles := policy.RoleNames(facts.NodeRoles, fmt.Sprintf("arn:%s:iam::%s", account.Partition, account.ID)); len(roles) > 0 {
+		m.NodeRoles = value.Set(roles)
 	}
 }
 
