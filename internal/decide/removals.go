@@ -41,8 +41,7 @@ func (d *decision) staying(nodes []*retire.Node) []*retire.Node {
 // were chosen to go before.
 func (d *decision) force(nodes []*retire.Node) []Removal {
 	var out []Removal
-	there := slices.DeleteFunc(slices.Clone(nodes), func(n *retire.Node) bool { return n.Deleting })
-	for _, f := range retire.Forced(there, d.in.Now, d.in.Settings.Policy) {
+	for _, f := range retire.Forced(nodes, d.in.Now, d.in.Settings.Policy) {
 		out = append(out, Removal{Node: f.Node.Name, Reason: f.Reason, Message: f.Message})
 	}
 	for _, r := range out {

@@ -77,19 +77,18 @@ type rule func(n *Node, now time.Time) (DueNode, bool)
 // voluntary are the rules for nodes that may stay, in the order in which they are looked at.
 var voluntary = []rule{expired, drifted, empty}
 
-// Forced returns the nodes that must go whatever runs there, in their order. Nodes
-// that are unhealthy stay where too many are: then it is not the nodes.
+// Forced returns the nodes that must go whatever runs there, in their order, without those that are being deleted. Nodes
+// that are unhealthy stay where too many are, and those that are being deleted count: then it is not the nodes.
 func Forced(nodes []*Node, now time.Time, p Policy) []DueNode {
 	var found []DueNode
 	for _, n := range nodes {
-		if its := reasons(n, now, []rule{orphaned, p.DidNotComeUp, p.unhealthy}); len(its) > 0 {
+		if its := reasons(n, now, []rule{orphaned, p.DidNotComeUp, p.unhealthy}); len(its) > 0 && !n.Deleting {
 			found = append(found, its[0])
 		}
 	}
-	if tooManyUnready(nodes) {
-		found = slices.DeleteFunc(found, func(due DueNode) bool { return due.Reason == Unhealthy })
-	}
-	return found
+	return slices.DeleteFunc(found, func(due DueNode) bool {
+		return due.Reason == Unhealthy && tooManyUnready(nodes, due.Node.UnreadySince)
+	})
 }
 
 // Voluntary returns the nodes that should go if nothing holds them: the nodes that

@@ -393,6 +393,37 @@ func TestUnhealthy(t *testing.T) {
 	}
 }
 
+// Neither what is bought in the place of nodes that are not ready, nor their removal, makes them few.
+func TestTooManyUnreadyDuringReplacement(t *testing.T) {
+	silent := noon.Add(-time.Hour)
+	for name, c := range map[string]struct {
+		deleting, bought int
+		since            time.Duration // from the silence to the purchases
+		want             int
+	}{
+		"nothing is bought":               {want: 0},
+		"ten are bought afterwards":       {bought: 10, since: time.Minute, want: 0},
+		"ten were bought before":          {bought: 10, since: -time.Minute, want: 3},
+		"one of the silent ones is going": {deleting: 1, want: 0},
+	} {
+		var nodes []*Node
+		for i := range 10 + c.bought {
+			n := up(fmt.Sprintf("n%d", i), provisioner(nil))
+			n.Created = silent.Add(-time.Hour)
+			if i >= 10 {
+				n.Created = silent.Add(c.since)
+			}
+			if i < 3 {
+				n.Ready, n.UnreadySince, n.Deleting, n.Finalizers = false, silent, i < c.deleting, []string{api.Finalizer}
+			}
+			nodes = append(nodes, n)
+		}
+		if got := Forced(nodes, noon, Policy{UnhealthyAfter: 10 * time.Minute}); len(got) != c.want {
+			t.Errorf("%s: %d nodes must go, want %d", name, len(got), c.want)
+		}
+	}
+}
+
 // Consolidation removes empty nodes after consolidateAfter, unless that is Never or
 // the node says otherwise.
 func TestConsolidationRemovesEmptyNodes(t *testing.T) { // DISR-019

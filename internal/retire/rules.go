@@ -60,15 +60,18 @@ func (p *Policy) unhealthy(n *Node, now time.Time) (DueNode, bool) {
 // the network, and new nodes would not be better.
 const maxUnready = 20
 
-// tooManyUnready counts the nodes that have been up.
-func tooManyUnready(nodes []*Node) bool {
+// tooManyUnready counts the nodes that had been made when one of them fell silent, and have been up. Otherwise what is
+// bought in the place of those that are silent would soon make them few.
+func tooManyUnready(nodes []*Node, since time.Time) bool {
 	up, unready := 0, 0
 	for _, n := range nodes {
-		if n.hasRun() {
+		switch {
+		case n.ended() || !n.hasRun():
+		case !n.Ready:
 			up++
-			if !n.Ready {
-				unready++
-			}
+			unready++
+		case !n.Created.After(since):
+			up++
 		}
 	}
 	return unready > (up*maxUnready+99)/100
