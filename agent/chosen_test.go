@@ -19,6 +19,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/retire"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
 )
 
@@ -150,26 +151,39 @@ func TestBudgetDuringReplacement(t *testing.T) {
 	})
 }
 
-// A node whose kubelet falls silent is replaced; when many do, none is.
+// A node whose kubelet falls silent is replaced. When many do, none is, whatever else speaks for its end: Kubernetes has
+// evicted their pods, so that they seem to be empty, and they grow old.
 func TestUnhealthyNodes(t *testing.T) {
 	spread := sim.Workload{Name: "web", Replicas: 10, Spec: sim.Requests("1500m", "1Gi")}
 	small := func(s *api.ProvisionerSpec) { s.InstanceTypes = []string{"c5.large"} }
+	consolidates := func(s *api.ProvisionerSpec) { s.Consolidation = &api.Consolidation{Enabled: ptr.To(true)} }
 	for name, c := range map[string]struct {
 		silent   int
+		edits    []func(*api.ProvisionerSpec)
+		options  Options
 		replaced bool
 	}{
-		"two of ten":   {silent: 2, replaced: true},
-		"three of ten": {silent: 3},
+		"two of ten":                         {silent: 2, replaced: true},
+		"three of ten":                       {silent: 3},
+		"three of ten, and empty nodes go":   {silent: 3, edits: []func(*api.ProvisionerSpec){emptyAfter(30)}},
+		"three of ten, and old nodes go":     {silent: 3, edits: []func(*api.ProvisionerSpec){expireAfter(1200)}},
+		"three of ten, and dear nodes go":    {silent: 3, edits: []func(*api.ProvisionerSpec){consolidates}},
+		"two of ten, and unready nodes stay": {silent: 2, edits: []func(*api.ProvisionerSpec){emptyAfter(30)}, options: Options{Settings: decide.Settings{Policy: retire.Policy{UnhealthyAfter: -time.Second}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, sim.Options{}, func(r *rig) {
-				r.served(testProvisioner("default", small), spread)
+				r.Apply(testProvisioner("default", append(c.edits, small)...))
+				r.start(c.options, nil)
+				r.Deploy(spread)
+				r.until("the workload runs", func() bool { return r.allRun("web", 10)() && r.allUp() })
 				nodes := r.ours()[:c.silent]
 				for _, n := range nodes {
 					r.StopKubelet(n.Name, 2*time.Hour)
 				}
+				goes := func(n *corev1.Node) bool { now := r.node(n.Name); return now == nil || now.DeletionTimestamp != nil }
 				if !c.replaced {
-					r.never(time.Hour, "a node is replaced", func() bool { return len(r.ours()) != 10 || r.node(nodes[0].Name) == nil })
+					r.never(time.Hour, "a silent node goes", func() bool { return slices.ContainsFunc(nodes, goes) })
+					r.until("the workload runs elsewhere", func() bool { return r.count("web", isRunning) == 10 })
 					return
 				}
 				took := r.until("the nodes are gone", func() bool { return r.node(nodes[0].Name) == nil && r.node(nodes[1].Name) == nil })

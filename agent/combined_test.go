@@ -333,7 +333,7 @@ func TestTaintsOfOthersOnNewNodes(t *testing.T) {
 	}
 }
 
-// Pods run on a node that keeps its startup taints. When its kubelet is silent for a while, the node stays, and
+// Pods run on a node that keeps its startup taints. When its kubelet is silent for less than five minutes, the node stays, and
 // new pods do not wait for it.
 func TestSilenceOfANodeWithStartupTaints(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {
@@ -346,7 +346,7 @@ func TestSilenceOfANodeWithStartupTaints(t *testing.T) {
 		r.until("the workload runs", r.allRun("web", 2))
 		first := r.ours()[0].Name
 		time.Sleep(30 * time.Minute)
-		r.StopKubelet(first, 8*time.Minute)
+		r.StopKubelet(first, 4*time.Minute)
 		time.Sleep(2 * time.Minute)
 		r.Deploy(tolerant(sim.Workload{Name: "more", Replicas: 1, Spec: sim.Requests("100m", "100Mi")}))
 		if took := r.until("the new pod runs", r.allRun("more", 1)); took > 2*time.Minute {

@@ -33,7 +33,7 @@ type protection func(c *Case) string
 var (
 	protections = []protection{blocked, notUp, closed, closing, nominated, annotated, inTime(doNotDisrupt), ownerless, young, inTime(twoPDBs), inTime(blockedByPDB), heldBySurge, refused}
 	lasting     = []protection{annotated, inTime(doNotDisrupt), ownerless, consolidated(finishing), local}
-	passing     = []protection{blocked, inTime(twoPDBs), inTime(blockedByPDB), heldBySurge, refused}
+	passing     = []protection{blocked, notUp, inTime(twoPDBs), inTime(blockedByPDB), heldBySurge, refused}
 )
 
 // Protected returns what holds a node back from going voluntarily, or an empty
@@ -90,9 +90,13 @@ func blocked(c *Case) string {
 	return ""
 }
 
+// notUp also holds nodes that have lost contact. Whether they are replaced depends on how many they are: see unhealthy.
 func notUp(c *Case) string {
-	if !c.Node.Initialized {
+	switch {
+	case !c.Node.Initialized:
 		return "it is not up yet"
+	case !c.Node.Ready:
+		return "it is not ready"
 	}
 	return ""
 }

@@ -53,6 +53,7 @@ func TestProtected(t *testing.T) {
 		"nothing":                          {want: ""},
 		"blocked":                          {change: func(n *Node) { n.Blocked = "it is invalid" }, want: "the agent may not act for provisioner default now: it is invalid"},
 		"not up":                           {change: func(n *Node) { n.Initialized = false }, want: "it is not up yet"},
+		"lost contact":                     {change: func(n *Node) { n.Ready = false }, want: "it is not ready"},
 		"nominated":                        {change: func(n *Node) { n.Nominated = true }, want: "pods are about to be bound to it"},
 		"annotation":                       {change: func(n *Node) { n.Annotations[api.AnnotationDoNotDisrupt] = "true" }, want: "it has the annotation karpenter.sh/do-not-disrupt"},
 		"false is no bar":                  {change: func(n *Node) { n.Annotations[api.AnnotationDoNotDisrupt] = "false" }, want: ""},
@@ -259,10 +260,13 @@ func TestMark(t *testing.T) {
 		p           *api.Provisioner
 		pods        []*cluster.Pod
 		annotations map[string]string
+		silent      bool
 		want        time.Time
 		change      bool
 	}{
 		"becomes empty":        {p: empties, want: noon, change: true},
+		"has lost contact":     {p: empties, silent: true},
+		"loses contact":        {p: empties, silent: true, annotations: stamp, change: true},
 		"is empty already":     {p: empties, annotations: stamp, want: noon},
 		"is used again":        {p: empties, annotations: stamp, pods: []*cluster.Pod{web()}, change: true},
 		"is used":              {p: empties, pods: []*cluster.Pod{web()}},
@@ -270,6 +274,7 @@ func TestMark(t *testing.T) {
 		"a stamp that is none": {p: empties, annotations: map[string]string{api.AnnotationEmptiness: "yesterday"}, want: noon, change: true},
 	} {
 		n := up("n", c.p, c.pods...)
+		n.Ready = !c.silent
 		if c.annotations != nil {
 			n.Annotations = c.annotations
 		}

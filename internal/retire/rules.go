@@ -97,10 +97,11 @@ func ExpiresAt(n *cluster.Node, p *api.Provisioner) time.Time {
 	return n.Created.Add(limit)
 }
 
-// empty: nobody has used it for as long as its Provisioner says.
+// empty: it is up, and nobody has used it for as long as its Provisioner says. Kubernetes evicts the pods of a node that
+// has lost contact, so that it seems to be empty while they still run there.
 func empty(n *Node, now time.Time) (DueNode, bool) {
 	limit, goes := n.Provisioner.Spec.EmptyAfter()
-	if !goes || n.InUse() || !n.Initialized {
+	if !goes || n.InUse() || !isUp(n.Node) {
 		return DueNode{}, false
 	}
 	at := EmptyUntil(n.Node, n.Provisioner)
@@ -115,11 +116,14 @@ func empty(n *Node, now time.Time) (DueNode, bool) {
 func EmptyUntil(n *cluster.Node, p *api.Provisioner) time.Time {
 	limit, goes := p.Spec.EmptyAfter()
 	since, marked := emptySince(n)
-	if !goes || !marked || !n.Initialized {
+	if !goes || !marked || !isUp(n) {
 		return time.Time{}
 	}
 	return since.Add(limit)
 }
+
+// isUp reports whether the node came up and has not lost contact since.
+func isUp(n *cluster.Node) bool { return n.Initialized && n.Ready }
 
 // emptySince reads the emptiness timestamp. One that is no time counts as none.
 func emptySince(n *cluster.Node) (time.Time, bool) {
@@ -132,7 +136,7 @@ func emptySince(n *cluster.Node) (time.Time, bool) {
 func Mark(n *Node, now time.Time) (time.Time, bool) {
 	_, annotated := n.Annotations[api.AnnotationEmptiness]
 	_, valid := emptySince(n.Node)
-	if _, goes := n.Provisioner.Spec.EmptyAfter(); goes && n.Initialized && !n.InUse() {
+	if _, goes := n.Provisioner.Spec.EmptyAfter(); goes && isUp(n.Node) && !n.InUse() {
 		return now, !valid
 	}
 	return time.Time{}, annotated

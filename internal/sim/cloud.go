@@ -13,6 +13,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim/kubelet"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim/process"
 )
 
@@ -25,19 +26,17 @@ type Cloud struct{ *client }
 // machine is an instance with what its kubelet registers.
 type machine struct {
 	offer.Instance
-	spec   offer.NodeSpec
-	node   string // the name under which its kubelet registers
-	up     bool   // its kubelet runs
-	bare   bool   // its device plugins do not run
-	booted bool   // it was up at some time
-	again  bool   // its kubelet has registered again after its end began
-	silent bool   // its kubelet runs but does not answer
-	goneAt time.Time
-	used   bool // a workload's pod was placed on its node
-	// noticed: the cloud has said that something will happen to it.
-	noticed bool
-	// untagged: it has lost the tags by which it is listed. forgotten: all of them. unlisted: the
-	// cloud's answers do not show it.
+	spec    offer.NodeSpec
+	node    string // the name under which its kubelet registers
+	up      bool   // its kubelet runs
+	bare    bool   // its device plugins do not run
+	booted  bool   // it was up at some time
+	again   bool   // its kubelet has registered again after its end began
+	silent  bool   // its kubelet runs but does not answer
+	goneAt  time.Time
+	used    bool // a workload's pod was placed on its node
+	noticed bool // the cloud has said that something will happen to it
+	// untagged: it has lost the tags by which it is listed. forgotten: all of them. unlisted: answers do not show it.
 	untagged, forgotten, unlisted bool
 }
 
@@ -254,7 +253,7 @@ func (w *world) stopMachine(m *machine) {
 		w.past = append(w.past, m)
 	})
 	if n := w.nodes[m.node]; n != nil && n.Spec.ProviderID == m.ProviderID {
-		w.kubelets().setReady(n, corev1.ConditionFalse, "KubeletStopped")
+		kubelet.SetReady(n, corev1.ConditionFalse, "KubeletStopped", w.now())
 		w.changed()
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -298,7 +299,7 @@ func (c *Cluster) Event(ref cluster.ObjectRef, eventType, reason, message string
 // UpdateProvisionerStatus writes a status.
 func (c *Cluster) UpdateProvisionerStatus(ctx context.Context, name string, s api.ProvisionerStatus) error {
 	return c.do(ctx, "UpdateProvisionerStatus", func(w *world) error {
-		if p := w.provisioners[name]; p != nil && !sameJSON(p.Status, s) {
+		if p := w.provisioners[name]; p != nil && !equality.Semantic.DeepEqual(p.Status, s) {
 			p.Status = s
 			w.changed()
 		}
@@ -309,7 +310,7 @@ func (c *Cluster) UpdateProvisionerStatus(ctx context.Context, name string, s ap
 // UpdateNodeTemplateStatus writes a status.
 func (c *Cluster) UpdateNodeTemplateStatus(ctx context.Context, name string, s api.AWSNodeTemplateStatus) error {
 	return c.do(ctx, "UpdateNodeTemplateStatus", func(w *world) error {
-		if t := w.templates[name]; t != nil && !sameJSON(t.Status, s) {
+		if t := w.templates[name]; t != nil && !equality.Semantic.DeepEqual(t.Status, s) {
 			t.Status = s
 			w.changed()
 		}

@@ -7,15 +7,15 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim/kubelet"
 )
 
 // Claimed is a machine that Karpenter has bought.
@@ -54,7 +54,7 @@ func (w Users) LaunchByKarpenter(c Claimed) string {
 // registerByKarpenter is what Karpenter makes of a node when its kubelet has registered.
 func (w *world) registerByKarpenter(m *machine, claim cluster.NodeClaim) {
 	m.State, m.up, m.booted = offer.StateRunning, true, true
-	n := w.kubelets().registered(m)
+	n := kubelet.Register(m.node, m.spec, w.uid(), w.now())
 	n.Spec.Taints = nil
 	n.Labels["karpenter.sh/registered"], n.Labels[api.LabelInitialized] = "true", "true"
 	n.Annotations = map[string]string{"karpenter.sh/nodepool-hash": "1234567890", "karpenter.sh/nodepool-hash-version": "v3"}

@@ -1,12 +1,12 @@
 package sim
 
 import (
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim/kubelet"
 )
@@ -36,7 +36,7 @@ func (w kubelets) boot(id string) {
 		m.State = offer.StateRunning
 	}
 	if w.nodes[m.node] == nil {
-		w.nodes[m.node] = w.registered(m)
+		w.nodes[m.node] = kubelet.Register(m.node, m.spec, w.uid(), w.now())
 	}
 	w.report(m)
 	w.changed()
@@ -61,7 +61,7 @@ func (w kubelets) registerAgain() {
 	for _, m := range w.machines {
 		if m.up && m.State == offer.StateStopping && w.nodes[m.node] == nil && !m.again {
 			m.again = true
-			w.nodes[m.node] = w.registered(m)
+			w.nodes[m.node] = kubelet.Register(m.node, m.spec, w.uid(), w.now())
 			w.report(m)
 			w.changed()
 		}
@@ -73,10 +73,7 @@ func (w kubelets) report(m *machine) {
 	n := w.nodes[m.node]
 	w.describe(n, m)
 	n.Spec.ProviderID = m.ProviderID
-	n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, func(t corev1.Taint) bool {
-		return t.Key == corev1.TaintNodeNotReady || t.Key == corev1.TaintNodeUnreachable
-	})
-	w.setReady(n, corev1.ConditionTrue, "KubeletReady")
+	kubelet.Answer(n, w.now())
 	w.runPods(n.Name)
 }
 
@@ -121,11 +118,28 @@ func (w kubelets) silence(node string, silent bool) {
 		return // its Node object may come back
 	}
 	if silent {
-		w.setReady(n, corev1.ConditionUnknown, "NodeStatusUnknown")
-		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoSchedule})
+		kubelet.FallSilent(n, w.now())
+		for _, p := range w.pods {
+			if p.Spec.NodeName == node {
+				w.giveUp(p, w.now().Time)
+			}
+		}
 		return
 	}
 	w.report(m)
+}
+
+// giveUp deletes a pod, as kube-controller-manager does, if its node's kubelet is silent for as long as the pod tolerates.
+func (w kubelets) giveUp(p *corev1.Pod, since time.Time) {
+	if patience, ends := kubelet.Patience(p); ends {
+		time.AfterFunc(patience, func() {
+			w.edit(func() {
+				if n := w.nodes[p.Spec.NodeName]; n != nil && w.pods[p.UID] == p && cluster.FromNode(n, nil).SilentSince.Equal(since) {
+					w.controllers().stop(p, 0)
+				}
+			})
+		})
+	}
 }
 
 // machineOf returns the machine behind a node, or nil.
@@ -142,18 +156,10 @@ func (w kubelets) machineOf(node string) *machine {
 	return nil
 }
 
-func (w kubelets) registered(m *machine) *corev1.Node {
-	return kubelet.Register(m.node, m.spec, w.uid(), w.now())
-}
-
 func (w kubelets) describe(n *corev1.Node, m *machine) {
 	kubelet.Describe(n, kubelet.Machine{
 		Type: w.stock.Type(m.InstanceType), Name: m.InstanceType, Zone: m.Zone, Shortfall: w.shortfalls[m.InstanceType], Bare: m.bare,
 	})
-}
-
-func (w kubelets) setReady(n *corev1.Node, status corev1.ConditionStatus, reason string) {
-	kubelet.SetReady(n, status, reason, w.now())
 }
 
 // hasKubelet reports whether somebody runs the pods of the node: nodes that no
