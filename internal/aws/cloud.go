@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/client"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/connect"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/lookup"
@@ -52,6 +53,9 @@ type Options struct {
 	// Unreached, if set, is called if EKS or STS fails, or does not answer soon, when New asks for
 	// the cluster. New goes on then, and markets ask again. Otherwise that is an error of New.
 	Unreached func(err error)
+	// Accept, if set, returns an error unless the cluster that EKS describes is the one that is meant. Nothing is
+	// claimed, taken over or bought before it has accepted it.
+	Accept func(ctx context.Context, c *asset.Cluster) error
 
 	Now func() time.Time // default: time.Now
 }
@@ -110,6 +114,7 @@ func New(ctx context.Context, cfg awssdk.Config, o Options) (*Cloud, error) {
 	standard := func(o *ec2.Options) { o.Retryer = retry.NewStandard(client.Retries) }
 	reads, writes := client.NewEC2(cfg, standard), client.NewEC2(cfg, standard)
 	cluster := lookup.NewCluster(eks.NewFromConfig(cfg), o.ClusterName, o.ClusterEndpoint, o.Now)
+	cluster.Accept = o.Accept
 	if err := cluster.Reach(ctx, o.Unreached); err != nil {
 		return nil, err
 	}

@@ -22,8 +22,11 @@ const tagNodePool = api.LabelNodePool
 
 // Karpenters returns the cluster's instances that belong to Karpenter and are not shutting
 // down, sorted by id. Their Provisioner is the NodePool. They are Owned if TakeOver has tagged
-// them.
+// them. It waits until EKS has described the cluster.
 func (c *Cloud) Karpenters(ctx context.Context) ([]offer.Instance, error) {
+	if _, err := c.cluster.Get(ctx); err != nil {
+		return nil, fmt.Errorf("list the instances of Karpenter: %w", err)
+	}
 	out, err := c.describe(ctx, c.listings, &ec2.DescribeInstancesInput{Filters: []types.Filter{
 		client.Filter("tag-key", tagNodePool),
 		client.Filter("tag:"+api.TagClusterPrefix+c.options.ClusterName, owned),

@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/smithy-go"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/client"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud"
@@ -121,5 +122,38 @@ func TestMarketOnceEKSAnswers(t *testing.T) {
 	f.clock.Step(time.Minute)
 	if m := f.market(t, nil); m.Blocked != "" || len(m.Types) == 0 {
 		t.Errorf("once EKS answers: blocked %q, %d types", m.Blocked, len(m.Types))
+	}
+}
+
+// Nothing is claimed, taken over or bought for a cluster that is not the one that is meant, also if EKS describes it only
+// later.
+func TestAnotherCluster(t *testing.T) {
+	f := start(t)
+	meant := errors.New("the API server is another one")
+	refuse := func(o *Options) { o.Accept = func(context.Context, *asset.Cluster) error { return meant } }
+	o := Options{ClusterName: "prod", NoPricing: true}
+	refuse(&o)
+	if _, err := New(t.Context(), f.config, o); !errors.Is(err, meant) {
+		t.Errorf("New: %v, want that %v", err, meant)
+	}
+	restore := f.account.Inject(cloud.Fault{Service: "eks", Action: "DescribeCluster", Code: "ThrottlingException"})
+	f.config.RetryMaxAttempts = 1
+	f.Cloud = f.newCloud(t, refuse, func(o *Options) { o.Unreached = func(error) {} })
+	for range 2 {
+		_, listed := f.Karpenters(t.Context())
+		_, sold := f.Market(t.Context(), provisioner("default"), nil)
+		for call, err := range map[string]error{"Claim": f.Claim(t.Context()), "Karpenters": listed, "Market": sold} {
+			if err == nil {
+				t.Errorf("%s succeeds", call)
+			}
+		}
+		restore()
+		f.clock.Step(time.Minute)
+	}
+	if err := f.Claim(t.Context()); !errors.Is(err, meant) {
+		t.Errorf("Claim: %v, want that %v", err, meant)
+	}
+	if n := f.calls("DescribeLaunchTemplates", ""); n != 0 {
+		t.Errorf("the launch templates of the other cluster are looked for")
 	}
 }

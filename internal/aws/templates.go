@@ -184,8 +184,13 @@ func (t *templates) claimUnused(name string, created, now time.Time) bool {
 
 // Claim makes EC2 refuse fleet requests of other processes that may still be on their way, by
 // deleting their launch templates. It cannot do so for requests with a launch template of the
-// user's own; these are kept apart only by their launch ids.
-func (c *Cloud) Claim(ctx context.Context) error { return c.templates.claim(ctx) }
+// user's own; these are kept apart only by their launch ids. It waits until EKS has described the cluster.
+func (c *Cloud) Claim(ctx context.Context) error {
+	if _, err := c.cluster.Get(ctx); err != nil {
+		return fmt.Errorf("claim the launches: %w", err)
+	}
+	return c.templates.claim(ctx)
+}
 
 // Sweep deletes launch templates that have not been used for an hour.
 func (c *Cloud) Sweep(ctx context.Context) error { return c.templates.sweep(ctx) }

@@ -1,10 +1,14 @@
 package main
 
 import (
+	"context"
+
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/origin"
 )
 
 // clusterAccess holds the flags that say how to reach the cluster.
@@ -18,4 +22,9 @@ func (c *clusterAccess) addFlags(flags *pflag.FlagSet, otherwise string) {
 
 func (c *clusterAccess) config() (*rest.Config, error) {
 	return kube.RESTConfig(c.kubeconfig, c.context)
+}
+
+// accept returns what refuses an EKS cluster that has another API server.
+func accept(access *rest.Config) func(context.Context, *asset.Cluster) error {
+	return func(ctx context.Context, c *asset.Cluster) error { return origin.Check(ctx, access, c) }
 }

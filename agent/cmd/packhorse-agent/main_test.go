@@ -3,7 +3,10 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
+	"encoding/pem"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -15,6 +18,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
 )
 
 func TestEnvironment(t *testing.T) {
@@ -147,14 +151,8 @@ func TestStartWhileEKSFails(t *testing.T) {
 				w.WriteHeader(http.StatusServiceUnavailable)
 			}))
 			defer kubernetes.Close()
-			for key, value := range map[string]string{
-				"AWS_ENDPOINT_URL_EKS": eks.URL, "AWS_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": "secret",
-				"AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull,
-			} {
-				t.Setenv(key, value)
-			}
-			access := file(t, "config", `{"apiVersion": "v1", "kind": "Config", "current-context": "x", "clusters": [{"name": "x", "cluster": {"server": "`+kubernetes.URL+`"}}],
-				"users": [{"name": "x", "user": {}}], "contexts": [{"name": "x", "context": {"cluster": "x", "user": "x"}}]}`)
+			toAWS(t, eks.URL)
+			access := kubeconfig(t, kubernetes.URL, nil)
 			cmd := runCommand()
 			cmd.SilenceUsage, cmd.SilenceErrors = true, true
 			cmd.SetArgs([]string{"--cluster-name", "prod", "--kubeconfig", access, "--metrics-address", "127.0.0.1:0", "--health-address", "127.0.0.1:0", "--status-address", ""})
@@ -164,4 +162,47 @@ func TestStartWhileEKSFails(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What changes machines refuses to work with an API server that is not that of the EKS cluster.
+func TestAnotherAPIServer(t *testing.T) {
+	eks := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("of the cluster")})
+		_, _ = fmt.Fprintf(w, `{"cluster": {"name": "prod", "endpoint": "https://prod", "certificateAuthority": {"data": %q}, "identity": {"oidc": {"issuer": "https://eks/id/PROD"}}}}`,
+			base64.StdEncoding.EncodeToString(ca))
+	}))
+	defer eks.Close()
+	kubernetes := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"issuer": "https://eks/id/TEST"}`))
+	}))
+	defer kubernetes.Close()
+	toAWS(t, eks.URL)
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: kubernetes.Certificate().Raw})
+	access := kubeconfig(t, kubernetes.URL, ca)
+	for name, cmd := range map[string]*cobra.Command{"run": runCommand(), "handback": handbackCommand()} {
+		cmd.SilenceUsage, cmd.SilenceErrors = true, true
+		cmd.SetArgs([]string{"--cluster-name", "prod", "--kubeconfig", access})
+		want := "the API server " + kubernetes.URL + ` is not that of EKS cluster "prod"`
+		if err := cmd.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s ends with %v, want %q", name, err, want)
+		}
+	}
+}
+
+// toAWS makes a test's requests to EKS go to a server.
+func toAWS(t *testing.T, eks string) {
+	t.Helper()
+	for key, value := range map[string]string{
+		"AWS_ENDPOINT_URL_EKS": eks, "AWS_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": "secret",
+		"AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull,
+	} {
+		t.Setenv(key, value)
+	}
+}
+
+// kubeconfig is the name of a file that leads to an API server.
+func kubeconfig(t *testing.T, server string, ca []byte) string {
+	t.Helper()
+	return file(t, "config", fmt.Sprintf(`{"apiVersion": "v1", "kind": "Config", "current-context": "x", "clusters": [{"name": "x", "cluster": {"server": %q, "certificate-authority-data": %q}}],
+		"users": [{"name": "x", "user": {}}], "contexts": [{"name": "x", "context": {"cluster": "x", "user": "x"}}]}`, server, base64.StdEncoding.EncodeToString(ca)))
 }

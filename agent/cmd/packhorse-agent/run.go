@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent"
@@ -161,7 +162,11 @@ func (s *settings) work(ctx context.Context, log hclog.Logger) error {
 	if s.leaderElect {
 		fenced = fence.New()
 	}
-	cluster, err := s.connect(fenced, log)
+	access, err := s.access.config()
+	if err != nil {
+		return err
+	}
+	cluster, err := s.connect(access, fenced, log)
 	if err != nil {
 		return err
 	}
@@ -173,6 +178,7 @@ func (s *settings) work(ctx context.Context, log hclog.Logger) error {
 	aws.GuardRequests(&cfg, fenced.Check)
 	s.cloud.VMMemoryOverheadPercent = &s.memoryOverhead
 	s.cloud.Unreached = func(err error) { log.Warn("could not look up the cluster in EKS", "error", err) }
+	s.cloud.Accept = accept(access)
 	cloud, err := aws.New(ctx, cfg, s.cloud)
 	if err != nil {
 		return err
@@ -242,11 +248,7 @@ func identity() (string, error) {
 	return fmt.Sprintf("%s_%d", cmp.Or(os.Getenv("POD_NAME"), host), os.Getpid()), nil
 }
 
-func (s *settings) connect(fenced *fence.Fence, log hclog.Logger) (*kube.Cluster, error) {
-	cfg, err := s.access.config()
-	if err != nil {
-		return nil, err
-	}
+func (s *settings) connect(cfg *rest.Config, fenced *fence.Fence, log hclog.Logger) (*kube.Cluster, error) {
 	return kube.New(cfg, kube.Options{
 		UserAgent: "packhorse-agent/" + version, Schedulers: s.schedulers, NodePools: s.nodePools, Requested: s.agent.Metrics.KubernetesRequest, Fence: fenced,
 		Access: func(resource string, err error) {

@@ -22,6 +22,8 @@ const (
 
 // Cluster describes the cluster that machines join.
 type Cluster struct {
+	// Accept, if set, returns an error unless the cluster is the one that is meant.
+	Accept         func(context.Context, *asset.Cluster) error
 	eks            eksauth.Describer
 	name, endpoint string
 	memo           *client.Memo[*asset.Cluster]
@@ -30,7 +32,7 @@ type Cluster struct {
 // NewCluster returns what asks EKS for the cluster of the name. An endpoint takes the place of
 // the one that EKS reports.
 func NewCluster(sdk eksauth.Describer, name, endpoint string, now func() time.Time) *Cluster {
-	return &Cluster{sdk, name, endpoint, client.NewMemo[*asset.Cluster](now, clusterDue, clusterOutdated)}
+	return &Cluster{eks: sdk, name: name, endpoint: endpoint, memo: client.NewMemo[*asset.Cluster](now, clusterDue, clusterOutdated)}
 }
 
 // Get describes the cluster.
@@ -41,6 +43,11 @@ func (c *Cluster) Get(ctx context.Context) (*asset.Cluster, error) {
 		found, err := eksauth.Find(ctx, c.eks, c.name)
 		if err != nil {
 			return nil, err
+		}
+		if c.Accept != nil {
+			if err := c.Accept(ctx, found); err != nil {
+				return nil, err
+			}
 		}
 		found.Endpoint = cmp.Or(c.endpoint, found.Endpoint)
 		return found, nil
