@@ -14,7 +14,7 @@ type KubeletConfiguration struct {
 	// ClusterDNS lists the addresses of the cluster's DNS.
 	// +kubebuilder:validation:MaxItems=10
 	// +kubebuilder:validation:items:MaxLength=45
-	// +kubebuilder:validation:XValidation:rule="self.all(a, isIP(a))",message="must be IP addresses"
+	// +kubebuilder:validation:XValidation:rule="self.all(a, a.matches('^[0-9.]+$|^[0-9a-fA-F.]*:[0-9a-fA-F:.]*$'))",message="must be IP addresses"
 	// +listType=atomic
 	ClusterDNS []string `json:"clusterDNS,omitempty"`
 	// ContainerRuntime of manifests from before containerd was the only one.
