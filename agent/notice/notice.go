@@ -84,6 +84,15 @@ func (w *Watcher) Run(ctx context.Context) error {
 	}
 }
 
+// usefulTime is for how long a notice about what happens within minutes calls for something.
+const usefulTime = 10 * time.Minute
+
+// outdated reports whether a notice is too old to act on, such as after a time in which no agent ran. A comparison with
+// the cloud finds the machines that have ended since, and those that run on are not to be drained all at once.
+func outdated(n *offer.Notice) bool {
+	return n.Kind != offer.NoticeScheduledChange && !n.At.IsZero() && time.Since(n.At) > usefulTime
+}
+
 // heed takes what notices there are. A notice is acknowledged when what it calls
 // for is recorded in the cluster; until then it comes again.
 func (w *Watcher) heed(ctx context.Context) error {
@@ -96,6 +105,9 @@ func (w *Watcher) heed(ctx context.Context) error {
 	about := map[string][]*offer.Notice{} // by instance: what is said of one is dealt with in order
 	for i := range notices {
 		n := &notices[i]
+		if outdated(n) {
+			n.Kind, n.InstanceIDs, n.Problem = offer.NoticeUnrelated, nil, "it is from "+n.At.UTC().Format(time.RFC3339)+", and what it announced has happened or was called off"
+		}
 		w.Metrics.Notices.WithLabelValues(string(n.Kind)).Inc()
 		if n.Problem != "" {
 			w.Log.Debug("ignored a notice", "kind", string(n.Kind), "problem", n.Problem)

@@ -209,6 +209,36 @@ func TestMachinesThatEnd(t *testing.T) {
 	}
 }
 
+// What is too old calls for nothing, and is acknowledged: machines that have run on since are not drained all at once.
+// Maintenance is announced days before.
+func TestOldNotices(t *testing.T) {
+	bubble := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) // when the time of testing/synctest begins
+	for name, c := range map[string]struct {
+		kind offer.NoticeKind
+		age  time.Duration
+		acts bool
+	}{
+		"a warning of a minute ago":      {offer.NoticeSpotInterruption, time.Minute, true},
+		"an old warning":                 {offer.NoticeSpotInterruption, time.Hour, false},
+		"an old warning of reclaim":      {offer.NoticeReservation, time.Hour, false},
+		"an old recommendation":          {offer.NoticeRebalance, time.Hour, false},
+		"an old change of state":         {offer.NoticeStateChange, time.Hour, false},
+		"an old announcement":            {offer.NoticeScheduledChange, 48 * time.Hour, true},
+		"a warning of a clock far ahead": {offer.NoticeSpotInterruption, -time.Hour, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := &world{batches: [][]offer.Notice{{{Kind: c.kind, InstanceIDs: []string{"i-1"}, At: bubble.Add(-c.age), Handle: "h"}}}}
+			w.run(t, []cluster.Node{ours()}, true, true)
+			if slices.Contains(w.deleted, "a") != c.acts || len(w.avoided) > 0 && !c.acts {
+				t.Errorf("deleted %v, avoided %v, want %t", w.deleted, w.avoided, c.acts)
+			}
+			if !slices.Contains(w.acknowledged, "h") {
+				t.Error("it is not acknowledged")
+			}
+		})
+	}
+}
+
 // What SQS does not let the agent acknowledge comes again and again, and counts as an error of the cloud.
 func TestNoticesThatCannotBeAcknowledged(t *testing.T) {
 	w := &world{batches: [][]offer.Notice{{{Kind: offer.NoticeUnrelated, Handle: "h"}}}, keep: errors.New("sqs:DeleteMessage is denied")}

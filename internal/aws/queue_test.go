@@ -51,14 +51,14 @@ func TestQueueTellsTheKinds(t *testing.T) {
 	must(t, f.account.StopInstance(id))
 	must(t, f.account.TerminateInstance(id))
 
-	ids := []string{id}
+	ids, now := []string{id}, f.clock.Now().UTC().Truncate(time.Second)
 	want := []offer.Notice{
-		{Kind: offer.NoticeRebalance, InstanceIDs: ids},
-		{Kind: offer.NoticeSpotInterruption, InstanceIDs: ids},
-		{Kind: offer.NoticeReservation, InstanceIDs: ids},
-		{Kind: offer.NoticeScheduledChange, InstanceIDs: ids},
-		{Kind: offer.NoticeStateChange, InstanceIDs: ids, State: "stopping"},
-		{Kind: offer.NoticeStateChange, InstanceIDs: ids, State: "shutting-down"},
+		{Kind: offer.NoticeRebalance, InstanceIDs: ids, At: now},
+		{Kind: offer.NoticeSpotInterruption, InstanceIDs: ids, At: now},
+		{Kind: offer.NoticeReservation, InstanceIDs: ids, At: now},
+		{Kind: offer.NoticeScheduledChange, InstanceIDs: ids, At: now},
+		{Kind: offer.NoticeStateChange, InstanceIDs: ids, State: "stopping", At: now},
+		{Kind: offer.NoticeStateChange, InstanceIDs: ids, State: "shutting-down", At: now},
 	}
 	if diff := cmp.Diff(want, receive(t, q), cmpopts.IgnoreFields(offer.Notice{}, "Handle")); diff != "" {
 		t.Errorf("notices (-want +got):\n%s", diff)

@@ -1,5 +1,7 @@
 package offer
 
+import "time"
+
 // Notice is what the cloud tells unasked: that something happens to machines, or
 // is about to. The same may arrive several times, late, and about machines of
 // others.
@@ -10,6 +12,8 @@ type Notice struct {
 	InstanceIDs []string
 	// State is what the instances have entered; of NoticeStateChange only.
 	State string
+	// At is when it was said; zero where that is not known.
+	At time.Time
 	// Handle acknowledges the notice, which comes again until that is done.
 	Handle string
 	// Problem is why the notice calls for no action; of NoticeUnrelated and

@@ -68,6 +68,7 @@ func (w *world) notify(n offer.Notice, copies int) {
 			m.noticed = true
 		}
 	}
+	n.At = w.now().Time
 	w.queue.Send(n, copies)
 }
 

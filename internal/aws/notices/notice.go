@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
@@ -12,6 +13,7 @@ import (
 type event struct {
 	Source     string          `json:"source"`
 	DetailType string          `json:"detail-type"`
+	Time       string          `json:"time"`
 	Detail     json.RawMessage `json:"detail"`
 }
 
@@ -37,6 +39,12 @@ func readNotice(body string) offer.Notice {
 	if e.Source == "" || e.DetailType == "" {
 		return malformed("it lacks the source or the detail-type of an EventBridge event")
 	}
+	notice := read(e)
+	notice.At, _ = time.Parse(time.RFC3339, e.Time) // what cannot be read is not known
+	return notice
+}
+
+func read(e event) offer.Notice {
 	switch {
 	case e.Source == sourceHealth && e.DetailType == typeHealth:
 		return readHealth(e)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -41,6 +42,16 @@ func TestChangesThatAreOver(t *testing.T) {
 		}
 		if n := readNotice(scheduled + detail); n.Kind != kind || strings.Join(n.InstanceIDs, ",") != want {
 			t.Errorf("%s: %+v", detail, n)
+		}
+	}
+}
+
+// A notice says when it was said, if it can be read.
+func TestTimeOfNotices(t *testing.T) {
+	for text, want := range map[string]time.Time{"2026-01-01T00:00:00Z": time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), "yesterday": {}, "": {}} {
+		n := readNotice(`{"source":"aws.ec2","detail-type":"EC2 Spot Instance Interruption Warning","time":"` + text + `","detail":{"instance-id":"i-1"}}`)
+		if n.Kind != offer.NoticeSpotInterruption || !n.At.Equal(want) {
+			t.Errorf("%q: %+v, want %s", text, n, want)
 		}
 	}
 }
