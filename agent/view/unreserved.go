@@ -20,13 +20,24 @@ func Unreserved(p *Provisioner, n *cluster.Node, i offer.Instance) (cluster.Node
 		SetLabels:    map[string]string{api.LabelCapacityType: api.CapacityOnDemand},
 		RemoveLabels: []string{api.LabelReservationID, api.LabelReservationType},
 	}
+	if price := p.onDemandPrice(i); price > 0 {
+		change.SetAnnotations = map[string]string{api.AnnotationHourlyPrice: strconv.FormatInt(int64(price), 10)}
+	} else {
+		change.RemoveAnnotations = []string{api.AnnotationHourlyPrice} // next to nothing, as long as the reservation is paid for
+	}
+	return change, true
+}
+
+// onDemandPrice is what the machine costs outside of a reservation; 0 where that is not known. There may be no
+// Provisioner.
+func (p *Provisioner) onDemandPrice(i offer.Instance) offer.Price {
 	if p == nil {
-		return change, true
+		return 0
 	}
 	if t := p.InstanceType(i.InstanceType); t != nil {
 		if o := t.OfferingIn(i.Zone, api.CapacityOnDemand); o != nil {
-			change.SetAnnotations = map[string]string{api.AnnotationHourlyPrice: strconv.FormatInt(int64(o.Price), 10)}
+			return o.Price
 		}
 	}
-	return change, true
+	return 0
 }
