@@ -68,11 +68,7 @@ func obstacleOf(p *view.Provisioner, used amount.List) obstacle {
 
 // claims are what the Provisioner says about its machines and leaves to no pod.
 func claims(p *view.Provisioner) []plancheck.Claim {
-	overridden := func(c plancheck.Claim) bool {
-		return slices.ContainsFunc(p.Spec.Spec.PodOverrides, func(key string) bool {
-			return api.NormalizeLabel(key) == api.NormalizeLabel(c.Key)
-		})
-	}
+	overridden := func(c plancheck.Claim) bool { return p.Spec.LeavesToPods(api.NormalizeLabel(c.Key)) }
 	return slices.DeleteFunc(plancheck.Claims(p.Raw), overridden)
 }
 

@@ -41,6 +41,12 @@ func (p *Provisioner) EffectiveRequirements() []Requirement {
 	})
 }
 
+// LeavesToPods reports whether podOverrides leave the key, which is normalised, to each pod: what
+// the Provisioner says about it holds only for pods that say nothing.
+func (p *Provisioner) LeavesToPods(key string) bool {
+	return slices.ContainsFunc(p.Spec.PodOverrides, func(o string) bool { return NormalizeLabel(o) == key })
+}
+
 // MinValues lists the labels of which a launch request must offer several values, in the
 // order of their keys. Of several requirements on one label the greatest demand counts.
 func (p *Provisioner) MinValues() []MinValue {

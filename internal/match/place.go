@@ -90,11 +90,8 @@ func Combined(p *api.Provisioner, has, pod Requirements) (Requirements, Miss) {
 }
 
 func overridden(p *api.Provisioner, pod Requirements, key string) bool {
-	if !slices.ContainsFunc(p.Spec.PodOverrides, func(o string) bool { return api.NormalizeLabel(o) == key }) {
-		return false
-	}
 	_, asked := pod.Get(key)
-	return asked
+	return asked && p.LeavesToPods(key)
 }
 
 // undefined explains a label that no machine of the Provisioner will have.

@@ -27,7 +27,7 @@ func drifted(n *Node, _ time.Time) (DueNode, bool) {
 	if built := n.Annotations[api.AnnotationProfileHash]; api.IsHash(built) && n.ProfileHash != "" && built != n.ProfileHash {
 		return DueNode{n, Drifted, "its node profile has changed since it was launched"}, true
 	}
-	if miss, ok := match.Node(match.ForProvisioner(withoutNewLabels(n, hashed)), n.Node); !ok {
+	if miss, ok := match.Node(required(n, hashed), n.Node); !ok {
 		have := miss.Have
 		if have == "" {
 			have = "no value"
@@ -38,6 +38,15 @@ func drifted(n *Node, _ time.Time) (DueNode, bool) {
 		return DueNode{n, Drifted, why}, true
 	}
 	return DueNode{}, false
+}
+
+// required returns what the Provisioner says about the labels of the node. What it leaves to pods
+// is not part of that: the node has been bought for a pod that may have chosen another
+// value, and its successor would be the same.
+func required(n *Node, hashed bool) match.Requirements {
+	return slices.DeleteFunc(match.ForProvisioner(withoutNewLabels(n, hashed)), func(q match.Requirement) bool {
+		return n.Provisioner.LeavesToPods(q.Key)
+	})
 }
 
 // withoutNewLabels returns the node's Provisioner without the labels that the node
