@@ -31,7 +31,11 @@ var BuiltFrom = []string{api.AnnotationProvisionerHash, api.AnnotationProfileHas
 // its tags and its Provisioner describe it.
 func AdoptedNode(p *Provisioner, i offer.Instance) *corev1.Node {
 	node := bareNode(p, i)
-	maps.Copy(node.Labels, p.Spec.Spec.Labels)
+	for key, value := range p.Spec.Spec.Labels {
+		if node.Labels[api.NormalizeLabel(key)] == "" { // what the machine is counts, as for NodeLabels
+			node.Labels[key] = value
+		}
+	}
 	maps.Copy(node.Annotations, p.Spec.Spec.Annotations)
 	for key, value := range i.Tags {
 		// Whoever may tag an instance must not be able to give its node any other label, such
@@ -157,9 +161,15 @@ func (p *Provisioner) TaintsToAdd() []corev1.Taint {
 	return p.Spec.Spec.Taints
 }
 
-// NodeLabels are the labels that do not depend on what is bought.
+// NodeLabels are the labels that do not depend on what is bought. Well-known labels of the Provisioner say which
+// machines it buys. A pod may have overridden them, so that they are not what the machine has.
 func NodeLabels(p *Provisioner, m *decide.Machine) map[string]string {
-	labels := maps.Collect(maps.All(p.Spec.Spec.Labels)) // never nil
+	labels := map[string]string{}
+	for key, value := range p.Spec.Spec.Labels {
+		if !api.WellKnown(api.NormalizeLabel(key)) {
+			labels[key] = value
+		}
+	}
 	maps.Copy(labels, m.Labels)
 	labels[api.LabelProvisioner] = p.Raw.Name
 	return labels
