@@ -71,7 +71,8 @@ func (p *Provisioner) inlineHash() string {
 // Hash identifies what a machine is built from, without the selectors and the
 // launch template, which drift compares by what they resolve to. Spelling out a
 // default does not change it, except those of volumes, nor do the order of volumes
-// and the spelling of sizes. See IsHash for its form.
+// and the spelling of sizes. Of an EC2NodeClass, the role counts, and not which of its
+// instance profiles is used, because they give the same rights. See IsHash for its form.
 func (s *NodeProfile) Hash() string {
 	static := s.DeepCopy()
 	static.SubnetSelector, static.SecurityGroupSelector, static.AMISelector, static.LaunchTemplate = nil, nil, nil, nil
@@ -87,13 +88,40 @@ func (s *NodeProfile) Hash() string {
 	slices.SortStableFunc(static.BlockDeviceMappings, func(a, b BlockDeviceMapping) int {
 		return cmp.Compare(ptr.Deref(a.DeviceName, ""), ptr.Deref(b.DeviceName, ""))
 	})
-	if public := s.PublicAddress(); public != nil { // the selectors are compared by what they resolve to
-		return digest(struct {
-			*NodeProfile
-			PublicAddress bool `json:"associatePublicIPAddress"`
-		}{static, *public})
+	role := s.role()
+	if role != "" {
+		static.InstanceProfile = nil
 	}
-	return digest(static)
+	return digest(struct {
+		*NodeProfile
+		PublicAddress *bool  `json:"associatePublicIPAddress,omitempty"` // the selectors are compared by what they resolve to
+		Role          string `json:"role,omitempty"`
+	}{static, s.PublicAddress(), role})
+}
+
+// FormerHashes are those that nodes have which an earlier release has built with the role of an EC2NodeClass. It
+// hashed the instance profile, of which these are those of the role, or none.
+func (s *NodeProfile) FormerHashes(profiles ...string) []string {
+	if s.role() == "" {
+		return nil
+	}
+	former, class := *s, *s.Class
+	class.Role = ""
+	former.Class, former.InstanceProfile = &class, nil
+	out := []string{former.Hash()}
+	for i := range profiles {
+		former.InstanceProfile = &profiles[i]
+		out = append(out, former.Hash())
+	}
+	return out
+}
+
+// role is that of an EC2NodeClass; empty where it names an instance profile instead.
+func (s *NodeProfile) role() string {
+	if s.Class == nil {
+		return ""
+	}
+	return s.Class.Role
 }
 
 func sortedTaints(taints []corev1.Taint) []corev1.Taint {

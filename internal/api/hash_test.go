@@ -1,6 +1,7 @@
 package api
 
 import (
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -128,6 +129,39 @@ func TestNodeProfileHash(t *testing.T) {
 				t.Errorf("the hash changed: %t, want %t", drifts, c.drifts)
 			}
 		})
+	}
+}
+
+// All instance profiles of a role give the same rights, so that the role of an EC2NodeClass counts. Nodes of
+// earlier builds have the hash of an instance profile, which is to be one of the role.
+func TestHashOfARole(t *testing.T) {
+	class := func(role, profile string) *NodeProfile {
+		p := &NodeProfile{UserData: ptr.To("x"), Class: &ClassTerms{Role: role}}
+		if profile != "" {
+			p.InstanceProfile = &profile
+		}
+		return p
+	}
+	want := class("a", "").Hash()
+	if class("a", "made").Hash() != want || class("b", "").Hash() == want {
+		t.Error("the hash of a class depends on its role, and not on the instance profile of the role")
+	}
+	former := class("a", "made").FormerHashes("made", "own")
+	for name, c := range map[string]struct {
+		built *NodeProfile
+		same  bool
+	}{
+		"without a profile":          {&NodeProfile{UserData: ptr.To("x")}, true},
+		"with a profile of the role": {&NodeProfile{UserData: ptr.To("x"), InstanceProfile: ptr.To("own")}, true},
+		"with another":               {&NodeProfile{UserData: ptr.To("x"), InstanceProfile: ptr.To("other")}, false},
+		"from other user data":       {&NodeProfile{UserData: ptr.To("y")}, false},
+	} {
+		if got := slices.Contains(former, c.built.Hash()); got != c.same {
+			t.Errorf("built %s: the same: %t, want %t", name, got, c.same)
+		}
+	}
+	if got := (&NodeProfile{}).FormerHashes("made"); got != nil {
+		t.Errorf("without a role: %v", got)
 	}
 }
 

@@ -106,7 +106,8 @@ type ClassTerms struct {
 	ImageVersion string
 	// PublicAddress says whether machines get a public address; nil leaves it to the subnet.
 	PublicAddress *bool
-	// Role is that of the machines, where no instance profile is known for it.
+	// Role is that of the machines. The profile's own instance profile is what Karpenter has noted for
+	// it, and may be that of an earlier role.
 	Role string
 	// Reservations are selectors of capacity reservations, any of which may find some. An
 	// on-demand machine of a class with such selectors is launched into no reservation.

@@ -1,6 +1,7 @@
 package aws
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -121,9 +122,55 @@ func TestRoleWithoutProfile(t *testing.T) {
 	if m := f.market(t, classOf(func(c *api.ClassTerms) { c.Role = role })); m.Blocked != "" {
 		t.Fatalf("blocked: %s", m.Blocked)
 	}
-	found, err := f.roles.ProfileOf(t.Context(), role)
+	found, err := f.roles.ProfileOf(t.Context(), role, "")
 	if err != nil || found.Name != "own" {
 		t.Errorf("found %+v, %v: Karpenter deletes its own with the EC2NodeClass", found, err)
+	}
+}
+
+// What the status of an EC2NodeClass names may belong to an earlier role, because only a Karpenter that runs
+// changes it.
+func TestProfileOfAnEarlierRole(t *testing.T) {
+	f := start(t)
+	admin := iam.NewFromConfig(f.config)
+	trust := `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole"}]}`
+	for role, profiles := range map[string][]string{"earlier": {"noted"}, "current": {"first", "second"}} {
+		must2(admin.CreateRole(t.Context(), &iam.CreateRoleInput{RoleName: &role, AssumeRolePolicyDocument: &trust}))(t)
+		for _, name := range profiles {
+			must2(admin.CreateInstanceProfile(t.Context(), &iam.CreateInstanceProfileInput{InstanceProfileName: &name}))(t)
+			must2(admin.AddRoleToInstanceProfile(t.Context(), &iam.AddRoleToInstanceProfileInput{InstanceProfileName: &name, RoleName: &role}))(t)
+		}
+	}
+	denied := f.restricted(t, `{"Effect":"Allow","Action":["ec2:*","ssm:*","eks:*","pricing:*"],"Resource":"*"}`)
+	for name, c := range map[string]struct {
+		f                 *fixture
+		role, noted, want string
+		warns             bool
+	}{
+		"noted for the role":       {f, "earlier", "noted", "noted", false},
+		"the second of the role":   {f, "current", "second", "second", false},
+		"noted for another role":   {f, "current", "noted", "first", false},
+		"the role has no profile":  {f, "nobody", "noted", "", false},
+		"IAM denies to look it up": {denied, "current", "noted", "noted", true},
+	} {
+		profile := classOf(func(c *api.ClassTerms) { c.Role = "" })
+		profile.Class.Role, profile.InstanceProfile = c.role, &c.noted
+		r, err := c.f.resolve(t.Context(), profile)
+		if err != nil || r.instanceProfile != c.want || (r.blocked == "") != (c.want != "") {
+			t.Errorf("%s: %q, blocked %q, %v; want %q", name, r.instanceProfile, r.blocked, err, c.want)
+		}
+		if found := c.f.market(t, profile).Findings.Error(); strings.Contains(found, "iam:ListInstanceProfilesForRole") != c.warns {
+			t.Errorf("%s: findings %q", name, found)
+		}
+	}
+	before := classOf(func(c *api.ClassTerms) {})
+	before.InstanceProfile = new("noted")
+	for role, same := range map[string]bool{"earlier": true, "current": false} {
+		now := classOf(func(c *api.ClassTerms) { c.Role = role })
+		now.InstanceProfile = new("noted")
+		if got := slices.Contains(f.market(t, now).FormerHashes, before.Hash()); got != same {
+			t.Errorf("a machine with the profile of role earlier is as one of role %s: %t, want %t", role, got, same)
+		}
 	}
 }
 

@@ -53,10 +53,13 @@ func (c *Cloud) Market(ctx context.Context, p *api.Provisioner, profile *api.Nod
 	if r.noReservations != nil && reservedAlone(p) {
 		return offer.Market{}, fmt.Errorf("read the market of %s: %w", p.Name, r.noReservations)
 	}
-	market := offer.Market{ProfileHash: r.profile.Hash(), Status: r.status(c.now()), Blocked: r.blocked, BlockedReason: r.reason}
+	market := offer.Market{
+		ProfileHash: r.profile.Hash(), FormerHashes: r.profile.FormerHashes(r.role.All...),
+		Status: r.status(c.now()), Findings: r.doubts(), Blocked: r.blocked, BlockedReason: r.reason,
+	}
 	if unused, all := r.unsupported(); len(unused) > 0 {
 		text := "spec.capacityReservationSelectorTerms of its EC2NodeClass: " + strings.Join(unused, " and ") + ", which is not supported"
-		market.Findings = finding.List{{Text: finding.Plain(text), Advice: finding.Plain("select other reservations")}}
+		market.Findings = append(market.Findings, finding.Finding{Text: finding.Plain(text), Advice: finding.Plain("select other reservations")})
 		if all && reservedAlone(p) && market.Blocked == "" {
 			market.BlockedReason, market.Blocked = reasonReservation, text+"; select other reservations"
 		}
@@ -86,6 +89,15 @@ func (c *Cloud) Market(ctx context.Context, p *api.Provisioner, profile *api.Nod
 		market.Blocked = fmt.Sprintf("no instance type in the zones %s runs one of the images", strings.Join(r.zones(), ", "))
 	}
 	return market, nil
+}
+
+// doubts returns a warning if machines may get the rights of another role than their EC2NodeClass names.
+func (r *resolved) doubts() finding.List {
+	if r.role.Doubt == nil {
+		return nil
+	}
+	text := fmt.Sprintf("spec.role of its EC2NodeClass: its status names the instance profile %s, which may have another role: %s", r.role.Name, r.role.Doubt)
+	return finding.List{{Text: finding.Plain(text), Advice: finding.Plain("name the instance profile in spec.instanceProfile, or let the agent ask IAM")}}
 }
 
 // namedTypes returns the instance types that a Provisioner requires by name.

@@ -37,7 +37,7 @@ type resolved struct {
 	securityGroups  []api.SecurityGroupStatus
 	images          []lookup.Image // preferred ones first; none with a launch template of the user's own
 	instanceProfile string
-	missingProfile  string // why the role of an EC2NodeClass has no instance profile
+	role            lookup.Profile // of the role of an EC2NodeClass
 	reservations    []lookup.Reservation
 	noReservations  error // why the reservations are not known
 
@@ -64,12 +64,11 @@ func (c *Cloud) resolve(ctx context.Context, profile *api.NodeProfile) (*resolve
 		instanceProfile: ptr.Deref(profile.InstanceProfile, c.options.DefaultInstanceProfile),
 	}
 	// The default instance profile may have another role than the class.
-	if class := profile.Class; class != nil && class.Role != "" && profile.InstanceProfile == nil {
-		found, err := c.roles.ProfileOf(ctx, class.Role)
-		if err != nil {
+	if class := profile.Class; class != nil && class.Role != "" {
+		if r.role, err = c.roles.ProfileOf(ctx, class.Role, ptr.Deref(profile.InstanceProfile, "")); err != nil {
 			return nil, err
 		}
-		r.instanceProfile, r.missingProfile = found.Name, found.Missing
+		r.instanceProfile = r.role.Name
 	}
 	if r.subnets, err = c.network.Subnets(ctx, profile.SubnetSelectors()); err != nil {
 		return nil, err
@@ -110,8 +109,8 @@ func (r *resolved) block() {
 	case r.instanceProfile == "":
 		r.reason = reasonNoInstanceProfile
 		r.blocked = "no instance profile: neither the node profile nor the agent's settings name one"
-		if r.missingProfile != "" {
-			r.blocked = "spec.role: " + r.missingProfile + "; create one for the role, or name one in spec.instanceProfile"
+		if r.role.Missing != "" {
+			r.blocked = "spec.role: " + r.role.Missing + "; create one for the role, or name one in spec.instanceProfile"
 		}
 	}
 }

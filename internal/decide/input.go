@@ -43,8 +43,9 @@ type Input struct {
 type Provisioner struct {
 	// Spec has its defaults added.
 	Spec *api.Provisioner
-	// ProfileHash is the hash of the node profile it uses.
-	ProfileHash string
+	// ProfileHash is the hash of the node profile it uses, and FormerHashes are those that count as equal.
+	ProfileHash  string
+	FormerHashes []string
 	// Profile is what the selectors of that node profile find.
 	Profile api.AWSNodeTemplateStatus
 	// Types are sorted by name.
@@ -59,7 +60,10 @@ type Provisioner struct {
 // NewProvisioner returns a Provisioner, which has its defaults, with what it is
 // offered. Blocked is why it may buy nothing now; empty when it may.
 func NewProvisioner(spec *api.Provisioner, market offer.Market, blocked string) Provisioner {
-	return Provisioner{Spec: spec, ProfileHash: market.ProfileHash, Profile: market.Status, Types: market.Types, Index: market.Index, Blocked: blocked}
+	return Provisioner{
+		Spec: spec, ProfileHash: market.ProfileHash, FormerHashes: market.FormerHashes, Profile: market.Status,
+		Types: market.Types, Index: market.Index, Blocked: blocked,
+	}
 }
 
 // Settings are the knobs of a decision.

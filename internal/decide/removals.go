@@ -22,7 +22,10 @@ func (d *decision) owned() []*retire.Node {
 		if p == nil {
 			continue
 		}
-		node := &retire.Node{Node: n, Provisioner: p.Spec, ProfileHash: p.ProfileHash, Profile: p.Profile, Blocked: p.Blocked, Pods: pods[n.Name], At: d.in.Now}
+		node := &retire.Node{
+			Node: n, Provisioner: p.Spec, ProfileHash: p.ProfileHash, FormerHashes: p.FormerHashes, Profile: p.Profile,
+			Blocked: p.Blocked, Pods: pods[n.Name], At: d.in.Now,
+		}
 		if t := p.typeOf(n); t != nil {
 			node.Image, _ = t.Label(api.LabelInstanceAMIID)
 		}

@@ -30,7 +30,11 @@ type Roles struct {
 }
 
 // Profile is the instance profile of a role, or the reason why there is none.
-type Profile struct{ Name, Missing string }
+type Profile struct {
+	Name, Missing string
+	All           []string // instance profiles of the role, the best first
+	Doubt         error    // why it is not known whether the profile is one of the role
+}
 
 // NewRoles returns a finder that asks IAM.
 func NewRoles(cfg awssdk.Config, now func() time.Time) *Roles {
@@ -39,11 +43,21 @@ func NewRoles(cfg awssdk.Config, now func() time.Time) *Roles {
 
 // ProfileOf returns the instance profile for machines with a role. All profiles of a role
 // give the same permissions. Those that Karpenter or EKS created, and will delete, are used
-// only if there is no other.
-func (r *Roles) ProfileOf(ctx context.Context, role string) (Profile, error) {
+// only if there is no other. The noted one, which may be empty, is used if it is one of the
+// role. While IAM does not say so, it is used as well, because a cluster may have no route to IAM.
+func (r *Roles) ProfileOf(ctx context.Context, role, noted string) (Profile, error) {
 	found, err := r.profiles.Get(ctx, role, func(ctx context.Context) (Profile, error) { return r.lookUp(ctx, role) })
-	if call.Code(err) == "AccessDenied" {
-		return Profile{Missing: fmt.Sprintf("the agent may not look up the instance profile of role %s: it lacks the permission iam:ListInstanceProfilesForRole", role)}, nil
+	denied := call.Code(err) == "AccessDenied"
+	if denied {
+		err = fmt.Errorf("the agent may not look up the instance profile of role %s: it lacks the permission iam:ListInstanceProfilesForRole", role)
+	}
+	switch {
+	case err != nil && noted != "":
+		return Profile{Name: noted, All: []string{noted}, Doubt: err}, nil
+	case denied:
+		return Profile{Missing: err.Error()}, nil
+	case slices.Contains(found.All, noted):
+		found.Name = noted
 	}
 	return found, err
 }
@@ -67,8 +81,12 @@ func (r *Roles) lookUp(ctx context.Context, role string) (Profile, error) {
 		}
 		return 0
 	}
-	best := slices.MinFunc(all, func(a, b types.InstanceProfile) int {
+	slices.SortFunc(all, func(a, b types.InstanceProfile) int {
 		return cmp.Or(cmp.Compare(temporary(a), temporary(b)), cmp.Compare(*a.InstanceProfileName, *b.InstanceProfileName))
 	})
-	return Profile{Name: *best.InstanceProfileName}, nil
+	out := Profile{Name: *all[0].InstanceProfileName}
+	for _, p := range all {
+		out.All = append(out.All, *p.InstanceProfileName)
+	}
+	return out, nil
 }

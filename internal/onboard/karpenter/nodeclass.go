@@ -46,8 +46,8 @@ func (c *converter) class(o *Object, class *kinds.NodeClass, version string) pro
 	c.windows[class.Name] = strings.HasPrefix(out.AMIFamily, "Windows")
 	if role := ptr.Deref(s.Role, ""); role != "" && out.InstanceProfile == "" {
 		terms.Role, out.InstanceProfile = role, c.profiles[role].Name
-		if own, _ := class.Status["instanceProfile"].(string); c.serving && own != "" {
-			out.InstanceProfile = own
+		if c.serving {
+			out.InstanceProfile, _ = class.Status["instanceProfile"].(string)
 		}
 		if out.InstanceProfile == "" {
 			o.loseRole(c.profiles[role].Missing)

@@ -23,7 +23,7 @@ type Served struct {
 // They must have passed check.Object, and be Karpenter's: see Foreign. Kubelet settings of a
 // class are those of the pools that use it, so that all objects are to be given at once.
 func Serve(documents []map[string]any) ([]Served, error) {
-	c := newConverter(profilesOf(documents))
+	c := newConverter(nil)
 	c.serving = true
 	objects, err := c.convertAll(documents)
 	if err != nil {
@@ -95,21 +95,6 @@ func (o *Object) served() (Served, error) {
 	err = o.fill(spec, &t.Spec)
 	t.Spec.Class = o.class
 	return out, err
-}
-
-// profilesOf returns the instance profiles of roles: those that Karpenter has noted in
-// the status of the EC2NodeClasses that name the roles. They are for classes whose own status names none.
-func profilesOf(documents []map[string]any) map[string]Profile {
-	out := map[string]Profile{}
-	for _, document := range documents {
-		spec, _ := document["spec"].(map[string]any)
-		status, _ := document["status"].(map[string]any)
-		role, _ := spec["role"].(string)
-		if name, _ := status["instanceProfile"].(string); role != "" && name != "" && document["kind"] == kinds.NodeClassKind {
-			out[role] = Profile{Name: name}
-		}
-	}
-	return out
 }
 
 // fill decodes a spec, unless it cannot be read, which is among the unsupported.
