@@ -35,7 +35,7 @@ func withinLimits(v *view.Verifier, all []*order) []*order {
 			return true
 		}
 		beyond := o.keepWithin(room, limits)
-		if slices.ContainsFunc(o.needed, func(c offer.Candidate) bool { return !slices.Contains(o.Candidates, c) }) {
+		if slices.ContainsFunc(o.Needed, func(c offer.Candidate) bool { return !slices.Contains(o.Candidates, c) }) {
 			slack[o.Provisioner] = room.Plus(o.planned())
 			return true
 		}

@@ -16,7 +16,6 @@ type order struct {
 	offer.Order
 	by       *view.Provisioner
 	machines []*decide.Machine
-	needed   []offer.Candidate // all of them have to be asked for
 	refusals []offer.Refusal
 	missing  int       // machines that were not delivered
 	since    time.Time // its first pod was seen waiting
@@ -69,7 +68,7 @@ func same(a, b *decide.Machine) bool {
 func newOrder(p *view.Provisioner, m *decide.Machine) *order {
 	o := &order{by: p}
 	o.Provisioner = m.Provisioner
-	o.Candidates, o.needed = m.Candidates, m.Needed
+	o.Candidates, o.Needed = m.Candidates, m.Needed
 	o.Node = offer.NodeSpec{
 		Labels:  view.NodeLabels(p, m),
 		Taints:  slices.Concat(m.Taints, m.StartupTaints),

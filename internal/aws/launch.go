@@ -30,9 +30,9 @@ type launch struct {
 
 // Launch buys the machines of an order. It makes a fleet request for the candidates with the
 // capacity type of the first one. If machines are missing, it makes another request at once,
-// without the candidates that were refused. Later markets do not offer those for a while. The
-// delivery contains the machines that were bought, and the refusals that say why others were
-// not. If a request failed, Launch returns the error and what it has bought before.
+// without the candidates that were refused, unless minValues need one of these. Later markets
+// do not offer those for a while. The delivery contains the machines that were bought, and
+// the refusals that say why others were not. If a request failed, Launch returns the error and what it has bought before.
 //
 // The order's LaunchID makes the requests idempotent and is a tag of the machines. If the same
 // id is ordered again, Launch returns the machines of that id that still run, and buys only
@@ -47,12 +47,18 @@ func (c *Cloud) Launch(ctx context.Context, order offer.Order) (offer.Delivery, 
 	if err != nil {
 		return offer.Delivery{}, fmt.Errorf("launch %s: %w", order.LaunchID, err)
 	}
-	for round := 0; round < maxRounds && l.missing() > 0 && len(l.candidates) > 0; round++ {
+	for round := 0; round < maxRounds && l.missing() > 0 && l.possible(); round++ {
 		if err := l.askFleet(ctx, round); err != nil {
 			return l.delivery(ctx), fmt.Errorf("launch %s: %w", order.LaunchID, err)
 		}
 	}
 	return l.delivery(ctx), nil
+}
+
+// possible reports whether something may be bought: all that minValues need has to be offered to EC2.
+func (l *launch) possible() bool {
+	gone := func(c offer.Candidate) bool { return !slices.Contains(l.candidates, c) }
+	return len(l.candidates) > 0 && !slices.ContainsFunc(l.order.Needed, gone)
 }
 
 // delivery returns those of the machines that run, and the refusals, of which there is one for
@@ -103,7 +109,7 @@ func (c *Cloud) newLaunch(ctx context.Context, order *offer.Order) (*launch, err
 // request.
 func (l *launch) askFleet(ctx context.Context, round int) error {
 	request, err := l.prepare(ctx)
-	if err != nil || len(request.overrides) == 0 {
+	if err != nil || len(request.overrides) == 0 || !l.possible() {
 		return err
 	}
 	settle := func(int) {}
@@ -258,13 +264,16 @@ func (l *launch) prepare(ctx context.Context) (*fleetRequest, error) {
 			planned, most = c.InstanceType, max(most, n)
 		}
 	}
+	for _, c := range l.order.Needed { // these are not left out
+		most = min(most, holds(c))
+	}
 	request.count = min(l.missing(), max(most, 1)) // one machine may do with fewer addresses, if no subnet has enough
 	types := map[string]bool{}
 	builds := map[build][]int{} // indexes of overrides
 	var order []build
 	var refused []offer.Candidate
-	for _, candidate := range l.candidates {
-		if !request.takes(candidate) || request.has(candidate) {
+	for _, candidate := range slices.Concat(l.order.Needed, l.candidates) {
+		if !request.takes(candidate) || request.has(candidate) || slices.Contains(refused, candidate) {
 			continue
 		}
 		if len(request.overrides) == maxOverrides || (len(types) == maxTypes && !types[candidate.InstanceType]) {

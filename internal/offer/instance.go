@@ -14,6 +14,9 @@ type Order struct {
 	Count       int
 	// Candidates are ranked, best first.
 	Candidates []Candidate
+	// Needed are those of the candidates that minValues need: no machine is bought unless any of them
+	// can be.
+	Needed []Candidate
 	// Node is what the kubelet registers with. It is part of the machine's user data.
 	Node NodeSpec
 	// Tags beyond those that mark ownership.
