@@ -88,7 +88,6 @@ var brokenRules = map[string]map[string]string{
 		"kubelet_configuration: max pods":        `kubelet_configuration: {max_pods: -1}`,
 		"labels: misspelt well-known label":      `labels: {kuberentes.io/arch: arm64}`,
 		"requirements: misspelt label":           `requirements: [{key: karpenter.aws/instance-family, operator: In, values: [m5]}]`,
-		"limits: misspelt resource":              `limits: {cpus: "100"}`,
 		"limits: negative":                       `limits: {cpu: "-1"}`,
 		"limits: no quantity":                    `limits: {cpu: 10 cores}`,
 		"consolidation: with emptiness":          `{consolidation: {enabled: true}, ttl_seconds_after_empty: 30}`,

@@ -122,13 +122,7 @@ func validateLimits(limits *api.Limits, path *field.Path) finding.List {
 	if limits == nil {
 		return nil
 	}
-	errs := validateQuantities(limits.Resources, path.Child("resources"))
-	for _, name := range slices.Sorted(maps.Keys(limits.Resources)) {
-		if meant, ok := suggest.Misspelt(string(name), knownResources); ok {
-			errs = append(errs, finding.Invalid(path.Child("resources").Key(string(name)), string(name), finding.Say("no machine has this resource, so the limit has no effect"), finding.Say("did you mean %q?", meant)))
-		}
-	}
-	return errs
+	return validateQuantities(limits.Resources, path.Child("resources"))
 }
 
 // validateQuantities refuses negative amounts.

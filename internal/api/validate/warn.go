@@ -128,8 +128,8 @@ func warnLimits(limits *api.Limits, path *field.Path, warn warner) {
 		warn(path, finding.Say("empty limits limit nothing"), finding.Say("set %s, such as cpu: 100, or remove %s", finding.At(path.Child("resources")), finding.Field{Path: path.String(), Name: "limits"}))
 	}
 	for _, name := range slices.Sorted(maps.Keys(limits.Resources)) {
-		_, misspelt := suggest.Misspelt(string(name), knownResources) // which is an error
-		if !misspelt && !strings.Contains(string(name), "/") && !slices.Contains(knownResources, string(name)) {
+		_, misspelt := suggest.Misspelt(string(name), knownResources)
+		if misspelt || !strings.Contains(string(name), "/") && !slices.Contains(knownResources, string(name)) {
 			warn(path.Child("resources").Key(string(name)), finding.Say("no machine has this resource, so the limit has no effect"),
 				finding.Either(didYouMean(string(name), knownResources), finding.Say("remove it, or write a resource of your own with its domain, such as example.com/licence")))
 		}
