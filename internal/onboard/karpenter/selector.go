@@ -59,12 +59,17 @@ func reservations(terms []kinds.ReservationTerm) (served []map[string]string) {
 
 // selector is a term as a selector. In a selector a comma separates alternatives.
 func (o *Object) selector(path string, tags map[string]string, others map[string]*string) map[string]string {
-	for _, key := range slices.Sorted(maps.Keys(tags)) {
-		if strings.Contains(tags[key], ",") {
-			o.refuse(path+" with a comma", fmt.Sprintf("the value %q of the tag %s would mean one of several", tags[key], key))
+	out := selectorOf(tags, others)
+	for _, key := range slices.Sorted(maps.Keys(out)) {
+		what := fmt.Sprintf("the value %q of the tag %s", out[key], key)
+		if _, other := others[key]; other {
+			what = fmt.Sprintf("%q", out[key])
+		}
+		if strings.Contains(out[key], ",") {
+			o.refuse(path+" with a comma", what+" would mean one of several")
 		}
 	}
-	return selectorOf(tags, others)
+	return out
 }
 
 // selectorOf has the tags of a term, and by other keys what else it says.

@@ -140,6 +140,7 @@ func TestServeNamesWhatIsNotSupported(t *testing.T) {
 		"spec.template.spec.requirements[0].key":                   strings.Replace(plainPool, "kubernetes.io/arch", "karpenter.k8s.aws/instance-capability-flex", 1),
 		"spec.kubelet.cpuManagerPolicy":                            plainClass + "  kubelet: {cpuManagerPolicy: static, maxPods: 5}\n",
 		"spec.subnetSelectorTerms with a comma":                    strings.Replace(plainClass, "subnetSelectorTerms: [{tags: {a: b}}]", "subnetSelectorTerms: [{tags: {a: 'b,c'}}]", 1),
+		"spec.securityGroupSelectorTerms with a comma":             strings.Replace(plainClass, "securityGroupSelectorTerms: [{tags: {a: b}}]", "securityGroupSelectorTerms: [{name: 'web,db'}]", 1),
 		"spec.placementGroupSelector":                              plainClass + "  placementGroupSelector: {name: near}\n",
 		"spec.networkInterfaces":                                   plainClass + "  networkInterfaces: [{networkCardIndex: 0, deviceIndex: 0, interfaceType: interface}]\n",
 		"spec.ipPrefixCount":                                       plainClass + "  ipPrefixCount: 2\n",
