@@ -280,6 +280,9 @@ func admitted(t *cluster.Template, h *home) bool {
 	} {
 		node.Labels[key] = h.labels[api.NormalizeLabel(key)]
 	}
+	if h.labels[api.LabelProvisioner] != "" && h.labels[api.LabelInitialized] == "" {
+		node.Labels[api.LabelInitialized] = "true" // once it is up
+	}
 	pod := &corev1.Pod{Spec: corev1.PodSpec{NodeSelector: t.NodeSelector, Affinity: t.Affinity}}
 	ok, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(node)
 	if err != nil || !ok {

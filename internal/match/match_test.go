@@ -171,6 +171,8 @@ func TestCombined(t *testing.T) {
 		"a pod chooses the value of a custom label":        {pod: Requirements{{Key: "team", Set: labelset.Only("x")}}, want: "team In [x]"},
 		"an undefined label that may be missing":           {pod: Requirements{{Key: "other", Set: notIn(t, "x")}}, want: "other DoesNotExist"},
 		"an undefined label":                               {pod: Requirements{{Key: "other", Set: labelset.Only("x")}}, miss: `does not define the label "other"`},
+		"what a node gets once it is up":                   {pod: Requirements{{Key: api.LabelInitialized, Set: labelset.Only("true")}}},
+		"another value of that":                            {pod: Requirements{{Key: api.LabelInitialized, Set: labelset.Only("x")}}, miss: "cannot give nodes the label karpenter.sh/initialized In [x]: it is in the reserved domain karpenter.sh"},
 		"a restricted label": {
 			pod:  Requirements{{Key: "kubernetes.io/mine", Set: labelset.Only("x")}},
 			miss: "cannot give nodes the label kubernetes.io/mine In [x]: it is in the reserved domain kubernetes.io",
@@ -355,5 +357,24 @@ func TestAttachedVolumesOfClaimsThatAreDeleted(t *testing.T) {
 	}
 	if got := NewVolumes(s).Attached(&cluster.Template{Namespace: "d", Claims: []cluster.ClaimRef{{Name: "doomed"}}}); got.Attach["ebs"] != 1 {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// A node of ours lacks the label that says that it is up for a short time only, and a node of others may do so for ever.
+func TestNodeThatIsNotInitialized(t *testing.T) {
+	ours := map[string]string{api.LabelProvisioner: "default"}
+	for name, c := range map[string]struct {
+		labels map[string]string
+		set    labelset.Set
+		want   bool
+	}{
+		"once it is up":        {ours, labelset.Only("true"), true},
+		"as long as it is not": {ours, labelset.Missing(), true},
+		"with another value":   {ours, labelset.Only("false"), false},
+		"on a node of others":  {nil, labelset.Only("true"), false},
+	} {
+		if got := Meets(Requirements{{Key: api.LabelInitialized, Set: c.set}}, &cluster.Node{Name: "n", Labels: c.labels}); got != c.want {
+			t.Errorf("%s: %t, want %t", name, got, c.want)
+		}
 	}
 }

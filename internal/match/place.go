@@ -27,8 +27,14 @@ func unmet(r Requirements, n *cluster.Node) int {
 		if q.Key == NodeNameField || n.Name == "" && named(q.Key) { // a machine has no name yet
 			value, ok = n.Name, true
 		}
-		return ok && !q.Set.Has(value) || !ok && !q.Set.HasMissing()
+		return ok && !q.Set.Has(value) || !ok && !q.Set.HasMissing() && !(q.Set.Has("true") && Awaits(n, q.Key))
 	})
+}
+
+// Awaits reports whether a node of a Provisioner lacks a label that it gets once it is up. What requires
+// the label will run there, and needs room from the start.
+func Awaits(n *cluster.Node, key string) bool {
+	return key == api.LabelInitialized && n.Labels[key] == "" && (n.Provisioner != "" || n.Labels[api.LabelProvisioner] != "")
 }
 
 // named reports whether every node has its own value of the key.
@@ -77,6 +83,7 @@ func Combined(p *api.Provisioner, has, pod Requirements) (Requirements, Miss) {
 				return nil, Miss{Kind: Label, Key: q.Key, Want: q.Set.Brief(), Have: has[i].Set.Brief()}
 			}
 			out[i].Set = both
+		case q.Key == api.LabelInitialized && q.Set.Has("true"): // see Awaits
 		case api.WellKnown(q.Key):
 			more = append(more, q)
 		case q.Set.HasMissing():

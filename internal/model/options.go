@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 )
 
@@ -63,6 +64,9 @@ func (s *Supply) unlabelled(requires match.Requirements) bool {
 		for _, n := range s.Nodes {
 			for key := range n.Labels {
 				s.nodeLabels[key] = true
+			}
+			if match.Awaits(n.Node, api.LabelInitialized) {
+				s.nodeLabels[api.LabelInitialized] = true
 			}
 		}
 	}
