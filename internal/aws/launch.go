@@ -32,7 +32,8 @@ type launch struct {
 // capacity type of the first one. If machines are missing, it makes another request at once,
 // without the candidates that were refused, unless minValues need one of these. Later markets
 // do not offer those for a while. The delivery contains the machines that were bought, and
-// the refusals that say why others were not. If a request failed, Launch returns the error and what it has bought before.
+// the refusals that say why others were not. If a request failed, Launch returns the error
+// and what it has bought before.
 //
 // The order's LaunchID makes the requests idempotent and is a tag of the machines. If the same
 // id is ordered again, Launch returns the machines of that id that still run, and buys only
