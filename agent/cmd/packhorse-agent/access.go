@@ -8,6 +8,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/origin"
 )
 
@@ -21,6 +22,15 @@ func (c *clusterAccess) addFlags(flags *pflag.FlagSet, otherwise string) {
 }
 
 func (c *clusterAccess) config() (*rest.Config, error) {
+	access, err := c.direct()
+	if err != nil {
+		return nil, err
+	}
+	return call.BoundPlugin(access)
+}
+
+// direct is config for connections that are more than requests. A credential plugin may hold them up for ever.
+func (c *clusterAccess) direct() (*rest.Config, error) {
 	return kube.RESTConfig(c.kubeconfig, c.context)
 }
 

@@ -27,7 +27,11 @@ import (
 // namespace, as `kubectl port-forward` does, and returns its URL. It ends with the context, or with the pod. Where
 // nobody leads, the error names the nodes that no agent manages.
 func forwardToLeader(ctx context.Context, access *rest.Config, namespace string, port int) (string, error) {
-	client, err := kubernetes.NewForConfig(access)
+	bound, err := call.BoundPlugin(access)
+	if err != nil {
+		return "", err
+	}
+	client, err := kubernetes.NewForConfig(bound)
 	if err != nil {
 		return "", fmt.Errorf("make a client for %s: %w", access.Host, err)
 	}

@@ -69,7 +69,7 @@ func (o *topOptions) reach(ctx context.Context) (string, error) {
 	if o.url != "" {
 		return o.url, nil
 	}
-	access, err := o.access.config()
+	access, err := o.access.direct()
 	if err != nil {
 		return "", fmt.Errorf("%w; or name the status page by --url", err)
 	}

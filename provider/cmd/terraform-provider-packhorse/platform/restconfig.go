@@ -19,11 +19,21 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/eksauth"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
-// restConfig returns the access to the cluster from the source that the provider block names.
+// restConfig returns the access to the cluster, through a credential plugin only for as long as that responds.
 func (p *platform) restConfig(ctx context.Context) (*rest.Config, error) {
+	access, err := p.source(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return call.BoundPlugin(access)
+}
+
+// source returns the access to the cluster from the source that the provider block names.
+func (p *platform) source(ctx context.Context) (*rest.Config, error) {
 	switch cfg := p.config; {
 	case cfg.ClusterName != "":
 		return p.eksConfig(ctx)
