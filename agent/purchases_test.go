@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -73,6 +74,39 @@ func TestASlowPurchaseHoldsUpNobody(t *testing.T) {
 		r.never(3*time.Minute, "a purchase beyond the limit", func() bool { return len(r.Machines()) > 2 })
 		if n := shop.asked.Load(); n != 1 {
 			t.Errorf("ordered %d times", n)
+		}
+	})
+}
+
+// crowded is a cloud that takes a second for an order and counts how many it is asked for at the same time.
+type crowded struct {
+	Cloud
+	now, most, asked atomic.Int64
+}
+
+func (c *crowded) Launch(ctx context.Context, o offer.Order) (offer.Delivery, error) {
+	c.asked.Add(1)
+	c.most.Store(max(c.most.Load(), c.now.Add(1)))
+	defer c.now.Add(-1)
+	time.Sleep(time.Second)
+	return c.Cloud.Launch(ctx, o)
+}
+
+// TestOrdersOfAllProvisionersAreBounded has 40 Provisioners that order at the same time.
+func TestOrdersOfAllProvisionersAreBounded(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		const provisioners = 40
+		for i := range provisioners {
+			name := fmt.Sprintf("team-%02d", i)
+			r.Apply(testProvisioner(name))
+			r.Deploy(sim.Workload{Name: name, Replicas: 1, Spec: on(name, sim.Requests("500m", "1Gi"))})
+		}
+		process := r.Connect(nil)
+		cloud := &crowded{Cloud: process.Cloud}
+		r.startOn(process.Cluster, cloud, Options{})
+		r.until("all have a machine", func() bool { return len(r.Machines()) == provisioners })
+		if asked, most := cloud.asked.Load(), cloud.most.Load(); asked != provisioners || most != 32 {
+			t.Errorf("ordered %d times, and %d at the same time, want 32", asked, most)
 		}
 	})
 }

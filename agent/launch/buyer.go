@@ -26,6 +26,9 @@ import (
 
 const (
 	launchesAtOnce = 8 // orders of one Provisioner
+	// askedAtOnce is how many orders of all Provisioners the cloud is asked for at the same time. AWS throttles the
+	// account, and all retries draw on one budget of its client, so that orders would fail that only have to wait.
+	askedAtOnce = 32
 
 	// launchAttempts bounds how often an order is repeated under its launch id
 	// after an error that leaves open whether machines were bought.
@@ -76,6 +79,7 @@ type Buyer struct {
 	Ports
 	open     purchases   // that the cloud has not answered yet
 	busy     atomic.Bool // the planning loop buys, or makes the nodes of what was bought
+	asking   chan struct{}
 	attempts *attempts
 	pauses   map[string]pause // by Provisioner
 	quotas   map[quota]spent  // quotas of the account that are used up
@@ -83,7 +87,7 @@ type Buyer struct {
 
 // New returns a Buyer.
 func New(p Ports) *Buyer {
-	return &Buyer{Ports: p, attempts: newAttempts(), pauses: map[string]pause{}, quotas: map[quota]spent{}}
+	return &Buyer{Ports: p, asking: make(chan struct{}, askedAtOnce), attempts: newAttempts(), pauses: map[string]pause{}, quotas: map[quota]spent{}}
 }
 
 // Outcome is what came of a plan's machines.
@@ -305,9 +309,7 @@ func (b *Buyer) order(ctx context.Context, o *order) (offer.Delivery, error) {
 // are known, their nodes do not wait for that.
 func (b *Buyer) launch(ctx context.Context, o *order) (offer.Delivery, error) {
 	for attempt := 1; ; attempt++ {
-		waiting, done := context.WithTimeout(ctx, pace.Answer)
-		delivery, err := b.Machines.Launch(waiting, o.Order)
-		done()
+		delivery, err := b.ask(ctx, o.Order)
 		if err == nil {
 			return delivery, nil
 		}
@@ -318,6 +320,19 @@ func (b *Buyer) launch(ctx context.Context, o *order) (offer.Delivery, error) {
 			return delivery, fmt.Errorf("launch %d of %s for %s: %w", o.Count, o.Candidates[0].InstanceType, o.Provisioner, err)
 		}
 	}
+}
+
+// ask asks the cloud for the machines of the order, once few enough others are asked for.
+func (b *Buyer) ask(ctx context.Context, o offer.Order) (offer.Delivery, error) {
+	select {
+	case b.asking <- struct{}{}:
+		defer func() { <-b.asking }()
+	case <-ctx.Done():
+		return offer.Delivery{}, ctx.Err()
+	}
+	ctx, done := context.WithTimeout(ctx, pace.Answer)
+	defer done()
+	return b.Machines.Launch(ctx, o)
 }
 
 // doubt counts the machines that a failed order may have bought until the cloud would list
