@@ -15,7 +15,7 @@ func (a *Agent) learn(v *view.View) {
 	for i := range v.Snapshot.Nodes {
 		n := &v.Snapshot.Nodes[i]
 		p := v.ByName[n.Provisioner]
-		if p == nil || !n.Initialized || !n.Ready || n.Deleting {
+		if p == nil || p.Market.ProfileHash == "" || !n.Initialized || !n.Ready || n.Deleting {
 			continue
 		}
 		before, known := a.history.learnt[n.Name]
@@ -28,10 +28,13 @@ func (a *Agent) learn(v *view.View) {
 		}
 		o := offer.Observed{
 			Node: n.Name, InstanceType: n.Labels[api.LabelInstanceType], ImageID: n.Labels[api.LabelInstanceAMIID],
-			Capacity: n.Capacity, Allocatable: n.Allocatable, ProfileHash: n.Annotations[api.AnnotationProfileHash],
+			Capacity: n.Capacity, Profile: p.Profile,
 		}
 		if n.Annotations[api.AnnotationProvisionerHash] != p.Raw.Hash() {
 			continue // its kubelet runs with other settings
+		}
+		if n.Annotations[api.AnnotationProfileHash] == p.Market.ProfileHash {
+			o.Allocatable = n.Allocatable
 		}
 		o.Kubelet = p.Spec.Spec.KubeletConfiguration
 		a.cloud.Learn(o)

@@ -124,6 +124,18 @@ func (s *NodeProfile) role() string {
 	return s.Class.Role
 }
 
+// SizeHash identifies what of the profile, which may be nil, determines the resources that pods get on its machines.
+// Profiles that differ only in other fields, such as tags, have the same.
+func (s *NodeProfile) SizeHash() string {
+	if s == nil {
+		s = &NodeProfile{}
+	}
+	return digest(NodeProfile{
+		LaunchTemplate: s.LaunchTemplate, AMIFamily: s.AMIFamily, UserData: s.UserData,
+		BlockDeviceMappings: s.BlockDeviceMappings, InstanceStorePolicy: s.InstanceStorePolicy,
+	})
+}
+
 func sortedTaints(taints []corev1.Taint) []corev1.Taint {
 	return slices.SortedFunc(slices.Values(taints), func(a, b corev1.Taint) int {
 		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Effect, b.Effect), cmp.Compare(a.Value, b.Value))

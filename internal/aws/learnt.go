@@ -36,7 +36,7 @@ type model struct{ instanceType, imageID string }
 type setup struct {
 	model
 	kubelet string // as JSON
-	profile string // hash of the node profile
+	profile string // SizeHash of the node profile
 }
 
 func newLearnt() *learnt {
@@ -73,7 +73,7 @@ func (l *learnt) addTo(key model, o *offer.Observed) {
 		l.memory[key] = o.Capacity[amount.Memory]
 		l.version++
 	}
-	at := setup{key, kubeletKey(o.Kubelet), o.ProfileHash}
+	at := setup{key, kubeletKey(o.Kubelet), o.Profile.SizeHash()}
 	if l.devices[at] == nil {
 		l.devices[at] = offer.Devices{}
 	}

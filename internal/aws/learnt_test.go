@@ -21,7 +21,7 @@ func TestWhatNodesShowIsPredictedFromThenOn(t *testing.T) {
 	image, _ := before.Label(api.LabelInstanceAMIID)
 	observe := func(capacity, allocatable int64, kubelet *api.KubeletConfiguration) {
 		f.Learn(offer.Observed{
-			InstanceType: "m5.large", ImageID: image, Kubelet: kubelet, ProfileHash: market.ProfileHash,
+			InstanceType: "m5.large", ImageID: image, Kubelet: kubelet,
 			Capacity:    amount.List{amount.Memory: capacity, amount.CPU: 2000},
 			Allocatable: amount.List{amount.Memory: allocatable, amount.CPU: 1930},
 		})
@@ -89,7 +89,7 @@ func TestStorageIsLearnt(t *testing.T) {
 	shown := maps.Clone(it.Allocatable())
 	shown[amount.EphemeralStorage] -= 12308 << 10
 	f.Learn(offer.Observed{
-		InstanceType: "m5.large", ImageID: image, ProfileHash: market.ProfileHash, Capacity: it.Capacity, Allocatable: shown,
+		InstanceType: "m5.large", ImageID: image, Capacity: it.Capacity, Allocatable: shown,
 	})
 	if got, want := storage(nil), shown[amount.EphemeralStorage]; got != want {
 		t.Errorf("storage = %d, want %d as the node has shown", got, want)
@@ -109,7 +109,7 @@ func TestStorageThatIsLargerThanEstimatedIsLearnt(t *testing.T) {
 	shown := maps.Clone(before.Allocatable())
 	shown[amount.EphemeralStorage] += 180 << 30
 	f.Learn(offer.Observed{
-		InstanceType: "m5.large", ImageID: "ami-mine", ProfileHash: market.ProfileHash, Capacity: before.Capacity, Allocatable: shown,
+		InstanceType: "m5.large", ImageID: "ami-mine", Profile: own, Capacity: before.Capacity, Allocatable: shown,
 	})
 	after := find(t, f.market(t, own), "m5.large")
 	if got, want := after.Allocatable()[amount.EphemeralStorage], shown[amount.EphemeralStorage]; got != want {
@@ -123,16 +123,15 @@ func TestDevicesAndHugePagesAreLearnt(t *testing.T) {
 	f := start(t)
 	const gpu, huge = "nvidia.com/gpu", "hugepages-2Mi"
 	reserving := &api.NodeProfile{UserData: new("#!/bin/sh\n/reserve")}
-	market, plain := f.market(t, reserving), f.market(t, nil)
-	before := find(t, market, "g5.xlarge")
-	learn := func(profile string, gpus, pages int64) {
+	before := find(t, f.market(t, reserving), "g5.xlarge")
+	learn := func(profile *api.NodeProfile, gpus, pages int64) {
 		image, _ := before.Label(api.LabelInstanceAMIID)
 		shown := before.Allocatable().Plus(amount.List{"example.com/fuse": 100, huge: pages})
 		shown[gpu] = gpus
-		f.Learn(offer.Observed{InstanceType: "g5.xlarge", ImageID: image, ProfileHash: profile, Capacity: before.Capacity, Allocatable: shown})
+		f.Learn(offer.Observed{InstanceType: "g5.xlarge", ImageID: image, Profile: profile, Capacity: before.Capacity, Allocatable: shown})
 	}
-	learn(market.ProfileHash, 4, 1<<30)
-	learn(plain.ProfileHash, 0, 0)
+	learn(reserving, 4, 1<<30)
+	learn(nil, 0, 0)
 	for name, c := range map[string]struct {
 		profile *api.NodeProfile
 		gpus    int64
@@ -161,7 +160,7 @@ func TestFewerDevicesAreLearnt(t *testing.T) {
 		shown := before.Allocatable().Plus(nil)
 		shown[gpu] = step.have
 		f.Learn(offer.Observed{
-			Node: step.node, InstanceType: "g5.12xlarge", ImageID: image, ProfileHash: market.ProfileHash, Capacity: before.Capacity, Allocatable: shown,
+			Node: step.node, InstanceType: "g5.12xlarge", ImageID: image, Capacity: before.Capacity, Allocatable: shown,
 		})
 		after := find(t, f.market(t, nil), "g5.12xlarge")
 		if got := after.Allocatable()[gpu]; got != step.want {
@@ -183,7 +182,7 @@ func TestPodsAreLearnt(t *testing.T) {
 	image, _ := it.Label(api.LabelInstanceAMIID)
 	learn := func(pods int64) {
 		f.Learn(offer.Observed{
-			InstanceType: "m5.large", ImageID: image, ProfileHash: market.ProfileHash,
+			InstanceType: "m5.large", ImageID: image, Profile: few,
 			Capacity:    amount.List{amount.Memory: it.Capacity[amount.Memory]},
 			Allocatable: amount.List{amount.Pods: pods},
 		})
@@ -215,7 +214,7 @@ func TestWhatUserDataReservesIsLearntForItsProfile(t *testing.T) {
 	image, _ := it.Label(api.LabelInstanceAMIID)
 	const shown = 5 << 30
 	f.Learn(offer.Observed{
-		InstanceType: "m5.large", ImageID: image, ProfileHash: market.ProfileHash,
+		InstanceType: "m5.large", ImageID: image, Profile: reserving,
 		Capacity: amount.List{amount.Memory: it.Capacity[amount.Memory]}, Allocatable: amount.List{amount.Memory: shown},
 	})
 	if got := memory(reserving); got != shown {
@@ -238,7 +237,7 @@ func TestPodsThatTheAgentSetsAreNotLearnt(t *testing.T) {
 	image, _ := it.Label(api.LabelInstanceAMIID)
 	want := it.Allocatable()[amount.Pods]
 	f.Learn(offer.Observed{
-		InstanceType: "m5.large", ImageID: image, ProfileHash: market.ProfileHash,
+		InstanceType: "m5.large", ImageID: image,
 		Capacity:    amount.List{amount.Memory: it.Capacity[amount.Memory]},
 		Allocatable: amount.List{amount.Pods: 29},
 	})
@@ -257,7 +256,7 @@ func TestOwnLaunchTemplatesPredictWhatNodesShow(t *testing.T) {
 	before := find(t, market, "m5.large")
 	memory := before.Allocatable()[amount.Memory] - 1<<30
 	f.Learn(offer.Observed{
-		InstanceType: "m5.large", ImageID: "ami-mine", ProfileHash: market.ProfileHash,
+		InstanceType: "m5.large", ImageID: "ami-mine", Profile: own,
 		Capacity:    amount.List{amount.Memory: before.Capacity[amount.Memory], amount.CPU: 2000},
 		Allocatable: amount.List{amount.Memory: memory, amount.CPU: 1500},
 	})

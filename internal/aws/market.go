@@ -123,7 +123,7 @@ func (c *Cloud) types(catalogue *offer.Catalogue, r *resolved, kubelet *api.Kube
 	}
 	types := catalogue.Types(settings)
 	c.addReserved(types, r, room)
-	key, profile, ownPods := kubeletKey(kubelet), r.profile.Hash(), r.ownPods()
+	key, profile, ownPods := kubeletKey(kubelet), r.profile.SizeHash(), r.ownPods()
 	if r.profile.LaunchTemplate != nil {
 		for i := range types {
 			c.learnt.correct(&types[i], "", key, profile, ownPods)
@@ -159,7 +159,8 @@ func (c *Cloud) marketKey(p *api.Provisioner, r *resolved) string {
 		left = append(left, of.ID, of.InstanceType, of.Zone, of.Left, of.Unsupported())
 	}
 	key, err := json.Marshal([]any{
-		p.Spec.KubeletConfiguration, r.setup, r.family, r.zones(), full, images, left, c.shortages.state(), c.learnt.state(),
+		p.Spec.KubeletConfiguration, r.profile.SizeHash(), r.family, r.zones(), full, images, left,
+		c.shortages.state(), c.shortages.own(r.setup), c.learnt.state(),
 	})
 	if err != nil {
 		return "" // equals no other

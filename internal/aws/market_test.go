@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -275,16 +277,17 @@ func TestUnchangedMarketCostsNothing(t *testing.T) {
 	}
 }
 
-// Provisioners whose markets are the same share one: it takes some megabytes.
+// Provisioners whose markets are the same share one, because it takes some megabytes. Their node profiles may differ
+// in what has no influence on it.
 func TestProvisionersShareAMarket(t *testing.T) {
 	f := start(t)
-	tagged := &api.NodeProfile{Tags: map[string]string{"team": "a"}}
+	profile := func(i int) *api.NodeProfile { return &api.NodeProfile{Tags: map[string]string{"team": fmt.Sprint(i)}} }
 	markets := make([]offer.Market, 8)
 	shared := func() int {
 		var all sync.WaitGroup
 		for i := range markets {
 			all.Go(func() {
-				m, err := f.Market(t.Context(), provisioner(fmt.Sprint("team-", i)), tagged)
+				m, err := f.Market(t.Context(), provisioner(fmt.Sprint("team-", i)), profile(i))
 				if err != nil {
 					t.Error(err)
 				}
@@ -298,14 +301,36 @@ func TestProvisionersShareAMarket(t *testing.T) {
 		}
 		return len(distinct)
 	}
-	for _, refused := range []string{"a", "b"} {
-		if n := shared(); n != 1 {
-			t.Errorf("%d markets of Provisioners with the same node profile", n)
-		}
-		f.Cloud.shortages.add(onDemand("m5.large", refused), "", offer.RefusedCapacity, 2)
+	if n := shared(); n != 1 {
+		t.Fatalf("%d markets of Provisioners whose node profiles differ in tags alone", n)
 	}
-	if other := f.market(t, nil); &other.Types[0] == &markets[0].Types[0] {
-		t.Error("another node profile has the same market")
+	for name, change := range map[string]func(){
+		"a shortage": func() { f.Cloud.shortages.add(onDemand("m5.large", "a"), "", offer.RefusedCapacity, 2) },
+		"a node": func() {
+			it := find(t, markets[0], "m5.large")
+			image, _ := it.Label(api.LabelInstanceAMIID)
+			shown := it.Capacity.Minus(amount.List{amount.Memory: 2 << 30})
+			f.Learn(offer.Observed{InstanceType: "m5.large", ImageID: image, Profile: profile(0), Capacity: it.Capacity, Allocatable: shown})
+		},
+	} {
+		change()
+		if n := shared(); n != 1 {
+			t.Errorf("after %s: %d markets", name, n)
+		}
+	}
+	tags, err := f.Cloud.resolve(t.Context(), profile(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Cloud.shortages.add(onDemand("m5.large", "a"), tags.setup, offer.RefusedOther, 2)
+	if n := shared(); n != 2 {
+		t.Errorf("%d markets, want one more for the node profile for which EC2 has refused a machine", n)
+	}
+	larger := &api.NodeProfile{BlockDeviceMappings: []api.BlockDeviceMapping{{
+		DeviceName: new("/dev/xvda"), EBS: &api.BlockDevice{VolumeSize: ptr.To(resource.MustParse("100Gi"))},
+	}}}
+	if other := f.market(t, larger); &other.Types[0] == &markets[1].Types[0] {
+		t.Error("a node profile with a larger volume has the same market")
 	}
 }
 

@@ -126,3 +126,15 @@ func (s *shortages) state() uint64 {
 	}
 	return s.version
 }
+
+// own returns the setup if anything is refused to it alone, and otherwise the empty string.
+func (s *shortages) own(setup string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for p := range s.pools {
+		if p.setup == setup {
+			return setup
+		}
+	}
+	return ""
+}

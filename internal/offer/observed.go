@@ -12,9 +12,10 @@ type Observed struct {
 	ImageID      string
 	// Kubelet is the configuration of the kubelet; nil for none.
 	Kubelet *api.KubeletConfiguration
-	// ProfileHash is that of the node profile that the machine was built from.
-	ProfileHash string
-	// Capacity and Allocatable are those of the Node's status.
+	// Profile is the node profile that the machine was built from; nil for the default one.
+	Profile *api.NodeProfile
+	// Capacity and Allocatable are those of the Node's status. There is no Allocatable if the node
+	// profile has changed since.
 	Capacity, Allocatable amount.List
 }
 
