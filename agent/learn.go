@@ -28,7 +28,7 @@ func (a *Agent) learn(v *view.View) {
 		}
 		o := offer.Observed{
 			Node: n.Name, InstanceType: n.Labels[api.LabelInstanceType], ImageID: n.Labels[api.LabelInstanceAMIID],
-			Capacity: n.Capacity, Profile: p.Profile,
+			Capacity: n.Capacity, Provisioner: n.Provisioner, Profile: p.Profile,
 		}
 		if n.Annotations[api.AnnotationProvisionerHash] != p.Raw.Hash() {
 			continue // its kubelet runs with other settings

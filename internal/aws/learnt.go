@@ -3,9 +3,12 @@ package aws
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
+
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -25,7 +28,8 @@ type learnt struct {
 	memory      map[model]int64 // capacity, in bytes
 	allocatable map[setup]amount.List
 	devices     map[setup]offer.Devices
-	version     uint64 // changes with the content
+	devised     sets.Set[string] // Provisioners whose nodes have shown devices
+	version     uint64           // changes with the content
 }
 
 // model determines the memory that a kubelet finds. No image stands for all of them: which one a
@@ -37,10 +41,12 @@ type setup struct {
 	model
 	kubelet string // as JSON
 	profile string // SizeHash of the node profile
+	// provisioner is set for devices, because the labels of its nodes decide which device plugin they run.
+	provisioner string
 }
 
 func newLearnt() *learnt {
-	return &learnt{memory: map[model]int64{}, allocatable: map[setup]amount.List{}, devices: map[setup]offer.Devices{}}
+	return &learnt{memory: map[model]int64{}, allocatable: map[setup]amount.List{}, devices: map[setup]offer.Devices{}, devised: sets.New[string]()}
 }
 
 // Learn remembers what a node reported when it registered, for the predictions of later
@@ -63,6 +69,7 @@ func (l *learnt) add(o offer.Observed) {
 		clear(l.memory)
 		clear(l.allocatable)
 		clear(l.devices)
+		clear(l.devised)
 	}
 	l.addTo(model{o.InstanceType, o.ImageID}, &o)
 	l.addTo(model{o.InstanceType, ""}, &o)
@@ -73,56 +80,62 @@ func (l *learnt) addTo(key model, o *offer.Observed) {
 		l.memory[key] = o.Capacity[amount.Memory]
 		l.version++
 	}
-	at := setup{key, kubeletKey(o.Kubelet), o.Profile.SizeHash()}
-	if l.devices[at] == nil {
-		l.devices[at] = offer.Devices{}
-	}
-	if l.devices[at].Add(o.Node, o.Allocatable) {
-		l.version++
-	}
+	shared := setup{key, kubeletKey(o.Kubelet), o.Profile.SizeHash(), ""}
 	for name, seen := range o.Allocatable {
-		if have, ok := l.allocatable[at][name]; ok && have <= seen {
-			continue
+		at := shared
+		if offer.Device(name) {
+			at.provisioner = o.Provisioner
+			l.devised.Insert(o.Provisioner)
 		}
 		if l.allocatable[at] == nil {
-			l.allocatable[at] = amount.List{}
+			l.allocatable[at], l.devices[at] = amount.List{}, offer.Devices{}
 		}
-		l.allocatable[at][name] = seen
-		l.version++
+		if l.devices[at].Add(o.Node, amount.List{name: seen}) {
+			l.version++
+		}
+		if have, ok := l.allocatable[at][name]; !ok || seen < have {
+			l.allocatable[at][name] = seen
+			l.version++
+		}
 	}
 }
 
-// correct replaces the estimates of t by what was learnt, of all images if none is given. It changes
+// correct replaces the estimates of t by what was learnt, of all images if the setup has none. It changes
 // t's lists in place. Without ownPods, the agent itself tells the kubelet how many pods it takes: its
 // options say so, and they may have changed since a node reported.
-func (l *learnt) correct(t *offer.InstanceType, imageID, kubelet, profile string, ownPods bool) {
-	key := model{t.Name, imageID}
+func (l *learnt) correct(t *offer.InstanceType, at setup, ownPods bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if memory, ok := l.memory[key]; ok {
+	if memory, ok := l.memory[at.model]; ok {
 		t.Capacity[amount.Memory] = memory
 	}
-	at := setup{key, kubelet, profile}
-	for name, allocatable := range l.allocatable[at] {
-		known, huge := t.Capacity[name], allocatable > 0 && strings.HasPrefix(name, "hugepages-")
-		if name == amount.Pods && !ownPods || known == 0 && !huge {
-			continue
+	shared := at
+	shared.provisioner = ""
+	for _, at := range []setup{shared, at} {
+		for name, allocatable := range l.allocatable[at] {
+			known, huge := t.Capacity[name], allocatable > 0 && strings.HasPrefix(name, "hugepages-")
+			if name == amount.Pods && !ownPods || known == 0 && !huge {
+				continue
+			}
+			if huge || name == amount.EphemeralStorage || offer.Device(name) { // of which images, user data and device plugins make more
+				t.Capacity[name] = max(known, allocatable)
+			}
+			if !amount.Extended(name) {
+				t.Overhead[name] = max(t.Capacity[name]-allocatable, 0)
+			}
 		}
-		if huge || name == amount.EphemeralStorage || offer.Device(name) { // of which images, user data and device plugins make more
-			t.Capacity[name] = max(known, allocatable)
-		}
-		if !amount.Extended(name) {
-			t.Overhead[name] = max(t.Capacity[name]-allocatable, 0)
-		}
+		l.devices[at].Bound(t.Capacity)
 	}
-	l.devices[at].Bound(t.Capacity)
 }
 
-// state returns a number that changes with the content.
-func (l *learnt) state() uint64 {
+// state returns a text that changes with the content. Only Provisioners whose nodes have shown devices have one of their own.
+func (l *learnt) state(provisioner string) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.version
+	if !l.devised.Has(provisioner) {
+		provisioner = ""
+	}
+	return fmt.Sprint(l.version, provisioner)
 }
 
 func (l *learnt) list() []offer.Learnt {

@@ -128,7 +128,7 @@ func TestDevicesAndHugePagesAreLearnt(t *testing.T) {
 		image, _ := before.Label(api.LabelInstanceAMIID)
 		shown := before.Allocatable().Plus(amount.List{"example.com/fuse": 100, huge: pages})
 		shown[gpu] = gpus
-		f.Learn(offer.Observed{InstanceType: "g5.xlarge", ImageID: image, Profile: profile, Capacity: before.Capacity, Allocatable: shown})
+		f.Learn(offer.Observed{Provisioner: "default", InstanceType: "g5.xlarge", ImageID: image, Profile: profile, Capacity: before.Capacity, Allocatable: shown})
 	}
 	learn(reserving, 4, 1<<30)
 	learn(nil, 0, 0)
@@ -142,6 +142,35 @@ func TestDevicesAndHugePagesAreLearnt(t *testing.T) {
 		if got[gpu] != c.gpus || got[huge] != c.pages || got["example.com/fuse"] != 0 {
 			t.Errorf("%s: %v, want %d GPUs and %d bytes of huge pages", name, got, c.gpus, c.pages)
 		}
+	}
+}
+
+// Provisioners with the same node profile may run different device plugins, which the labels of their nodes choose.
+func TestDevicesAreLearntForTheirProvisioner(t *testing.T) {
+	f := start(t)
+	const gpu = "nvidia.com/gpu"
+	gpus := func(name string) int64 {
+		m, err := f.Market(t.Context(), provisioner(name), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		it := find(t, m, "g5.xlarge")
+		return it.Allocatable()[gpu]
+	}
+	before := find(t, f.market(t, nil), "g5.xlarge")
+	image, _ := before.Label(api.LabelInstanceAMIID)
+	learn := func(name string, gpus int64) {
+		shown := before.Allocatable()
+		shown[gpu] = gpus
+		f.Learn(offer.Observed{Node: name, Provisioner: name, InstanceType: "g5.xlarge", ImageID: image, Capacity: before.Capacity, Allocatable: shown})
+	}
+	learn("shared", 4)
+	if whole, shared := gpus("whole"), gpus("shared"); whole != 1 || shared != 4 {
+		t.Errorf("%d GPUs without a plugin that shares them, and %d with one, want 1 and 4", whole, shared)
+	}
+	learn("whole", 1)
+	if whole, shared := gpus("whole"), gpus("shared"); whole != 1 || shared != 4 {
+		t.Errorf("with nodes of both, %d GPUs without a plugin that shares them, and %d with one, want 1 and 4", whole, shared)
 	}
 }
 
@@ -160,7 +189,7 @@ func TestFewerDevicesAreLearnt(t *testing.T) {
 		shown := before.Allocatable().Plus(nil)
 		shown[gpu] = step.have
 		f.Learn(offer.Observed{
-			Node: step.node, InstanceType: "g5.12xlarge", ImageID: image, Capacity: before.Capacity, Allocatable: shown,
+			Node: step.node, Provisioner: "default", InstanceType: "g5.12xlarge", ImageID: image, Capacity: before.Capacity, Allocatable: shown,
 		})
 		after := find(t, f.market(t, nil), "g5.12xlarge")
 		if got := after.Allocatable()[gpu]; got != step.want {

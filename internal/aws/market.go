@@ -81,7 +81,7 @@ func (c *Cloud) Market(ctx context.Context, p *api.Provisioner, profile *api.Nod
 		market.FaultReason, market.Fault = reasonReservationsUnknown, text
 	}
 	known := c.markets.of(p.Name, c.marketKey(p, r), catalogue, func() []offer.InstanceType {
-		return c.types(catalogue, r, p.Spec.KubeletConfiguration)
+		return c.types(catalogue, r, p)
 	})
 	market.Types, market.Index = known.types, known.index
 	if len(market.Types) == 0 {
@@ -112,8 +112,8 @@ func namedTypes(p *api.Provisioner) []string {
 }
 
 // types returns the instance types that run an image of the profile.
-func (c *Cloud) types(catalogue *offer.Catalogue, r *resolved, kubelet *api.KubeletConfiguration) []offer.InstanceType {
-	settings := c.settings(r, kubelet)
+func (c *Cloud) types(catalogue *offer.Catalogue, r *resolved, p *api.Provisioner) []offer.InstanceType {
+	settings := c.settings(r, p.Spec.KubeletConfiguration)
 	room := lookup.Roomiest(r.subnets)
 	settings.Unavailable = func(h *offer.Hardware, zone, capacityType string) string {
 		if _, ok := room[zone]; !ok {
@@ -123,20 +123,18 @@ func (c *Cloud) types(catalogue *offer.Catalogue, r *resolved, kubelet *api.Kube
 	}
 	types := catalogue.Types(settings)
 	c.addReserved(types, r, room)
-	key, profile, ownPods := kubeletKey(kubelet), r.profile.SizeHash(), r.ownPods()
-	if r.profile.LaunchTemplate != nil {
-		for i := range types {
-			c.learnt.correct(&types[i], "", key, profile, ownPods)
-		}
-		return types
-	}
+	at, ownPods := setup{kubelet: kubeletKey(p.Spec.KubeletConfiguration), profile: r.profile.SizeHash(), provisioner: p.Name}, r.ownPods()
 	return slices.DeleteFunc(types, func(t offer.InstanceType) bool {
-		im, ok := lookup.ImageFor(r.images, t.Labels)
-		if ok {
-			t.Labels[api.LabelInstanceAMIID] = []string{im.ID}
-			c.learnt.correct(&t, im.ID, key, profile, ownPods)
+		at.model = model{instanceType: t.Name}
+		if r.profile.LaunchTemplate == nil {
+			im, ok := lookup.ImageFor(r.images, t.Labels)
+			if !ok {
+				return true
+			}
+			t.Labels[api.LabelInstanceAMIID], at.imageID = []string{im.ID}, im.ID
 		}
-		return !ok
+		c.learnt.correct(&t, at, ownPods)
+		return false
 	})
 }
 
@@ -160,7 +158,7 @@ func (c *Cloud) marketKey(p *api.Provisioner, r *resolved) string {
 	}
 	key, err := json.Marshal([]any{
 		p.Spec.KubeletConfiguration, r.profile.SizeHash(), r.family, r.zones(), full, images, left,
-		c.shortages.state(), c.shortages.own(r.setup), c.learnt.state(),
+		c.shortages.state(), c.shortages.own(r.setup), c.learnt.state(p.Name),
 	})
 	if err != nil {
 		return "" // equals no other

@@ -7,9 +7,8 @@ import (
 
 // Observed is what a kubelet reported of a machine when it registered.
 type Observed struct {
-	Node         string
-	InstanceType string
-	ImageID      string
+	Node, Provisioner     string
+	InstanceType, ImageID string
 	// Kubelet is the configuration of the kubelet; nil for none.
 	Kubelet *api.KubeletConfiguration
 	// Profile is the node profile that the machine was built from; nil for the default one.
