@@ -116,11 +116,19 @@ func (w *Watcher) heed(ctx context.Context) error {
 			about[id] = append(about[id], n)
 		}
 	}
+	complete := w.Complete() // before the snapshot: a node that is made in between is found next time
+	ours := w.ours(about)
 	var mu sync.Mutex
 	open := map[*offer.Notice]bool{}
 	parallel.Each(parallel.NodesAtOnce, slices.Sorted(maps.Keys(about)), func(id string) {
 		for _, n := range about[id] {
-			if !w.actOn(ctx, id, n) {
+			done := false
+			if node := ours[id]; node != nil {
+				done = w.interrupt(ctx, node, n)
+			} else {
+				done = complete && !w.Runs(id) // it may be ours, and get its Node object yet, or the caches are too old to show it
+			}
+			if !done {
 				mu.Lock()
 				open[n] = true
 				mu.Unlock()
@@ -145,15 +153,19 @@ func (w *Watcher) heed(ctx context.Context) error {
 	return nil
 }
 
-// actOn reports whether nothing is left to do about what a notice says of an instance.
-func (w *Watcher) actOn(ctx context.Context, id string, notice *offer.Notice) bool {
-	complete := w.Complete() // before the snapshot: a node that is made in between is found next time
-	s := w.Snapshot()
-	i := slices.IndexFunc(s.Nodes, func(n cluster.Node) bool { return n.InstanceID() == id && ours(&n) })
-	if i >= 0 {
-		return w.interrupt(ctx, &s.Nodes[i], notice)
+// ours returns copies of our nodes that notices are about, by instance. There is one snapshot for all notices, because
+// each would be of another state once the first nodes have been deleted.
+func (w *Watcher) ours(about map[string][]*offer.Notice) map[string]*cluster.Node {
+	out := map[string]*cluster.Node{}
+	if len(about) == 0 {
+		return out
 	}
-	return complete && !w.Runs(id) // it may be ours, and get its Node object yet, or the caches are too old to show it
+	for _, n := range w.Snapshot().Nodes {
+		if id := n.InstanceID(); about[id] != nil && ours(&n) {
+			out[id] = &n
+		}
+	}
+	return out
 }
 
 // ours reports whether the agent has made or taken over a node. It may have lost its finalizer since, and
@@ -174,6 +186,7 @@ func (w *Watcher) interrupt(ctx context.Context, n *cluster.Node, notice *offer.
 	if !w.Nodes.Drain(ctx, n) {
 		return false
 	}
+	n.Deleting = true // for further notices
 	reason := metrics.Interruption
 	if notice.Kind == offer.NoticeStateChange && !n.Initialized {
 		reason = string(decide.NeverUp)

@@ -40,6 +40,7 @@ type world struct {
 	acknowledged []string
 	avoided      []string
 	replanned    int
+	snapshots    int
 }
 
 func (w *world) Receive(ctx context.Context) ([]offer.Notice, error) {
@@ -90,8 +91,13 @@ func (w *world) run(t *testing.T, machines []cluster.Node, complete, runs bool) 
 		ctx, cancel := context.WithCancel(t.Context())
 		watcher := &notice.Watcher{
 			Notices: w, Events: event.NewRecorder(w), Metrics: w.metrics, Log: hclog.NewNullLogger(),
-			Nodes:    &nodes.Writer{API: w, Assumed: nodes.NewAssumptions(), Log: hclog.NewNullLogger(), Deleted: func() {}, Failed: func() {}, Refused: pace.NewRetries(time.Second, time.Minute)},
-			Snapshot: func() *cluster.Snapshot { return &cluster.Snapshot{Nodes: machines} },
+			Nodes: &nodes.Writer{API: w, Assumed: nodes.NewAssumptions(), Log: hclog.NewNullLogger(), Deleted: func() {}, Failed: func() {}, Refused: pace.NewRetries(time.Second, time.Minute)},
+			Snapshot: func() *cluster.Snapshot {
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				w.snapshots++
+				return &cluster.Snapshot{Nodes: machines}
+			},
 			Complete: func() bool { return complete },
 			Runs:     func(string) bool { return runs },
 			Avoid: func(n *cluster.Node, _ string) {
@@ -268,5 +274,20 @@ func TestManyNotices(t *testing.T) {
 	w.run(t, machines, true, true)
 	if len(w.deleted) != 30 || len(w.acknowledged) != 30 {
 		t.Errorf("%d of 30 nodes are deleted, and %d of 30 notices acknowledged", len(w.deleted), len(w.acknowledged))
+	}
+	if w.snapshots != 3 {
+		t.Errorf("%d snapshots for 3 batches", w.snapshots)
+	}
+}
+
+// What is said twice of a machine in one batch takes its node away once.
+func TestNoticesAboutOneMachine(t *testing.T) {
+	w := &world{batches: [][]offer.Notice{{
+		{Kind: offer.NoticeRebalance, InstanceIDs: []string{"i-1"}, Handle: "h1"},
+		{Kind: offer.NoticeSpotInterruption, InstanceIDs: []string{"i-1"}, Handle: "h2"},
+	}}}
+	w.run(t, []cluster.Node{ours()}, true, true)
+	if len(w.deleted) != 1 || len(w.avoided) != 1 || len(w.acknowledged) != 2 {
+		t.Errorf("deleted %v, avoided %v, acknowledged %v", w.deleted, w.avoided, w.acknowledged)
 	}
 }
