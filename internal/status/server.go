@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 )
 
 // Server serves a status: as a page on /, and as JSON on /status.json. It changes
@@ -25,22 +26,48 @@ type Server struct {
 // Handler serves it.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
-		body, err := s.status().HTML()
-		w.Header().Set("Content-Security-Policy", policy)
-		answer(w, r, "text/html; charset=utf-8", body, err)
-	})
-	mux.HandleFunc("GET /status.json", func(w http.ResponseWriter, r *http.Request) {
-		body, err := json.Marshal(s.status())
-		answer(w, r, "application/json", body, err)
-	})
+	mux.HandleFunc("GET /{$}", s.serve("text/html; charset=utf-8", (*Status).HTML))
+	mux.HandleFunc("GET /status.json", s.serve("application/json", func(status *Status) ([]byte, error) { return json.Marshal(status) }))
 	return s.guard(mux)
 }
 
-func (s *Server) status() *Status {
-	out := *s.Source()
-	out.Cluster, out.Version = s.Cluster, s.Version
-	return &out
+// serve answers with the status in a form.
+func (s *Server) serve(kind string, render func(*Status) ([]byte, error)) http.HandlerFunc {
+	last := &rendered{render: render}
+	return func(w http.ResponseWriter, r *http.Request) {
+		body, tag, err := last.of(s)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		answer(w, r, kind, body, tag)
+	}
+}
+
+// rendered is a status in a form, which is made once for all who ask before the status changes.
+type rendered struct {
+	render func(*Status) ([]byte, error)
+
+	mu     sync.Mutex // held while it is made
+	status *Status
+	body   []byte
+	tag    string
+}
+
+func (r *rendered) of(s *Server) (body []byte, tag string, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	latest := s.Source()
+	if latest == r.status {
+		return r.body, r.tag, nil
+	}
+	complete := *latest
+	complete.Cluster, complete.Version = s.Cluster, s.Version
+	if body, err = r.render(&complete); err != nil {
+		return nil, "", err
+	}
+	r.status, r.body, r.tag = latest, body, `"`+digest(string(body))+`"`
+	return r.body, r.tag, nil
 }
 
 // policy lets the page run its own script, which may ask this server, and nothing
@@ -54,13 +81,9 @@ func digest(text string) string {
 }
 
 // answer sends a body, or that it has not changed.
-func answer(w http.ResponseWriter, r *http.Request, kind string, body []byte, err error) {
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	tag := `"` + digest(string(body)) + `"`
+func answer(w http.ResponseWriter, r *http.Request, kind string, body []byte, tag string) {
 	h := w.Header()
+	h.Set("Content-Security-Policy", policy)
 	h.Set("ETag", tag)
 	h.Set("Cache-Control", "no-cache")
 	if r.Header.Get("If-None-Match") == tag {

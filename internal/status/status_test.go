@@ -136,6 +136,29 @@ func TestUnchanged(t *testing.T) {
 	}
 }
 
+// A status is rendered once, however many ask for it.
+func TestRenderedOnce(t *testing.T) {
+	latest := &Status{HourlyPrice: 1}
+	s := server(latest)
+	s.Source = func() *Status { return latest }
+	renders := 0
+	served := s.serve("text/plain", func(status *Status) ([]byte, error) {
+		renders++
+		return []byte(status.Cluster), nil
+	})
+	for i := range 4 {
+		if i == 2 {
+			latest = &Status{HourlyPrice: 2}
+		}
+		want := 1 + i/2
+		w := httptest.NewRecorder()
+		served(w, httptest.NewRequest(http.MethodGet, "/", nil))
+		if renders != want || w.Body.String() != "prod" {
+			t.Errorf("rendered %d times, want %d: %q", renders, want, w.Body.String())
+		}
+	}
+}
+
 // A page elsewhere cannot read a local status by pointing a name of its own here.
 func TestHosts(t *testing.T) {
 	for host, want := range map[string]int{
