@@ -76,7 +76,6 @@ func (c *Cloud) withIDs(ctx context.Context, ids []string) ([]offer.Instance, er
 }
 
 func (c *Cloud) describe(ctx context.Context, from *client.EC2, in *ec2.DescribeInstancesInput) ([]offer.Instance, error) {
-	in.MaxResults = awssdk.Int32(1000) // without it, EC2 answers with all of them on one page, or is too late to
 	var out []offer.Instance
 	err := client.EachPage(ctx, ec2.NewDescribeInstancesPaginator(from, in), func(page *ec2.DescribeInstancesOutput) {
 		for _, reservation := range page.Reservations {

@@ -54,6 +54,10 @@ func NewEC2(cfg awssdk.Config, options ...func(*ec2.Options)) *EC2 {
 	}
 }
 
+// pageSize is the largest size of a page. Those of these calls for which EC2 has no smaller default than this ask for it:
+// otherwise EC2 answers with everything at once, or is too late to.
+var pageSize = awssdk.Int32(1000)
+
 // The SDK's paginators require these methods.
 
 // DescribeCapacityReservations is a call of EC2.
@@ -63,11 +67,13 @@ func (c *EC2) DescribeCapacityReservations(ctx context.Context, in *ec2.Describe
 
 // DescribeImages is a call of EC2.
 func (c *EC2) DescribeImages(ctx context.Context, in *ec2.DescribeImagesInput, o ...func(*ec2.Options)) (*ec2.DescribeImagesOutput, error) {
+	in.MaxResults = pageSize
 	return c.Images(ctx, in, o...)
 }
 
 // DescribeInstances is a call of EC2.
 func (c *EC2) DescribeInstances(ctx context.Context, in *ec2.DescribeInstancesInput, o ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error) {
+	in.MaxResults = pageSize
 	return c.Instances(ctx, in, o...)
 }
 
@@ -78,6 +84,7 @@ func (c *EC2) DescribeInstanceTypes(ctx context.Context, in *ec2.DescribeInstanc
 
 // DescribeInstanceTypeOfferings is a call of EC2.
 func (c *EC2) DescribeInstanceTypeOfferings(ctx context.Context, in *ec2.DescribeInstanceTypeOfferingsInput, o ...func(*ec2.Options)) (*ec2.DescribeInstanceTypeOfferingsOutput, error) {
+	in.MaxResults = pageSize
 	return c.Offerings(ctx, in, o...)
 }
 
@@ -88,6 +95,7 @@ func (c *EC2) DescribeLaunchTemplates(ctx context.Context, in *ec2.DescribeLaunc
 
 // DescribeSecurityGroups is a call of EC2.
 func (c *EC2) DescribeSecurityGroups(ctx context.Context, in *ec2.DescribeSecurityGroupsInput, o ...func(*ec2.Options)) (*ec2.DescribeSecurityGroupsOutput, error) {
+	in.MaxResults = pageSize
 	return c.SecurityGroups(ctx, in, o...)
 }
 
@@ -98,5 +106,6 @@ func (c *EC2) DescribeSpotPriceHistory(ctx context.Context, in *ec2.DescribeSpot
 
 // DescribeSubnets is a call of EC2.
 func (c *EC2) DescribeSubnets(ctx context.Context, in *ec2.DescribeSubnetsInput, o ...func(*ec2.Options)) (*ec2.DescribeSubnetsOutput, error) {
+	in.MaxResults = pageSize
 	return c.Subnets(ctx, in, o...)
 }
