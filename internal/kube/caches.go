@@ -151,7 +151,10 @@ func (c *caches) prepare(m *mirror, transform cache.TransformFunc) error {
 				offer(c.unbound)
 			}
 		},
-		DeleteFunc: note,
+		DeleteFunc: func(object any) {
+			m.forget(object)
+			note(object)
+		},
 	})
 	return err
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -136,6 +137,15 @@ func (m *mirror) note(name string, s writtenStatus) {
 		m.statuses = map[string]writtenStatus{}
 	}
 	m.statuses[name] = s
+}
+
+// forget drops what was written to an object that is gone.
+func (m *mirror) forget(object any) {
+	if gone, err := cache.DeletionHandlingObjectToName(object); err == nil {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		delete(m.statuses, gone.Name)
+	}
 }
 
 // keepTimes gives each condition whose status has not changed the transition time that it had, and

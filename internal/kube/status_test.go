@@ -93,6 +93,16 @@ func TestUpdateProvisionerStatus(t *testing.T) {
 	if err := c.UpdateProvisionerStatus(t.Context(), "absent", status); err != nil {
 		t.Errorf("a Provisioner that is gone: %v", err)
 	}
+
+	if err := adminCustom.Resource(api.ProvisionerGVR).Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "what was written to it is forgotten", func() error {
+		if last := c.caches.provisioners.written(name); last.version != "" {
+			return fmt.Errorf("version %s is remembered", last.version)
+		}
+		return nil
+	})
 }
 
 func TestUpdateNodeTemplateStatus(t *testing.T) {
