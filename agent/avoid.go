@@ -223,18 +223,32 @@ func (a *avoided) apply(p *view.Provisioner) []offer.InstanceType {
 	now := time.Now()
 	maps.DeleteFunc(a.offerings, func(_ avoidable, why avoidance) bool { return !now.Before(why.until) })
 	a.forgive(p)
-	if len(a.offerings)+len(a.failed) == 0 {
-		return p.Market.Types
-	}
-	types, of := slices.Clone(p.Market.Types), kind{provisioner: p.Raw.Name}
-	for i := range types {
-		types[i].Offerings = slices.Clone(types[i].Offerings)
-		lacking := a.lacking(&types[i], of, now)
-		for j := range types[i].Offerings {
-			o := &types[i].Offerings[j]
-			key := offering{types[i].Name, o.Zone, o.CapacityType}
-			o.Unavailable = cmp.Or(o.Unavailable, a.failing(&types[i], o, of, now), lacking, a.offerings[avoidable{p.Raw.Name, key}].reason, a.offerings[avoidable{"", key}].reason)
+	marked := view.NewMarks(p.Market.Types)
+	a.markFailing(marked, p.Raw.Name, now)
+	for _, provisioner := range []string{p.Raw.Name, ""} {
+		for of, why := range a.offerings {
+			if of.provisioner == provisioner {
+				marked.Find(of.instanceType, of.zone, of.capacityType, why.reason)
+			}
 		}
 	}
-	return types
+	return marked.Types
+}
+
+// markFailing marks what a Provisioner does not buy because successive machines have failed.
+func (a *avoided) markFailing(m *view.Marks, provisioner string, now time.Time) {
+	holds := false
+	for of, f := range a.failed {
+		holds = holds || of.provisioner == provisioner && now.Before(f.until)
+	}
+	if !holds {
+		return
+	}
+	of := kind{provisioner: provisioner}
+	for i := range m.Types {
+		lacking := a.lacking(&m.Types[i], of, now)
+		for j := range m.Types[i].Offerings {
+			m.Mark(i, j, cmp.Or(a.failing(&m.Types[i], &m.Types[i].Offerings[j], of, now), lacking))
+		}
+	}
 }
