@@ -19,6 +19,7 @@ type history struct {
 	planned    map[string]decide.Binding // by pod UID: where a plan has placed a waiting or moving pod
 	hopeful    map[string]time.Time      // by pod UID: since when a waiting pod has had a place
 	learnt     map[string]amount.List    // by node: its resources that were passed on to the cloud
+	buyable    map[string]string         // by Provisioner: an instance type that it could buy
 	batch      batch.State
 	successors successors
 	deferred   deferrals

@@ -22,7 +22,8 @@ func newObstacle(reason, message string) obstacle { return obstacle{reason, mess
 
 // setReady sets the condition Ready of all Provisioners to what a purchase would meet now.
 // The argument is what stands in the way of all of them.
-func setReady(v *view.View, common obstacle) {
+func (h *history) setReady(v *view.View, common obstacle) {
+	used, buyable := view.Capacities(v.Snapshot), map[string]string{}
 	for _, p := range v.Provisioners {
 		p.Ready = metav1.Condition{
 			Type: conditionReady, Status: metav1.ConditionTrue, Reason: view.ReasonReady, Message: "nodes can be bought",
@@ -33,37 +34,43 @@ func setReady(v *view.View, common obstacle) {
 			o = common
 		}
 		if o == (obstacle{}) {
-			o = obstacleOf(p, view.CapacityOf(v.Snapshot, p.Raw.Name))
+			o, buyable[p.Raw.Name] = obstacleOf(p, used[p.Raw.Name], h.buyable[p.Raw.Name])
 		}
 		if o != (obstacle{}) {
 			p.Ready.Status, p.Ready.Reason, p.Ready.Message = metav1.ConditionFalse, o.reason, o.message
 		}
 	}
+	h.buyable = buyable
 }
 
 // obstacleOf says why nothing is left of the market once the Provisioner's requirements,
-// what is unavailable and its limits are taken off, or why its last launch broke.
-func obstacleOf(p *view.Provisioner, used amount.List) obstacle {
+// what is unavailable and its limits are taken off, or why its last launch broke. Otherwise it names a type that is left.
+// It looks at the last such type first: selecting from all types of EC2 takes 2 ms for each Provisioner.
+func obstacleOf(p *view.Provisioner, used amount.List, last string) (o obstacle, buyable string) {
 	if p.Failure != "" {
-		return obstacle{view.ReasonLaunch, p.Failure + "; being tried again"}
+		return obstacle{view.ReasonLaunch, p.Failure + "; being tried again"}, ""
 	}
-	chosen := plancheck.Select(p.Market.Types, claims(p))
+	own, limits := claims(p), p.Limits()
+	fits := func(t offer.InstanceType) bool { return canBeBought(t) && view.Exceeds(&t, used, limits) == "" }
+	if t := p.InstanceType(last); t != nil && slices.ContainsFunc(plancheck.Select([]offer.InstanceType{*t}, own).Types, fits) {
+		return obstacle{}, last
+	}
+	chosen := plancheck.Select(p.Market.Types, own)
 	if len(chosen.Types) == 0 {
-		return obstacle{view.ReasonNoTypes, chosen.Nothing()}
+		return obstacle{view.ReasonNoTypes, chosen.Nothing()}, ""
 	}
-	var available []offer.InstanceType
-	for _, t := range chosen.Types {
-		if slices.ContainsFunc(t.Offerings, func(o offer.Offering) bool { return o.Unavailable == "" }) {
-			available = append(available, t)
-		}
+	if i := slices.IndexFunc(chosen.Types, fits); i >= 0 {
+		return obstacle{}, chosen.Types[i].Name
 	}
+	available := slices.DeleteFunc(slices.Clone(chosen.Types), func(t offer.InstanceType) bool { return !canBeBought(t) })
 	if len(available) == 0 {
-		return obstacle{view.ReasonUnavailable, allUnavailable(chosen.Types)}
+		return obstacle{view.ReasonUnavailable, allUnavailable(chosen.Types)}, ""
 	}
-	if full := limitReached(p, used, available); full != "" {
-		return obstacle{view.ReasonLimitReached, full}
-	}
-	return obstacle{}
+	return obstacle{view.ReasonLimitReached, limitReached(p, used, available)}, ""
+}
+
+func canBeBought(t offer.InstanceType) bool {
+	return slices.ContainsFunc(t.Offerings, func(o offer.Offering) bool { return o.Unavailable == "" })
 }
 
 // claims are what the Provisioner says about its machines and leaves to no pod.
@@ -90,32 +97,17 @@ func allUnavailable(types []offer.InstanceType) string {
 // limitReached says why its limits leave no room for a node of any of the types; empty
 // where they do. A limit on what a type does not have does not bind it.
 func limitReached(p *view.Provisioner, used amount.List, types []offer.InstanceType) string {
-	if p.Spec.Spec.Limits == nil {
+	limits := p.Limits()
+	if slices.ContainsFunc(types, func(t offer.InstanceType) bool { return view.Exceeds(&t, used, limits) == "" }) {
 		return ""
-	}
-	limits := amount.FromResourceList(p.Spec.Spec.Limits.Resources)
-	for i := range types {
-		if exceeds(&types[i], used, limits) == "" {
-			return ""
-		}
 	}
 	least := slices.MinFunc(types, func(a, b offer.InstanceType) int {
 		return cmp.Or(cmp.Compare(a.Capacity[amount.CPU], b.Capacity[amount.CPU]), cmp.Compare(a.Name, b.Name))
 	})
-	name := exceeds(&least, used, limits)
+	name := view.Exceeds(&least, used, limits)
 	if name == amount.Nodes {
 		return fmt.Sprintf("it has %d nodes, and its limit is %d", used[name], limits[name])
 	}
 	has, may, more := amount.Text(name, used[name]), amount.Text(name, limits[name]), amount.Text(name, least.Capacity.OfNode()[name])
 	return fmt.Sprintf("its nodes use %s of its limit of %s %s; the smallest type allowed, %s, needs %s more", has, may, name, least.Name, more)
-}
-
-// exceeds names a resource of which a node of the type would be too much; empty for none.
-func exceeds(t *offer.InstanceType, used, limits amount.List) string {
-	for _, name := range limits.Names() {
-		if more := t.Capacity.OfNode()[name]; more > 0 && used[name]+more > limits[name] {
-			return name
-		}
-	}
-	return ""
 }

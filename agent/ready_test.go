@@ -17,6 +17,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
 )
@@ -125,6 +126,36 @@ func TestReadyIsWhatAPurchaseWouldMeet(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// The type that could be bought in the last turn is looked at first. It decides nothing once it cannot be bought any more.
+func TestReadyFollowsTheMarket(t *testing.T) {
+	offered := func(name, unavailable string) offer.InstanceType {
+		return offer.InstanceType{
+			Name: name, Capacity: map[string]int64{"cpu": 2000},
+			Labels:    map[string][]string{api.LabelOS: {"linux"}, api.LabelArch: {"amd64"}, api.LabelInstanceCategory: {"m"}, api.LabelInstanceGeneration: {"5"}},
+			Offerings: []offer.Offering{{Zone: "a", CapacityType: api.CapacityOnDemand, Unavailable: unavailable}},
+		}
+	}
+	raw := testProvisioner("default")
+	p := &view.Provisioner{Raw: raw, Spec: raw.Defaulted()}
+	v, h := &view.View{Snapshot: &cluster.Snapshot{}, Provisioners: []*view.Provisioner{p}}, newHistory()
+	for _, step := range []struct {
+		types   []offer.InstanceType
+		buyable string
+	}{
+		{[]offer.InstanceType{offered("c5.large", ""), offered("m5.large", "")}, "c5.large"},
+		{[]offer.InstanceType{offered("a1.large", ""), offered("c5.large", ""), offered("m5.large", "")}, "c5.large"},
+		{[]offer.InstanceType{offered("c5.large", "short"), offered("m5.large", "")}, "m5.large"},
+		{[]offer.InstanceType{offered("c5.large", "short"), offered("m5.large", "short")}, ""},
+		{[]offer.InstanceType{offered("c5.large", "")}, "c5.large"},
+	} {
+		p.Market.Types = step.types
+		h.setReady(v, obstacle{})
+		if got := h.buyable["default"]; got != step.buyable || (p.Ready.Status == metav1.ConditionTrue) != (step.buyable != "") {
+			t.Errorf("of %d types, %q can be bought, want %q; Ready is %s (%s)", len(step.types), got, step.buyable, p.Ready.Status, p.Ready.Message)
+		}
 	}
 }
 

@@ -87,8 +87,9 @@ func (s *statusSnapshot) status() *status.Status {
 		out.HourlyPrice += c.HourlyPrice
 		out.Nodes = append(out.Nodes, status.Node{Content: c, Created: n.Created, Why: n.Annotations[api.AnnotationLaunchReason]})
 	}
+	used := view.Capacities(s.view.Snapshot)
 	for _, p := range s.view.Provisioners {
-		out.Provisioners = append(out.Provisioners, s.provisioner(p))
+		out.Provisioners = append(out.Provisioners, s.provisioner(p, used[p.Raw.Name]))
 	}
 	if c := explain.OfConsolidation(s.inUse); c != nil {
 		out.Consolidation = &status.Consolidation{Consolidation: *c, At: s.looked}
@@ -96,7 +97,7 @@ func (s *statusSnapshot) status() *status.Status {
 	return out
 }
 
-func (s *statusSnapshot) provisioner(p *view.Provisioner) status.Provisioner {
+func (s *statusSnapshot) provisioner(p *view.Provisioner, used amount.List) status.Provisioner {
 	out := status.Provisioner{Name: p.Raw.Name}
 	for _, n := range s.view.NodesOf(p.Raw.Name) {
 		if n.Doubtful {
@@ -107,10 +108,7 @@ func (s *statusSnapshot) provisioner(p *view.Provisioner) status.Provisioner {
 		out.HourlyPrice += offer.PriceOf(n.Annotations).Dollars()
 	}
 	out.Ready, out.Reason, out.Message = p.Ready.Status == metav1.ConditionTrue, p.Ready.Reason, p.Ready.Message
-	if p.Spec.Spec.Limits == nil {
-		return out
-	}
-	used, limits := view.CapacityOf(s.view.Snapshot, p.Raw.Name), amount.FromResourceList(p.Spec.Spec.Limits.Resources)
+	limits := p.Limits()
 	for _, name := range limits.Names() {
 		has, may := amount.Quantity(name, used[name]), amount.Quantity(name, limits[name])
 		limit := status.Limit{Resource: name, Used: has.String(), Limit: may.String(), Share: 1}

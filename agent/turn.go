@@ -44,7 +44,7 @@ func (a *Agent) turn(ctx context.Context) time.Time {
 	v = a.observe(ctx)
 	a.reporter.Unplaced(v.Snapshot, plan)
 	a.releaser.Look(ctx, v)
-	setReady(v, newObstacle(a.inventory.Obstacle()))
+	a.history.setReady(v, newObstacle(a.inventory.Obstacle()))
 	a.reportStatus(ctx, v)
 	a.buyer.Prune(v.Snapshot)
 	for _, since := range a.history.prune(v.Snapshot, a.reporter.Keep) {

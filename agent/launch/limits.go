@@ -16,12 +16,12 @@ import (
 // looks again at what exists now.
 func withinLimits(v *view.Verifier, all []*order) []*order {
 	slack := map[string]amount.List{}
+	used := view.Capacities(v.Snapshot)
 	for _, o := range all {
 		if room, ok := slack[o.Provisioner]; ok {
 			slack[o.Provisioner] = room.Minus(o.planned())
-		} else if l := o.by.Spec.Spec.Limits; l != nil {
-			used := view.CapacityOf(v.Snapshot, o.Provisioner)
-			slack[o.Provisioner] = amount.FromResourceList(l.Resources).Minus(used).Minus(o.planned())
+		} else if l := o.by.Limits(); l != nil {
+			slack[o.Provisioner] = l.Minus(used[o.Provisioner]).Minus(o.planned())
 		}
 	}
 	return slices.DeleteFunc(all, func(o *order) bool {
@@ -29,7 +29,7 @@ func withinLimits(v *view.Verifier, all []*order) []*order {
 		if !limited {
 			return false
 		}
-		limits := amount.FromResourceList(o.by.Spec.Spec.Limits.Resources)
+		limits := o.by.Limits()
 		if exceeded(room, limits, o.planned()) {
 			slack[o.Provisioner] = room.Plus(o.planned())
 			return true

@@ -15,6 +15,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/metrics"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/pace"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/parallel"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/validate"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -259,6 +260,25 @@ func (p *Provisioner) InstanceType(name string) *offer.InstanceType {
 		return nil
 	}
 	return &p.Market.Types[i]
+}
+
+// Limits are those of the Provisioner; none without any.
+func (p *Provisioner) Limits() amount.List {
+	if p.Spec.Spec.Limits == nil {
+		return nil
+	}
+	return amount.FromResourceList(p.Spec.Spec.Limits.Resources)
+}
+
+// Exceeds names a resource of which a node of the type would be too much for limits, where nodes use so much already;
+// empty for none. A limit on what a type does not have does not bind it.
+func Exceeds(t *offer.InstanceType, used, limits amount.List) string {
+	for _, name := range limits.Names() {
+		if more := t.Capacity.OfNode()[name]; more > 0 && used[name]+more > limits[name] {
+			return name
+		}
+	}
+	return ""
 }
 
 // texts are the node profiles by name, and what there is to say about the text of

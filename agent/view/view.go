@@ -56,13 +56,12 @@ func (v *View) NodesOf(provisioner string) []*cluster.Node {
 	return out
 }
 
-// CapacityOf sums the capacity of a Provisioner's nodes, for its limits.
-func CapacityOf(s *cluster.Snapshot, provisioner string) amount.List {
-	out := amount.List{}
+// Capacities sums the capacity of each Provisioner's nodes, for its limits.
+func Capacities(s *cluster.Snapshot) map[string]amount.List {
+	out := map[string]amount.List{}
 	for i := range s.Nodes {
-		if n := &s.Nodes[i]; n.Provisioner == provisioner {
-			out = out.Plus(n.Capacity.OfNode())
-		}
+		n := &s.Nodes[i]
+		out[n.Provisioner] = out[n.Provisioner].Plus(n.Capacity.OfNode())
 	}
 	return out
 }
