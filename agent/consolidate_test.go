@@ -303,16 +303,19 @@ func TestConsolidationSurvivesKills(t *testing.T) {
 	}
 }
 
-// A fault in what only makes plans cheaper does not keep pods from their machines.
+// A fault in what only makes plans cheaper does not keep pods from their machines, nor the agent from consolidation.
 func TestPanicOfHeuristics(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {
-		faults := 0
+		faults, looks := 0, 0
 		r.log = hclog.NewNullLogger() // others fail a test that panics
-		r.Apply(testProvisioner("default"))
+		r.Apply(testProvisioner("default", func(s *api.ProvisionerSpec) { s.Consolidation = &api.Consolidation{Enabled: ptr.To(true)} }))
 		r.start(Options{Decide: func(in decide.Input) decide.Plan {
 			if len(in.Settings.Without) == 0 {
 				faults++
 				panic("integer divide by zero")
+			}
+			if !in.NotConsolidated {
+				looks++
 			}
 			return decide.Decide(in)
 		}}, nil)
@@ -321,6 +324,9 @@ func TestPanicOfHeuristics(t *testing.T) {
 		time.Sleep(time.Hour)
 		if faults < 2 || faults > 20 {
 			t.Errorf("%d faults in an hour, want two in %s at most", faults, consolidation.FailedRest)
+		}
+		if looks == 0 {
+			t.Error("no look at nodes in use in an hour")
 		}
 	})
 }

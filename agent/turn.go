@@ -78,25 +78,26 @@ func (a *Agent) decide(v *view.View) decide.Plan {
 }
 
 // planSafely plans with less where planning panics: pods that wait for machines must not wait for a fault of the agent
-// to be mended. It leaves out the look at nodes in use, and then for a while also what only makes plans cheaper.
+// to be mended. It leaves out the look at nodes in use, or else, for a while, what only makes plans cheaper.
 func (a *Agent) planSafely(in *decide.Input) decide.Plan {
 	if in.Now.Before(a.plainUntil) {
 		in.Settings = in.Settings.WithoutHeuristics()
 	}
 	plan, fault := a.tryPlan(*in)
-	if fault != "" && !in.NotConsolidated {
-		a.log.Error("could not look at nodes in use, which is a fault of the agent: please report it", "error", fault)
-		a.consolidation.Failed(in.Now)
+	if fault == "" {
+		return plan
+	}
+	if !in.NotConsolidated {
 		in.NotConsolidated = true
-		plan, fault = a.tryPlan(*in)
+		if plan, other := a.tryPlan(*in); other == "" {
+			a.log.Error("could not look at nodes in use, which is a fault of the agent: please report it", "error", fault)
+			a.consolidation.Failed(in.Now)
+			return plan
+		}
 	}
-	if fault != "" {
-		a.log.Error("could not look for the cheapest plan, which is a fault of the agent: please report it; plans are dearer until it is mended", "error", fault)
-		a.plainUntil = in.Now.Add(consolidation.FailedRest)
-		in.Settings = in.Settings.WithoutHeuristics()
-		plan = a.plan(*in)
-	}
-	return plan
+	a.log.Error("could not look for the cheapest plan, which is a fault of the agent: please report it; plans are dearer until it is mended", "error", fault)
+	a.plainUntil, in.Settings = in.Now.Add(consolidation.FailedRest), in.Settings.WithoutHeuristics()
+	return a.plan(*in)
 }
 
 // tryPlan returns the fault if planning panics, with the stack.
