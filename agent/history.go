@@ -6,6 +6,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/batch"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/launch"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/successors"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
@@ -14,15 +15,16 @@ import (
 // history is what the planning loop remembers between turns. A restart loses it, which costs a
 // repeated event or attempt. Only the planning loop uses it.
 type history struct {
-	firstSeen  map[string]time.Time      // by pod UID: when the pod was first seen waiting for a node
-	presumed   map[string]bool           // by pod UID: whether it was presumed unschedulable then
-	planned    map[string]decide.Binding // by pod UID: where a plan has placed a waiting or moving pod
-	hopeful    map[string]time.Time      // by pod UID: since when a waiting pod has had a place
-	learnt     map[string]amount.List    // by node: its resources that were passed on to the cloud
-	buyable    map[string]string         // by Provisioner: an instance type that it could buy
-	batch      batch.State
-	successors successors
-	deferred   deferrals
+	firstSeen map[string]time.Time      // by pod UID: when the pod was first seen waiting for a node
+	presumed  map[string]bool           // by pod UID: whether it was presumed unschedulable then
+	planned   map[string]decide.Binding // by pod UID: where a plan has placed a waiting or moving pod
+	hopeful   map[string]time.Time      // by pod UID: since when a waiting pod has had a place
+	learnt    map[string]amount.List    // by node: its resources that were passed on to the cloud
+	buyable   map[string]string         // by Provisioner: an instance type that it could buy
+	batch     batch.State
+	gone      successors.Gone
+	rooms     successors.Rooms // of pods that stop
+	deferred  deferrals
 }
 
 func newHistory() history {
@@ -98,8 +100,8 @@ func (h *history) placeOn(m *decide.Machine, node string) {
 }
 
 // placements returns the noted places of pods that still wait, or that still run on the node that they
-// have to leave, in the order of the snapshot.
-func (h *history) placements(s *cluster.Snapshot) []decide.Binding {
+// have to leave, in the order of the snapshot, and then those of pods that stop there, or that have just gone.
+func (h *history) placements(s *cluster.Snapshot, now time.Time) []decide.Binding {
 	var out []decide.Binding
 	for i := range s.Pods {
 		p := &s.Pods[i]
@@ -107,5 +109,5 @@ func (h *history) placements(s *cluster.Snapshot) []decide.Binding {
 			out = append(out, b)
 		}
 	}
-	return out
+	return append(out, h.rooms.Kept(s, h.planned, now)...)
 }

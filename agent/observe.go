@@ -91,7 +91,7 @@ func (a *Agent) snapshot() *cluster.Snapshot { return a.applied(a.cluster.Snapsh
 
 func (a *Agent) applied(cached *cluster.Snapshot) *cluster.Snapshot {
 	s := a.surger.Cover(a.inventory.Counted(a.buyer.Apply(a.assumed.Apply(cached))), a.cluster.Provisioners())
-	return batch.Presume(a.history.successors.await(s, time.Now()), a.history.placed)
+	return batch.Presume(a.history.gone.Await(s, time.Now()), a.history.placed)
 }
 
 // verify compares a view with the cluster as it is now.
@@ -105,7 +105,7 @@ func (a *Agent) input(v *view.View) decide.Input {
 	return decide.Input{
 		Now:             v.Now,
 		Snapshot:        v.Expected,
-		Planned:         a.history.placements(v.Expected),
+		Planned:         a.history.placements(v.Expected, v.Now),
 		Deferred:        a.history.deferred.of(v.Expected, v.Now),
 		Disturbed:       a.consolidation.Disturbed(),
 		Moved:           a.consolidation.Moved(),

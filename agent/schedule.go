@@ -33,7 +33,8 @@ func (a *Agent) nextTurn(began time.Time, v *view.View) time.Time {
 	for _, t := range a.nodes.Resumes(v.Snapshot) {
 		at(t.Truncate(refusalsBeat).Add(refusalsBeat))
 	}
-	at(a.history.successors.next())
+	at(a.history.gone.Next())
+	at(a.history.rooms.Next())
 	at(a.takeover.Next())
 	if last, _ := a.consolidation.Last(); last != nil {
 		at(a.consolidation.Next(v.Cached))

@@ -69,3 +69,47 @@ func TestNodeOfStatefulPodWithoutSuccessor(t *testing.T) {
 		})
 	}
 }
+
+// What was bought for a pod of a leaving node is not empty while that pod stops, nor until its successor is made.
+func TestReplacementAwaitsPodThatStops(t *testing.T) {
+	for name, c := range map[string]struct {
+		ttl      int64
+		replicas bool // of a ReplicaSet
+		deleted  bool // by somebody; otherwise the node expires
+		restart  bool // of the agent
+	}{
+		"StatefulSet":                               {ttl: 30},
+		"StatefulSet, empty nodes go at once":       {},
+		"StatefulSet, the agent restarts":           {ttl: 30, restart: true},
+		"StatefulSet, somebody deletes the node":    {deleted: true},
+		"ReplicaSet":                                {replicas: true},
+		"ReplicaSet, somebody has deleted the node": {replicas: true, deleted: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			options := sim.Options{StopTime: 90 * time.Second, ReactionTime: 2 * time.Second}
+			if c.replicas {
+				options.StopTime = time.Second // its successor is made while it stops, or soon after
+			}
+			inBubble(t, options, func(r *rig) {
+				w := sim.Workload{Name: "db", Replicas: 1, Stateful: !c.replicas, Spec: sim.Requests("300m", "300Mi")}
+				w.Spec.TerminationGracePeriodSeconds = ptr.To[int64](120)
+				a := r.served(testProvisioner("default", emptyAfter(c.ttl), expireAfter(3600)), w)
+				node := r.ours()[0].Name
+				if c.deleted {
+					r.DeleteNode(node)
+				}
+				r.until("a replacement is bought", func() bool { return len(r.Launches()) == 2 })
+				if c.restart {
+					r.until("the pod stops", func() bool { return r.count("db", isRunning) == 0 })
+					a.kill()
+					r.start(Options{}, nil)
+				}
+				r.until("the successor runs", func() bool { return r.gone(node)() && r.allRun("db", 1)() })
+				if got := len(r.Launches()); got != 2 {
+					t.Errorf("%d launches, want 2", got)
+				}
+				r.until("the workload has gone", func() bool { r.Scale("db", 0); return r.nothingLeft() })
+			})
+		})
+	}
+}

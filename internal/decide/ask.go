@@ -19,6 +19,9 @@ func InUse(pods []*cluster.Pod, now time.Time) bool {
 	return (&retire.Node{Pods: pods, At: now}).InUse()
 }
 
+// Stops reports whether a pod is going and may still be waited for.
+func Stops(p *cluster.Pod, now time.Time) bool { return retire.Stops(p, now) }
+
 // Late says how a machine has failed to come up in time, if it has. Its Provisioner may be nil.
 func Late(n *cluster.Node, p *api.Provisioner, pods []*cluster.Pod, now time.Time, startupTimeout time.Duration) (message string, late bool) {
 	policy := retire.Policy{StartupTimeout: startupTimeout}

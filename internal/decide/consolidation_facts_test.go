@@ -215,6 +215,25 @@ func TestConsolidationThatWasBegun(t *testing.T) {
 			t.Errorf("removals %v, %s", plan.Removals, verdicts(plan))
 		}
 	})
+	t.Run("CONS-056: the new node is kept while the pod stops", func(t *testing.T) {
+		for kind, c := range map[string]struct {
+			stopBy time.Duration
+			kept   bool
+		}{
+			"StatefulSet": {stopBy: time.Minute, kept: true}, "ReplicaSet": {stopBy: time.Minute, kept: true}, "": {stopBy: time.Minute},
+			"Cache": {stopBy: -5 * time.Minute},
+		} {
+			w := newWorld(t, shop()).provisioner("default", consolidating)
+			w.node("old", "large", "a", begun("new")).replicas(1, "db", "old", halfCore)
+			w.node("new", "small", "a", nil).older()
+			w.in.Snapshot.Nodes[slices.IndexFunc(w.in.Snapshot.Nodes, func(n cluster.Node) bool { return n.Name == "old" })].Deleting = true
+			p := &w.in.Snapshot.Pods[0]
+			p.State, p.Owner.Kind, p.StopBy = cluster.PodTerminating, kind, noon.Add(c.stopBy)
+			if kept := len(w.decide().Marks) == 0; kept != c.kept {
+				t.Errorf("%s: kept is %v, want %v", kind, kept, c.kept)
+			}
+		}
+	})
 	t.Run("its room is taken", func(t *testing.T) {
 		w := newWorld(t, shop()).provisioner("default", consolidating)
 		w.node("n1", "large", "a", begun("")).replicas(2, "web", "n1", halfCore)

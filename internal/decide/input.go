@@ -20,7 +20,8 @@ type Input struct {
 	Provisioners []Provisioner // sorted by name
 	// Planned are placements of earlier plans that have not happened yet: the pods
 	// are still pending, or still run on a node that is leaving, and the nodes exist.
-	// They are kept where they still fit, so that nothing is bought twice.
+	// They are kept where they still fit, so that nothing is bought twice. Those of pods that stop on a
+	// leaving node, or that have just gone from it, keep the nodes until the successors come.
 	Planned []Binding
 	// Deferred are pods that are not planned now, with the reason.
 	Deferred map[cluster.PodKey]string

@@ -71,7 +71,8 @@ func (d *decision) packed() attempt {
 	return attempt{problem, layout}
 }
 
-// nominate notes which nodes get pods.
+// nominate notes which nodes get pods. Pods that stop have no place in the plan, and many owners make a successor only
+// once a pod has gone: until then, what was bought for it is not empty.
 func (d *decision) nominate(nodes []*retire.Node, a attempt) {
 	if len(nodes) == 0 {
 		return
@@ -85,6 +86,18 @@ func (d *decision) nominate(nodes []*retire.Node, a attempt) {
 		to[p.NominatedNode] = true
 		for _, name := range d.awaitVolumes(p) {
 			to[name] = true
+		}
+	}
+	for i := range d.in.Planned {
+		if b := &d.in.Planned[i]; b.From != "" {
+			to[b.Node] = true
+		}
+	}
+	for _, p := range d.onNodes {
+		if d.leaving[p.NodeName] && p.Owner.Kind != "" && !p.Template.BelongsToNode() && retire.Stops(p, d.in.Now) {
+			for _, name := range d.launchedFor(p.NodeName) {
+				to[name] = true
+			}
 		}
 	}
 	for _, n := range nodes {

@@ -143,8 +143,11 @@ func (n *Node) InUse() bool {
 const stoppingPatience = 5 * time.Minute
 
 // comesBack reports whether a pod that is going will have a successor in its place,
-// which is made when it has gone: until then its node is not empty. One that does not
-// go in time does not keep its node for ever.
-func (n *Node) comesBack(p *cluster.Pod) bool {
-	return p.State == cluster.PodTerminating && p.ComesBack() && n.At.Sub(p.StopBy) < stoppingPatience
+// which is made when it has gone: until then its node is not empty.
+func (n *Node) comesBack(p *cluster.Pod) bool { return p.ComesBack() && Stops(p, n.At) }
+
+// Stops reports whether a pod is going and may still be waited for. One that does not go in time does not keep a node
+// for its successor for ever.
+func Stops(p *cluster.Pod, now time.Time) bool {
+	return p.State == cluster.PodTerminating && now.Sub(p.StopBy) < stoppingPatience
 }

@@ -1,4 +1,7 @@
-package agent
+// Package successors remembers the pods that have gone and whose successors have not come. The successor of a pod of a
+// StatefulSet, for example, is made when its predecessor has gone: in between nothing in the cluster says that a node is
+// needed.
+package successors
 
 import (
 	"maps"
@@ -9,16 +12,15 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
-// successorPatience is how long after a pod has gone that comes back its successor may take
+// patience is how long after a pod has gone that comes back its successor may take
 // until the scheduler has tried it. If none comes, its StatefulSet, for example, has gone or
 // shrunk.
-const successorPatience = 10 * time.Second
+const patience = 10 * time.Second
 
-// successors remember the pods that have gone lately and come back, as those of StatefulSets do. The successor has
-// the same name and often the same volume, and is made when its predecessor has gone:
-// in between nothing in the cluster says that the node is needed. Several purchases may
+// Gone are the pods that have gone lately and come back, as those of StatefulSets do. The successor has
+// the same name and often the same volume. Several purchases may
 // look at the cluster at once. Losing them at a restart may cost a node that is bought again.
-type successors struct {
+type Gone struct {
 	mu    sync.Mutex
 	there map[podName]cluster.Pod // on nodes, at the last call
 	gone  map[podName]departed
@@ -31,9 +33,9 @@ type departed struct {
 	until time.Time
 }
 
-// await returns the snapshot with the pods that have gone and whose successors are on
+// Await returns the snapshot with the pods that have gone and whose successors are on
 // their way, as if they were still going. The argument is not changed.
-func (h *successors) await(s *cluster.Snapshot, now time.Time) *cluster.Snapshot {
+func (h *Gone) Await(s *cluster.Snapshot, now time.Time) *cluster.Snapshot {
 	there, arrived := map[podName]cluster.Pod{}, map[podName]bool{}
 	for i := range s.Pods {
 		p := &s.Pods[i]
@@ -53,7 +55,7 @@ func (h *successors) await(s *cluster.Snapshot, now time.Time) *cluster.Snapshot
 			if h.gone == nil {
 				h.gone = map[podName]departed{}
 			}
-			h.gone[name] = departed{p, now.Add(successorPatience)}
+			h.gone[name] = departed{p, now.Add(patience)}
 		}
 	}
 	h.there = there
@@ -72,8 +74,8 @@ func (h *successors) await(s *cluster.Snapshot, now time.Time) *cluster.Snapshot
 	return &out
 }
 
-// next returns when a successor is not waited for any more; zero where none is.
-func (h *successors) next() time.Time {
+// Next returns when a successor is not waited for any more; zero where none is.
+func (h *Gone) Next() time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var first time.Time

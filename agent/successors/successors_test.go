@@ -1,4 +1,4 @@
-package agent
+package successors
 
 import (
 	"fmt"
@@ -11,14 +11,14 @@ import (
 
 // A pod of a database's own controller, which makes another one with its volume, is awaited like that of a StatefulSet.
 func TestSuccessorsOfOtherControllers(t *testing.T) {
-	var h successors
+	var h Gone
 	now := time.Now()
 	broker := cluster.Pod{
 		PodKey: cluster.PodKey{Namespace: "default", Name: "kafka-0"}, NodeName: "n", State: cluster.PodBound, Owner: cluster.Owner{Kind: "StrimziPodSet"},
 		Template: &cluster.Template{Claims: []cluster.ClaimRef{{Name: "data-kafka-0"}}},
 	}
-	h.await(&cluster.Snapshot{Pods: []cluster.Pod{broker}}, now)
-	if s := h.await(&cluster.Snapshot{}, now); len(s.Pods) != 1 || s.Pods[0].State != cluster.PodTerminating {
+	h.Await(&cluster.Snapshot{Pods: []cluster.Pod{broker}}, now)
+	if s := h.Await(&cluster.Snapshot{}, now); len(s.Pods) != 1 || s.Pods[0].State != cluster.PodTerminating {
 		t.Errorf("pods %+v, want the one that has gone", s.Pods)
 	}
 }
@@ -26,7 +26,7 @@ func TestSuccessorsOfOtherControllers(t *testing.T) {
 // Purchases look at the cluster at the same time, each with pods that have gone since. A write to
 // a map beside another one ends the process.
 func TestSuccessorsAreAwaitedByManyPurchases(t *testing.T) {
-	var h successors
+	var h Gone
 	var all sync.WaitGroup
 	for i := range 8 {
 		all.Go(func() {
@@ -36,13 +36,13 @@ func TestSuccessorsAreAwaitedByManyPurchases(t *testing.T) {
 					key := cluster.PodKey{Namespace: "default", Name: fmt.Sprint("db-", (i+k)%2*20+j)}
 					s.Pods = append(s.Pods, cluster.Pod{PodKey: key, NodeName: "n", State: cluster.PodBound, Owner: cluster.Owner{Kind: "StatefulSet"}})
 				}
-				h.await(s, time.Now())
-				h.next()
+				h.Await(s, time.Now())
+				h.Next()
 			}
 		})
 	}
 	all.Wait()
-	if h.next().IsZero() {
+	if h.Next().IsZero() {
 		t.Error("no pod is remembered that has gone")
 	}
 }
