@@ -8,11 +8,14 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
@@ -23,6 +26,7 @@ type avoided struct {
 	offerings map[avoidable]avoidance
 	failed    map[kind]failures
 	settings  map[string]string // by Provisioner: what its machines are set up with
+	partly    map[string]bool   // by node: it counts as failed, although it goes on with some pods
 }
 
 // kind is what machines of a Provisioner have in common that fail one after the other: an extended resource
@@ -65,7 +69,7 @@ type avoidance struct {
 }
 
 func newAvoided() *avoided {
-	return &avoided{offerings: map[avoidable]avoidance{}, failed: map[kind]failures{}, settings: map[string]string{}}
+	return &avoided{offerings: map[avoidable]avoidance{}, failed: map[kind]failures{}, settings: map[string]string{}, partly: map[string]bool{}}
 }
 
 // addInterrupted avoids the offering of a node's machine for a while, for all Provisioners.
@@ -98,8 +102,9 @@ func (a *avoided) addEndedAtOnce(n *cluster.Node) {
 }
 
 // addFailed avoids the offerings of machines that did not come up in time, and after a second one their zones, or
-// the resources that no device plugin has registered.
-func (a *avoided) addFailed(v *view.View) {
+// the resources that no device plugin has registered. It returns the machines that count for the first time although they
+// go on with some pods, because others wait for what they lack. Only the planning loop calls it.
+func (a *avoided) addFailed(v *view.View) (partly []failedNode) {
 	pods := v.Snapshot.PodsByNode()
 	for i := range v.Snapshot.Nodes {
 		n := &v.Snapshot.Nodes[i]
@@ -112,16 +117,54 @@ func (a *avoided) addFailed(v *view.View) {
 		}
 		message, late := decide.Late(n, v.ProvisionerOf(n), pods[n.Name], v.Now, v.Timeout)
 		if !late {
-			continue
+			if message, late = a.isMissed(v, n); late {
+				partly = append(partly, failedNode{n.Name, message})
+				a.partly[n.Name] = true
+			}
 		}
-		a.addFor(n.Provisioner, n, avoidTime, "node "+n.Name+": "+message)
-		if !n.Ready || len(n.Awaited) == 0 {
-			a.addFailure(n, kind{zone: n.Labels[api.LabelZone]}, v.Now)
-			continue
+		if late {
+			a.addLate(v, n, message)
 		}
-		for _, name := range wanted(v.Snapshot, n.Awaited) {
-			a.addFailure(n, kind{resource: name}, v.Now)
-		}
+	}
+	maps.DeleteFunc(a.partly, func(node string, _ bool) bool { return v.Snapshot.Node(node) == nil })
+	return partly
+}
+
+// failedNode is a node that has failed, with the reason.
+type failedNode struct{ name, why string }
+
+// isMissed reports whether pods wait for what a node lacks that goes on with others: its devices, or, if they wait since
+// before it was made, that its startup taints go. A node counts once, so that its offering is not avoided for as long as
+// it is there.
+func (a *avoided) isMissed(v *view.View, n *cluster.Node) (message string, missed bool) {
+	if !n.Ready || a.partly[n.Name] {
+		return "", false
+	}
+	by := v.ProvisionerOf(n)
+	message, late := decide.Late(n, by, nil, v.Now, v.Timeout)
+	switch {
+	case !late:
+		return "", false
+	case len(n.Awaited) > 0:
+		return message, len(wanted(v.Snapshot, n.Awaited)) > 0
+	}
+	passing := slices.DeleteFunc(slices.Clone(n.Taints), func(t corev1.Taint) bool { return !cluster.Passes(&t, by) })
+	return message, slices.ContainsFunc(v.Snapshot.Pending(), func(p *cluster.Pod) bool {
+		places, _ := match.Places(p.Template, []match.Requirements{nil}) // wherever their volumes are
+		fits := slices.ContainsFunc(places, func(r match.Requirements) bool { return match.Meets(r, n) })
+		return fits && !p.Created.After(n.Created) && match.Untolerated(passing, p.Template.Tolerations, false) != nil
+	})
+}
+
+// addLate avoids what has not come up in time.
+func (a *avoided) addLate(v *view.View, n *cluster.Node, message string) {
+	a.addFor(n.Provisioner, n, avoidTime, "node "+n.Name+": "+message)
+	if !n.Ready || len(n.Awaited) == 0 {
+		a.addFailure(n, kind{zone: n.Labels[api.LabelZone]}, v.Now)
+		return
+	}
+	for _, name := range wanted(v.Snapshot, n.Awaited) {
+		a.addFailure(n, kind{resource: name}, v.Now)
 	}
 }
 

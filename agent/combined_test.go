@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -383,6 +385,34 @@ func TestNewPodsDoNotWaitForStartupTaintsThatStay(t *testing.T) {
 		r.until("the new pod runs", r.allRun("more", 1))
 		if got := len(r.Machines()); got != 2 || r.onNode("web", first) != 2 {
 			t.Errorf("%d machines, want two, and the pods that run where they were", got)
+		}
+	})
+}
+
+// Startup taints that nobody removes, on machines that pods which tolerate them keep: machines for pods that do not are not
+// bought one after the other.
+func TestStartupTaintsStayWhereOtherPodsRun(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.Apply(testProvisioner("default", func(s *api.ProvisionerSpec) {
+			s.StartupTaints = []corev1.Taint{{Key: "example.com/stays", Effect: corev1.TaintEffectNoSchedule}}
+		}))
+		r.start(Options{}, nil)
+		r.Deploy(sim.Workload{Name: "more", Replicas: 1, Spec: sim.Requests("100m", "100Mi")})
+		for i := range 2 {
+			r.until("a machine is there", func() bool { return len(r.ours()) == i+1 })
+			name := fmt.Sprint("web-", i)
+			r.Deploy(tolerant(sim.Workload{Name: name, Replicas: 1, Spec: sim.Requests("1500m", "1Gi")}))
+			r.until("it runs", r.allRun(name, 1))
+		}
+		r.never(25*time.Minute, "a third machine is bought in a zone", func() bool {
+			zones := map[string]int{}
+			for _, m := range r.Machines() {
+				zones[m.Zone]++
+			}
+			return slices.Max(append(slices.Collect(maps.Values(zones)), 0)) > 2
+		})
+		if events := r.Events(event.NeverRegistered); len(events) != 2 || !strings.Contains(events[0].Message, "example.com/stays") {
+			t.Errorf("events %v, want one of each node that name the taint", events)
 		}
 	})
 }

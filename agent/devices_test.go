@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -189,6 +190,27 @@ func TestMachineWithoutDevicesServesOtherPods(t *testing.T) {
 		r.never(time.Hour, "the pod loses its node", func() bool { return len(r.ours()) != 1 || !r.allRun("web", 1)() })
 		r.Scale("web", 0)
 		r.until("nothing is left", r.nothingLeft)
+	})
+}
+
+// Devices that never come on machines that other pods keep: also then the machine is replaced once, and nothing that has
+// them is bought for an hour. Pods that do not need them keep their nodes.
+func TestDevicesThatNeverComeWhereOtherPodsRun(t *testing.T) {
+	inBubble(t, sim.Options{Types: withGPUs()}, func(r *rig) {
+		r.PluginsAfter(func(offer.Instance) time.Duration { return -1 })
+		r.Apply(testProvisioner("default", gpuLimit("9")))
+		r.start(Options{}, nil)
+		r.Deploy(sim.Workload{Name: "train", Replicas: 1, Spec: train()})
+		for i := range 2 { // a pod that does not need it comes to each machine
+			r.until("a machine is there", func() bool { return len(r.ours()) == i+1 })
+			r.Deploy(sim.Workload{Name: fmt.Sprint("web-", i), Replicas: 1, Spec: sim.Requests("2500m", "1Gi")})
+			r.until("it runs", r.allRun(fmt.Sprint("web-", i), 1))
+		}
+		r.never(time.Hour, "another machine is bought", func() bool { return len(r.Launches()) > 2 || len(r.ours()) != 2 })
+		events := r.Events(event.NeverRegistered)
+		if len(events) != 2 || !strings.Contains(events[0].Message, "no device plugin has registered "+gpu) {
+			t.Errorf("events %v, want one of each node that name the device plugin", events)
+		}
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/batch"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -35,7 +36,9 @@ func (a *Agent) observe(ctx context.Context) *view.View {
 	}
 	v.Snapshot = withoutBadStamps(v.Promised(v.Snapshot), a.began, v.Now)
 	v.Expected = a.history.batch.Expect(v.Snapshot, v.Now)
-	a.avoided.addFailed(v)
+	for _, n := range a.avoided.addFailed(v) {
+		a.events.Warning(event.Node(n.name), event.NeverRegistered, n.why+"; it goes on with the pods that run there")
+	}
 	for _, p := range v.Provisioners {
 		p.Market.Types = a.avoided.apply(p)
 	}
