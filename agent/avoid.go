@@ -134,8 +134,8 @@ func (a *avoided) addFailed(v *view.View) (partly []failedNode) {
 type failedNode struct{ name, why string }
 
 // isMissed reports whether pods wait for what a node lacks that goes on with others: its devices, or, if they wait since
-// before it was made, that its startup taints go. A node counts once, so that its offering is not avoided for as long as
-// it is there.
+// before it was made, that its startup taints go. A node that is to be replaced by it waits likewise. It counts once, so
+// that its offering is not avoided for as long as it is there.
 func (a *avoided) isMissed(v *view.View, n *cluster.Node) (message string, missed bool) {
 	if !n.Ready || a.partly[n.Name] {
 		return "", false
@@ -145,6 +145,8 @@ func (a *avoided) isMissed(v *view.View, n *cluster.Node) (message string, misse
 	switch {
 	case !late:
 		return "", false
+	case replaces(v.Snapshot, n.Name):
+		return message, true
 	case len(n.Awaited) > 0:
 		return message, len(wanted(v.Snapshot, n.Awaited)) > 0
 	}
@@ -153,6 +155,13 @@ func (a *avoided) isMissed(v *view.View, n *cluster.Node) (message string, misse
 		places, _ := match.Places(p.Template, []match.Requirements{nil}) // wherever their volumes are
 		fits := slices.ContainsFunc(places, func(r match.Requirements) bool { return match.Meets(r, n) })
 		return fits && !p.Created.After(n.Created) && match.Untolerated(passing, p.Template.Tolerations, false) != nil
+	})
+}
+
+// replaces reports whether a node is a replacement that one which was chosen to go waits for.
+func replaces(s *cluster.Snapshot, name string) bool {
+	return slices.ContainsFunc(s.Nodes, func(n cluster.Node) bool {
+		return !n.Deleting && n.Mark().Own && slices.Contains(n.Mark().Replacements, name)
 	})
 }
 

@@ -417,6 +417,32 @@ func TestStartupTaintsStayWhereOtherPodsRun(t *testing.T) {
 	})
 }
 
+// A replacement whose startup taint nobody removes, and on which another pod runs, does not keep the node for ever that
+// waits for it.
+func TestReplacementWithStartupTaintsThatStay(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.Apply(testProvisioner("default", expireAfter(1800), func(s *api.ProvisionerSpec) {
+			s.StartupTaints = []corev1.Taint{{Key: "example.com/stays", Effect: corev1.TaintEffectNoSchedule}}
+		}))
+		r.start(Options{}, nil)
+		r.Deploy(two())
+		r.until("the machine is bought", func() bool { return len(r.ours()) == 1 })
+		first := r.ours()[0].Name
+		r.Untaint(first, "example.com/stays")
+		r.until("the workload runs", r.allRun("web", 2))
+		r.until("its replacement is bought", func() bool { return len(r.ours()) == 2 })
+		r.Deploy(tolerant(sim.Workload{Name: "other", Replicas: 1, Spec: sim.Requests("100m", "100Mi")}))
+		r.until("another pod runs there", r.allRun("other", 1))
+		r.unmarked(first)
+		if events := r.Events(event.NeverRegistered); len(events) != 1 || !strings.Contains(events[0].Message, "example.com/stays") {
+			t.Errorf("events %v, want one of the replacement", events)
+		}
+		if events := r.Events(event.Kept); len(events) == 0 || !strings.Contains(events[len(events)-1].Message, "did not come up in time") {
+			t.Errorf("events %v do not say why the node stays", events)
+		}
+	})
+}
+
 // A node whose machine is gone is held by another program's finalizer. It takes nothing of the limits,
 // and does not keep its Provisioner from being deleted.
 func TestNodeThatAnotherProgramHolds(t *testing.T) {

@@ -129,14 +129,17 @@ func (d *decision) stays(n *retire.Node, to *destinations) string {
 	if why := c.Delayed(); why != "" && !mark.At.IsZero() && d.in.Now.Sub(mark.At) >= delayPatience {
 		return fmt.Sprintf("%s, and %s have passed since the node was chosen", why, amount.ShortDuration(delayPatience))
 	}
+	for _, name := range mark.Replacements {
+		switch r := d.in.Snapshot.Node(name); {
+		case r == nil || r.Deleting:
+			return fmt.Sprintf("its replacement %s is gone", name)
+		case !r.Initialized && d.isLate(r): // it may be there for long, because other pods run there
+			return fmt.Sprintf("its replacement %s did not come up in time", name)
+		}
+	}
 	if reason == api.ReasonConsolidation {
 		if why := d.calledOff(n, to); why != "" {
 			return why
-		}
-	}
-	for _, name := range mark.Replacements {
-		if r := d.in.Snapshot.Node(name); r == nil || r.Deleting {
-			return fmt.Sprintf("its replacement %s is gone", name)
 		}
 	}
 	return to.nowhere

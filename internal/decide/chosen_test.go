@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -25,6 +26,14 @@ func TestChosenStays(t *testing.T) {
 		p := w.pod("bare", "requests: {cpu: 100m}")
 		p.Spec.NodeName, p.Status.Phase, p.Status.Conditions = "n", corev1.PodRunning, nil
 		w.add(p)
+	}
+	coming := func(since time.Duration) func(*world) { // another pod keeps the replacement, whose startup taint stays
+		return func(w *world) {
+			w.running("other", "new", "requests: {cpu: 100m}").in.Settings.StartupTimeout = 15 * time.Minute
+			n := &w.in.Snapshot.Nodes[slices.IndexFunc(w.in.Snapshot.Nodes, func(n cluster.Node) bool { return n.Name == "new" })]
+			n.Initialized, n.Created = false, noon.Add(-since)
+			n.Taints = []corev1.Taint{{Key: "node.cilium.io/agent-not-ready", Effect: corev1.TaintEffectNoSchedule}}
+		}
 	}
 	for name, c := range map[string]struct {
 		spec, reason string
@@ -55,10 +64,13 @@ func TestChosenStays(t *testing.T) {
 		"the agent has not been allowed to act for long": {"ttlSecondsUntilExpired: 30", api.ReasonExpiry, func(w *world) {
 			w.in.Provisioners[0].Blocked = "its node profile is gone"
 		}, Stay},
-		"no window is open any more, expiry":        {"{ttlSecondsUntilExpired: 30, disruption: {windows: [{schedule: '0 22 * * *', duration: 8h}]}}", api.ReasonExpiry, func(*world) {}, Stay},
-		"no window is open any more, consolidation": {"{consolidation: {enabled: true}, disruption: {windows: [{schedule: '0 22 * * *', duration: 8h}]}}", api.ReasonConsolidation, func(*world) {}, Stay},
-		"the budget is 0 by now, expiry":            {"{ttlSecondsUntilExpired: 30, disruption: {budgets: [{nodes: '0'}]}}", api.ReasonExpiry, func(*world) {}, Stay},
-		"the budget for drift is 0 by now, expiry":  {"{ttlSecondsUntilExpired: 30, disruption: {budgets: [{nodes: '0', reasons: [drift]}]}}", api.ReasonExpiry, func(*world) {}, Go},
+		"no window is open any more, expiry":                     {"{ttlSecondsUntilExpired: 30, disruption: {windows: [{schedule: '0 22 * * *', duration: 8h}]}}", api.ReasonExpiry, func(*world) {}, Stay},
+		"no window is open any more, consolidation":              {"{consolidation: {enabled: true}, disruption: {windows: [{schedule: '0 22 * * *', duration: 8h}]}}", api.ReasonConsolidation, func(*world) {}, Stay},
+		"the budget is 0 by now, expiry":                         {"{ttlSecondsUntilExpired: 30, disruption: {budgets: [{nodes: '0'}]}}", api.ReasonExpiry, func(*world) {}, Stay},
+		"the budget for drift is 0 by now, expiry":               {"{ttlSecondsUntilExpired: 30, disruption: {budgets: [{nodes: '0', reasons: [drift]}]}}", api.ReasonExpiry, func(*world) {}, Go},
+		"the replacement has not come up in time, expiry":        {"ttlSecondsUntilExpired: 30", api.ReasonExpiry, coming(15 * time.Minute), Stay},
+		"the replacement has not come up in time, consolidation": {"consolidation: {enabled: true}", api.ReasonConsolidation, coming(15 * time.Minute), Stay},
+		"the replacement may still come up in time":              {"ttlSecondsUntilExpired: 30", api.ReasonExpiry, coming(14 * time.Minute), Wait},
 		"nothing": {"ttlSecondsUntilExpired: 30", api.ReasonExpiry, func(*world) {}, Go},
 	} {
 		w := newWorld(t, catalogueA()).provisioner("default", c.spec)
