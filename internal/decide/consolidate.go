@@ -129,12 +129,16 @@ func (c *consolidator) sources(nodes []*retire.Node) []consolidate.Source {
 		if hold.Why == "" && price == 0 {
 			hold = retire.Hold{Blocker: retire.BlockedProtection, Why: "its price is not known"}
 		}
+		moved := costs.moves(n)
+		if hold.Why == "" && len(moved) == 0 && n.InUse() { // without them, not the same pods would run for less
+			hold = retire.Hold{Blocker: retire.BlockedProtection, Why: "none of its pods would be made again elsewhere"}
+		}
 		switch {
 		case hold.Blocker == retire.BlockedOff || !n.InUse():
 		case hold.Why != "":
 			c.stay(n.Name, hold)
 		default:
-			out = append(out, consolidate.Source{Node: n.Node, Price: price, Cost: price + c.in.Settings.nodeCost(), Moves: costs.moves(n), Settled: n.Settled(), Together: c.budgets.Together(due)})
+			out = append(out, consolidate.Source{Node: n.Node, Price: price, Cost: price + c.in.Settings.nodeCost(), Moves: moved, Settled: n.Settled(), Together: c.budgets.Together(due)})
 		}
 	}
 	return out

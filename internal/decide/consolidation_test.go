@@ -295,6 +295,23 @@ func TestConsolidation(t *testing.T) {
 	}
 }
 
+// A node of which no pod would come back elsewhere says why it stays: without its pods, not the same pods run for less.
+func TestConsolidationOfPodsThatDoNotComeBack(t *testing.T) {
+	for name, owners := range map[string][]string{"all": {"", ""}, "one of two": {"", "ReplicaSet"}} {
+		w := newWorld(t, shop()[1:2]).provisioner("default", consolidating)
+		w.node("n1", "medium", "a", nil).node("n2", "medium", "a", nil).replicas(3, "web", "n1", halfCore).replicas(len(owners), "bare", "n2", "requests: {cpu: 100m}")
+		w.older().in.Settings.EvictOwnerless = true
+		for i, kind := range owners {
+			w.in.Snapshot.Pods[3+i].Owner.Kind = kind
+		}
+		plan := w.decide()
+		goes, says := consolidated(plan) == "n2 ->", why(plan, "n2")
+		if stays := name == "all"; goes == stays || stays != (says == "none of its pods would be made again elsewhere") {
+			t.Errorf("%s: it goes: %v; n2: %q", name, goes, says)
+		}
+	}
+}
+
 func relabelled(t *cluster.Template, app string) *cluster.Template {
 	out := *t
 	out.Labels = map[string]string{"app": app}
