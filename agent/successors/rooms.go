@@ -18,19 +18,19 @@ type Rooms struct {
 
 type room struct {
 	decide.Binding
-	until time.Time // zero while the pod stops
+	until time.Time // zero while the pod runs, or stops and has no successor yet
 }
 
-// Kept returns the rooms of pods that stop, or that have gone lately, in the order of the pods' UIDs. The
+// Kept returns the rooms of pods that stop and whose successors may not be there yet, or that have gone lately, in the order of the pods' UIDs. The
 // bindings are those of the last plan, by UID.
 func (r *Rooms) Kept(s *cluster.Snapshot, planned map[string]decide.Binding, now time.Time) (out []decide.Binding) {
 	if r.of == nil {
 		r.of = map[string]room{}
 	}
-	stays, stops := map[string]bool{}, map[string]bool{}
+	stays, awaits := map[string]bool{}, map[string]bool{}
 	for i := range s.Pods {
 		p := &s.Pods[i]
-		stays[p.UID], stops[p.UID] = p.State != cluster.PodTerminating, decide.Stops(p, now)
+		stays[p.UID], awaits[p.UID] = p.State != cluster.PodTerminating, decide.AwaitsSuccessor(p, now)
 	}
 	for uid, b := range planned {
 		if _, known := r.of[uid]; b.From != "" && !known {
@@ -39,7 +39,7 @@ func (r *Rooms) Kept(s *cluster.Snapshot, planned map[string]decide.Binding, now
 	}
 	for uid, its := range r.of {
 		switch {
-		case stops[uid]:
+		case awaits[uid]:
 		case its.until.IsZero() && !stays[uid]:
 			its.until = now.Add(patience)
 			r.of[uid] = its

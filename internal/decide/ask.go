@@ -19,8 +19,8 @@ func InUse(pods []*cluster.Pod, now time.Time) bool {
 	return (&retire.Node{Pods: pods, At: now}).InUse()
 }
 
-// Stops reports whether a pod is going and may still be waited for.
-func Stops(p *cluster.Pod, now time.Time) bool { return retire.Stops(p, now) }
+// AwaitsSuccessor reports whether a pod is going of which the successor may not have been made yet.
+func AwaitsSuccessor(p *cluster.Pod, now time.Time) bool { return retire.AwaitsSuccessor(p, now) }
 
 // Late says how a machine has failed to come up in time, if it has. Its Provisioner may be nil.
 func Late(n *cluster.Node, p *api.Provisioner, pods []*cluster.Pod, now time.Time, startupTimeout time.Duration) (message string, late bool) {

@@ -216,21 +216,26 @@ func TestConsolidationThatWasBegun(t *testing.T) {
 		}
 	})
 	t.Run("CONS-056: the new node is kept while the pod stops", func(t *testing.T) {
-		for kind, c := range map[string]struct {
-			stopBy time.Duration
-			kept   bool
+		for _, c := range []struct {
+			kind              string
+			stopSince, stopBy time.Duration // from now
+			kept              bool
 		}{
-			"StatefulSet": {stopBy: time.Minute, kept: true}, "ReplicaSet": {stopBy: time.Minute, kept: true}, "": {stopBy: time.Minute},
-			"Cache": {stopBy: -5 * time.Minute},
+			{"StatefulSet", -time.Minute, time.Minute, true},
+			{"Cache", -time.Minute, time.Minute, true},
+			{"Cache", -6 * time.Minute, -5 * time.Minute, false}, // it does not go
+			{"ReplicaSet", -time.Second, time.Minute, true},
+			{"ReplicaSet", -10 * time.Second, time.Minute, false}, // its successor is there
+			{"", -time.Second, time.Minute, false},
 		} {
 			w := newWorld(t, shop()).provisioner("default", consolidating)
 			w.node("old", "large", "a", begun("new")).replicas(1, "db", "old", halfCore)
 			w.node("new", "small", "a", nil).older()
 			w.in.Snapshot.Nodes[slices.IndexFunc(w.in.Snapshot.Nodes, func(n cluster.Node) bool { return n.Name == "old" })].Deleting = true
 			p := &w.in.Snapshot.Pods[0]
-			p.State, p.Owner.Kind, p.StopBy = cluster.PodTerminating, kind, noon.Add(c.stopBy)
+			p.State, p.Owner.Kind, p.StopSince, p.StopBy = cluster.PodTerminating, c.kind, noon.Add(c.stopSince), noon.Add(c.stopBy)
 			if kept := len(w.decide().Marks) == 0; kept != c.kept {
-				t.Errorf("%s: kept is %v, want %v", kind, kept, c.kept)
+				t.Errorf("%+v: kept is %v", c, kept)
 			}
 		}
 	})

@@ -71,8 +71,8 @@ func (d *decision) packed() attempt {
 	return attempt{problem, layout}
 }
 
-// nominate notes which nodes get pods. Pods that stop have no place in the plan, and many owners make a successor only
-// once a pod has gone: until then, what was bought for it is not empty.
+// nominate notes which nodes get pods. Pods that stop have no place in the plan: until their successors are made, what was
+// bought for them is not empty.
 func (d *decision) nominate(nodes []*retire.Node, a attempt) {
 	if len(nodes) == 0 {
 		return
@@ -94,7 +94,7 @@ func (d *decision) nominate(nodes []*retire.Node, a attempt) {
 		}
 	}
 	for _, p := range d.onNodes {
-		if d.leaving[p.NodeName] && p.Owner.Kind != "" && !p.Template.BelongsToNode() && retire.Stops(p, d.in.Now) {
+		if d.leaving[p.NodeName] && !p.Template.BelongsToNode() && retire.AwaitsSuccessor(p, d.in.Now) {
 			for _, name := range d.launchedFor(p.NodeName) {
 				to[name] = true
 			}

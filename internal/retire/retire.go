@@ -144,10 +144,23 @@ const stoppingPatience = 5 * time.Minute
 
 // comesBack reports whether a pod that is going will have a successor in its place,
 // which is made when it has gone: until then its node is not empty.
-func (n *Node) comesBack(p *cluster.Pod) bool { return p.ComesBack() && Stops(p, n.At) }
+func (n *Node) comesBack(p *cluster.Pod) bool { return p.ComesBack() && AwaitsSuccessor(p, n.At) }
 
-// Stops reports whether a pod is going and may still be waited for. One that does not go in time does not keep a node
-// for its successor for ever.
-func Stops(p *cluster.Pod, now time.Time) bool {
-	return p.State == cluster.PodTerminating && now.Sub(p.StopBy) < stoppingPatience
+// successorTime is how long a ReplicaSet may take to make the successor of a pod that stops.
+const successorTime = 10 * time.Second
+
+// AwaitsSuccessor reports whether a pod is going of which the successor may not have been made yet. A ReplicaSet makes
+// it when the pod begins to stop, and other owners may make it when the pod has gone. One that does not go in time does
+// not keep a node for its successor for ever.
+func AwaitsSuccessor(p *cluster.Pod, now time.Time) bool {
+	if p.State != cluster.PodTerminating || now.Sub(p.StopBy) >= stoppingPatience {
+		return false
+	}
+	switch p.Owner.Kind {
+	case "":
+		return false
+	case "ReplicaSet", "ReplicationController":
+		return now.Sub(p.StopSince) < successorTime
+	}
+	return true
 }
