@@ -236,8 +236,12 @@ func adopted(n *cluster.Node) bool { return n.Deleting || n.HeldBy(api.Finalizer
 // comparison that finds the instance listed does so, because only then can it be terminated.
 func (inv *Inventory) adoptAll(ctx context.Context, v *view.View, i instanceNodes) error {
 	var err error
-	if !slices.ContainsFunc(i.own, adopted) {
-		err = inv.adopt(ctx, v, i.Instance, len(i.own) == 0 && hasRun(v, i.NodeName))
+	switch ran := len(i.own) == 0 && hasRun(v, i.NodeName); {
+	case slices.ContainsFunc(i.own, adopted):
+	case len(i.own) == 0 && !ran && hasNoSize(v.ByName[i.Provisioner], i.Instance):
+		err = errUnknown // its kubelet will register by itself, with its size, labels and taints
+	default:
+		err = inv.adopt(ctx, v, i.Instance, ran)
 	}
 	for _, n := range i.own {
 		if n.Annotations[api.AnnotationRemade] != "" && !n.Deleting {
@@ -253,6 +257,12 @@ func (inv *Inventory) adoptAll(ctx context.Context, v *view.View, i instanceNode
 		err = cmp.Or(inv.adopt(ctx, v, misnamed, false), err)
 	}
 	return err
+}
+
+// hasNoSize reports whether the size of an instance is not known because its Provisioner has no market now, such as one that
+// is not valid.
+func hasNoSize(p *view.Provisioner, i offer.Instance) bool {
+	return p != nil && p.Blocked != "" && p.InstanceType(i.InstanceType) == nil
 }
 
 // hasRun reports whether a kubelet has started pods under the name of a node.
