@@ -8,14 +8,11 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
@@ -150,12 +147,7 @@ func (a *avoided) isMissed(v *view.View, n *cluster.Node) (message string, misse
 	case len(n.Awaited) > 0:
 		return message, len(wanted(v.Snapshot, n.Awaited)) > 0
 	}
-	passing := slices.DeleteFunc(slices.Clone(n.Taints), func(t corev1.Taint) bool { return !cluster.Passes(&t, by) })
-	return message, slices.ContainsFunc(v.Snapshot.Pending(), func(p *cluster.Pod) bool {
-		places, _ := match.Places(p.Template, []match.Requirements{nil}) // wherever their volumes are
-		fits := slices.ContainsFunc(places, func(r match.Requirements) bool { return match.Meets(r, n) })
-		return fits && !p.Created.After(n.Created) && match.Untolerated(passing, p.Template.Tolerations, false) != nil
-	})
+	return message, decide.KeepsWaiting(n, by, v.Snapshot.Pending())
 }
 
 // replaces reports whether a node is a replacement that one which was chosen to go waits for.

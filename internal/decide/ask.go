@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -27,6 +28,17 @@ func Late(n *cluster.Node, p *api.Provisioner, pods []*cluster.Pod, now time.Tim
 	policy := retire.Policy{StartupTimeout: startupTimeout}
 	found, late := policy.DidNotComeUp(&retire.Node{Node: n, Provisioner: p, Pods: pods}, now)
 	return found.Message, late
+}
+
+// KeepsWaiting reports whether a pod has waited since before the node was made, fits its labels and does not tolerate the
+// taints that the node was to lose when it came up. Its Provisioner may be nil.
+func KeepsWaiting(n *cluster.Node, p *api.Provisioner, waiting []*cluster.Pod) bool {
+	passing := slices.DeleteFunc(slices.Clone(n.Taints), func(t corev1.Taint) bool { return !cluster.Passes(&t, p) })
+	return slices.ContainsFunc(waiting, func(pod *cluster.Pod) bool {
+		places, _ := match.Places(pod.Template, []match.Requirements{nil}) // wherever their volumes are
+		fits := slices.ContainsFunc(places, func(r match.Requirements) bool { return match.Meets(r, n) })
+		return fits && !pod.Created.After(n.Created) && match.Untolerated(passing, pod.Template.Tolerations, false) != nil
+	})
 }
 
 // ExpiresAt is when a node is older than its Provisioner allows; zero means never.
