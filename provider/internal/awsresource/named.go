@@ -5,6 +5,7 @@ package awsresource
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"strings"
 
@@ -27,17 +28,39 @@ type Named struct {
 func (r *Named) Namings() []lifecycle.Naming { return r.Names }
 
 // Change creates, updates or deletes something in AWS within the time limit, and reports an error about the object
-// of the name. If diags has errors, it changes nothing.
-func (r *Named) Change(ctx context.Context, name types.String, limit lifecycle.OperationLimit, diags *diag.Diagnostics, change func(context.Context, *session.Account) error) {
+// of the name, whose ARN is that of the state. If diags has errors, it changes nothing.
+func (r *Named) Change(ctx context.Context, name, arn types.String, limit lifecycle.OperationLimit, diags *diag.Diagnostics, change func(context.Context, *session.Account) error) {
 	ctx, cancel := lifecycle.WithLimit(r.Session.Mask(ctx), limit, 0, diags)
 	defer cancel()
 	account := r.Account(ctx, diags)
+	if !diags.HasError() {
+		diags.Append(r.elsewhere(arn, account)...)
+	}
 	if diags.HasError() {
 		return
 	}
 	if err := change(ctx, account); err != nil {
 		diags.Append(r.Error(name.ValueString(), err))
 	}
+}
+
+// elsewhere returns an error if the ARN of the state is in another account than that of the provider block: what has
+// the same name there is not this object.
+func (r *Named) elsewhere(arn types.String, account *session.Account) (diags diag.Diagnostics) {
+	recorded := AccountOf(arn)
+	if recorded == nil {
+		return nil
+	}
+	for _, place := range []struct{ kind, recorded, current string }{
+		{"partition", recorded.Partition, account.Partition}, {"account", recorded.ID, account.ID}, {"region", recorded.Region, account.Region},
+	} {
+		if place.recorded != "" && place.recorded != place.current { // IAM has no regions
+			diags.AddError(fmt.Sprintf("%s is in %s %s, but the provider block leads to %s", r.title(nameIn(arn)), place.kind, place.recorded, place.current),
+				lifecycle.NothingChanged+" Correct the credentials or the region of the provider block. If the object shall be forgotten where it is, use `terraform state rm`.")
+			return diags
+		}
+	}
+	return nil
 }
 
 // Account returns the AWS account. If it cannot be reached, Account adds an error and returns nil.
@@ -60,6 +83,12 @@ func AccountOf(arn types.String) *session.Account {
 	return &session.Account{Partition: parts[1], Region: parts[3], ID: parts[4]}
 }
 
+// nameIn returns the name of the object of an ARN.
+func nameIn(arn types.String) string {
+	text := arn.ValueString()
+	return text[strings.LastIndexAny(text, ":/")+1:]
+}
+
 // title returns what messages call the object of the name.
 func (r *Named) title(name string) string { return r.Names[0].Title + " " + name }
 
@@ -74,8 +103,8 @@ func (r *Named) Error(name string, err error) diag.Diagnostic {
 }
 
 // Refresh sets the identity and refreshes the state of something in AWS, and reports an error about the object of
-// the name. Without access to AWS, the state stays as it is.
-func (r *Named) Refresh(ctx context.Context, name string, resp *resource.ReadResponse, refresh func(context.Context, *session.Account) error) {
+// the name, whose ARN is that of the state. Without access to AWS, the state stays as it is.
+func (r *Named) Refresh(ctx context.Context, name string, arn types.String, resp *resource.ReadResponse, refresh func(context.Context, *session.Account) error) {
 	ctx = r.Session.Mask(ctx)
 	lifecycle.SetName(ctx, resp.Identity, name, &resp.Diagnostics)
 	if err := r.Session.Known(); err != nil {
@@ -85,6 +114,8 @@ func (r *Named) Refresh(ctx context.Context, name string, resp *resource.ReadRes
 	account, err := r.Session.Account(ctx)
 	if err != nil {
 		lifecycle.ReportOnce(r.Session, lifecycle.NoAWS, err, &resp.Diagnostics)
+	} else if elsewhere := r.elsewhere(arn, account); elsewhere.HasError() {
+		resp.Diagnostics.Append(elsewhere...)
 	} else if err := refresh(ctx, account); err != nil {
 		resp.Diagnostics.Append(r.Error(name, err))
 	}

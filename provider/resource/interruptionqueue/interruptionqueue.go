@@ -40,7 +40,7 @@ func New() resource.Resource {
 func (r *interruptionQueue) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	var m model
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
-	r.Change(ctx, m.Name, m.Timeouts.Create, &resp.Diagnostics, func(ctx context.Context, account *session.Account) error {
+	r.Change(ctx, m.Name, m.ARN, m.Timeouts.Create, &resp.Diagnostics, func(ctx context.Context, account *session.Account) error {
 		err := r.complete(&m, account)
 		if err == nil {
 			var url string
@@ -69,7 +69,7 @@ func (r *interruptionQueue) Update(ctx context.Context, req resource.UpdateReque
 	var before, m model
 	resp.Diagnostics.Append(req.State.Get(ctx, &before)...)
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
-	r.Change(ctx, m.Name, m.Timeouts.Update, &resp.Diagnostics, func(ctx context.Context, account *session.Account) error {
+	r.Change(ctx, m.Name, before.ARN, m.Timeouts.Update, &resp.Diagnostics, func(ctx context.Context, account *session.Account) error {
 		m.ARN, m.URL = before.ARN, before.URL
 		err := r.complete(&m, account)
 		if err == nil && m.URL.IsNull() { // the state was moved and not refreshed
@@ -136,7 +136,7 @@ func deleteRules(ctx context.Context, queues session.Queues, rules []asset.Rule)
 func (r *interruptionQueue) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var m model
 	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
-	r.Change(ctx, m.Name, m.Timeouts.Delete, &resp.Diagnostics, func(ctx context.Context, account *session.Account) error {
+	r.Change(ctx, m.Name, m.ARN, m.Timeouts.Delete, &resp.Diagnostics, func(ctx context.Context, account *session.Account) error {
 		err := deleteRules(ctx, account.Queues, m.allRules())
 		if err == nil {
 			err = account.Queues.Delete(ctx, m.Name.ValueString(), m.URL.ValueString())

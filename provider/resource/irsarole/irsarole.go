@@ -37,7 +37,7 @@ func newRole() *irsaRole {
 func (r *irsaRole) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	var m model
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
-	r.Change(ctx, m.Name, m.Timeouts.Create, &resp.Diagnostics, func(ctx context.Context, account *session.Account) error {
+	r.Change(ctx, m.Name, m.ARN, m.Timeouts.Create, &resp.Diagnostics, func(ctx context.Context, account *session.Account) error {
 		record := issuerRecord{Derived: issuerIsDerived(ctx, req.Config, &resp.Diagnostics)}
 		if err := r.complete(ctx, &m, account); err != nil {
 			return err
@@ -75,7 +75,7 @@ func (r *irsaRole) Update(ctx context.Context, req resource.UpdateRequest, resp 
 	var before, m model
 	resp.Diagnostics.Append(req.State.Get(ctx, &before)...)
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
-	r.Change(ctx, m.Name, m.Timeouts.Update, &resp.Diagnostics, func(ctx context.Context, account *session.Account) error {
+	r.Change(ctx, m.Name, before.ARN, m.Timeouts.Update, &resp.Diagnostics, func(ctx context.Context, account *session.Account) error {
 		record := issuerRecord{Derived: issuerIsDerived(ctx, req.Config, &resp.Diagnostics)}
 		var err error
 		if m.ARN, err = before.KnownARN(ctx, account.Roles.ARN); err == nil {
@@ -125,7 +125,7 @@ func (r *irsaRole) change(ctx context.Context, account *session.Account, before,
 func (r *irsaRole) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var m model
 	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
-	r.Change(ctx, m.Name, m.Timeouts.Delete, &resp.Diagnostics, func(ctx context.Context, account *session.Account) error {
+	r.Change(ctx, m.Name, m.ARN, m.Timeouts.Delete, &resp.Diagnostics, func(ctx context.Context, account *session.Account) error {
 		err := r.takeBack(ctx, &m, &model{})
 		if err == nil {
 			err = dissociate(ctx, account.Associations, m.associated())

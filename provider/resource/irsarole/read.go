@@ -27,7 +27,7 @@ func (r *irsaRole) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	var m model
 	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
 	name := m.Name.ValueString()
-	r.Refresh(ctx, name, resp, func(ctx context.Context, account *session.Account) error {
+	r.Refresh(ctx, name, m.ARN, resp, func(ctx context.Context, account *session.Account) error {
 		live, arn, err := account.Roles.Read(ctx, name)
 		if errors.Is(err, fs.ErrNotExist) {
 			resp.State.RemoveResource(ctx)

@@ -39,7 +39,7 @@ func New() resource.Resource {
 func (r *nodeRole) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	var m model
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
-	r.Change(ctx, m.Name, m.Timeouts.Create, &resp.Diagnostics, func(ctx context.Context, account *session.Account) error {
+	r.Change(ctx, m.Name, m.ARN, m.Timeouts.Create, &resp.Diagnostics, func(ctx context.Context, account *session.Account) error {
 		if err := r.complete(&m, account); err != nil {
 			return err
 		}
@@ -61,7 +61,7 @@ func (r *nodeRole) Update(ctx context.Context, req resource.UpdateRequest, resp 
 	var before, m model
 	resp.Diagnostics.Append(req.State.Get(ctx, &before)...)
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
-	r.Change(ctx, m.Name, m.Timeouts.Update, &resp.Diagnostics, func(ctx context.Context, account *session.Account) error {
+	r.Change(ctx, m.Name, before.ARN, m.Timeouts.Update, &resp.Diagnostics, func(ctx context.Context, account *session.Account) error {
 		var err error
 		if m.ARN, err = before.KnownARN(ctx, account.Roles.ARN); err == nil {
 			err = r.complete(&m, account)
@@ -189,7 +189,7 @@ func replaceEntry(ctx context.Context, entries session.Entries, wanted asset.Ent
 func (r *nodeRole) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var m model
 	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
-	r.Change(ctx, m.Name, m.Timeouts.Delete, &resp.Diagnostics, func(ctx context.Context, account *session.Account) error {
+	r.Change(ctx, m.Name, m.ARN, m.Timeouts.Delete, &resp.Diagnostics, func(ctx context.Context, account *session.Account) error {
 		var err error
 		if entry := m.entry(); entry.Type != "" {
 			err = account.Entries.Delete(ctx, entry.Cluster, entry.Principal)
