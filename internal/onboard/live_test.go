@@ -181,8 +181,8 @@ func addRoles(t *testing.T, client *iam.Client, issuer string) {
 		}
 	}
 	addInstanceProfile(t, client)
-	document := `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"s3:PutObject","Resource":"arn:aws:s3:::reports/*"}]}`
-	if _, err := client.PutRolePolicy(t.Context(), &iam.PutRolePolicyInput{RoleName: aws.String("reports"), PolicyName: aws.String("write"), PolicyDocument: &document}); err != nil {
+	document := `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"sqs:ReceiveMessage","Resource":"arn:aws:sqs:eu-west-1:123456789012:prod"}]}`
+	if _, err := client.PutRolePolicy(t.Context(), &iam.PutRolePolicyInput{RoleName: aws.String("reports"), PolicyName: aws.String("read"), PolicyDocument: &document}); err != nil {
 		t.Fatal(err)
 	}
 }

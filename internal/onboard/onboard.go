@@ -240,7 +240,7 @@ func findRoles(ctx context.Context, scope Scope, account Account) ([]Role, error
 // trustedBy reports whether a trust policy names the cluster's OIDC issuer, or the
 // cluster itself as one for whose pods EKS may assume the role.
 func (s Scope) trustedBy(trust string) bool {
-	if s.Issuer != "" && strings.Contains(trust, "oidc-provider/"+policy.IssuerPath(s.Issuer)) {
+	if s.Issuer != "" && strings.Contains(trust, "oidc-provider/"+policy.IssuerPath(s.Issuer)+`"`) {
 		return true
 	}
 	parsed, err := policy.ParseTrust(trust)

@@ -99,7 +99,8 @@ func (account) ProfilesOf(_ context.Context, role string) ([]asset.Profile, erro
 }
 
 // Queues are one that can be imported, one that is not encrypted, one that a role reads
-// and whose rules have other names, and one of another cluster.
+// and whose rules have other names, and those of other clusters, of which some have the name of
+// this one in theirs.
 func (account) Queues(context.Context) ([]onboard.Queue, error) {
 	queue := func(name string, rules ...string) onboard.Queue {
 		arn := "arn:aws:sqs:eu-west-1:123456789012:" + name
@@ -109,24 +110,24 @@ func (account) Queues(context.Context) ([]onboard.Queue, error) {
 		}
 		return onboard.Queue{ARN: arn, Rules: rules, Queue: asset.Queue{Name: name, Policy: document, Retention: 300, Visibility: 30}}
 	}
-	ours := queue("prod")
-	for _, event := range policy.InterruptionEvents() {
-		ours.Rules = append(ours.Rules, event.RuleName("prod"))
+	made := func(name string) onboard.Queue {
+		made := queue(name)
+		for _, event := range policy.InterruptionEvents() {
+			made.Rules = append(made.Rules, event.RuleName(name))
+		}
+		return made
 	}
+	ours, plain := made("prod"), made("prod-plain")
 	ours.Retention, ours.Tags = 600, map[string]string{"team": "a"}
-	plain := queue("prod-plain")
-	for _, event := range policy.InterruptionEvents() {
-		plain.Rules = append(plain.Rules, event.RuleName(plain.Name))
-	}
 	plain.Plain = true
 	theirs := queue("interruptions", "Karpenter-spot", "interruptions-spot")
 	theirs.Policy = `{"Statement":[]}`
-	return []onboard.Queue{ours, plain, theirs, queue("staging", "staging-spot")}, nil
+	return []onboard.Queue{ours, plain, theirs, made("nonprod"), queue("staging", "staging-spot")}, nil
 }
 
 func (a account) Roles(ctx context.Context) ([]onboard.Role, error) {
 	var out []onboard.Role
-	for _, name := range []string{"reports", "exports", "shared", "other"} {
+	for _, name := range []string{"reports", "exports", "shared", "other", "longer"} {
 		role, err := a.Role(ctx, name)
 		if err != nil {
 			return nil, err
@@ -151,11 +152,13 @@ func (account) Role(_ context.Context, name string) (onboard.Role, error) {
 			return role, err
 		}
 		role.Trust = pods
-		role.Inline = map[string]string{"queue": `{"Statement":[{"Effect":"Allow","Action":"sqs:*","Resource":"arn:aws:sqs:eu-west-1:123456789012:interruptions"}]}`}
+		role.Inline = map[string]string{"queue": `{"Statement":[{"Effect":"Allow","Action":"sqs:*","Resource":["arn:aws:sqs:eu-west-1:123456789012:interruptions","arn:aws:sqs:eu-west-1:123456789012:prod"]}]}`}
 	case "shared":
 		role.Trust = strings.Replace(trust, "StringEquals", "StringLike", 1)
 	case "other":
 		role.Trust = strings.ReplaceAll(trust, "ABC", "XYZ")
+	case "longer":
+		role.Trust = strings.ReplaceAll(trust, "ABC", "ABCD")
 	}
 	return role, nil
 }

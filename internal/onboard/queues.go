@@ -24,16 +24,23 @@ type Queue struct {
 	Rules []string
 }
 
-// queueItems writes the cluster's queues: those that one of its roles may read, or
-// whose name has the cluster's in it. Rules themselves know no cluster.
+// queueItems writes the cluster's queues: those that one of its roles may read. Rules themselves know no cluster.
+// One that only has the name of the cluster in its own may be that of another cluster, such as prod-eu, so that it
+// is a suggestion.
 func queueItems(queues []Queue, scope Scope, roles []Role) []Item {
 	var out []Item
 	for i := range queues {
 		queue := &queues[i]
 		read := slices.ContainsFunc(roles, func(r Role) bool { return r.names(queue.ARN) })
-		if read || strings.Contains(queue.Name, scope.ClusterName) {
-			out = append(out, queueItem(queue))
+		if !read && !strings.Contains(queue.Name, scope.ClusterName) {
+			continue
 		}
+		item := queueItem(queue)
+		if !read {
+			item.ImportID = ""
+			item.Notes = append(item.Notes, "only its name has that of the cluster in it, and no role that was found may read it: check which cluster it belongs to")
+		}
+		out = append(out, item)
 	}
 	return out
 }

@@ -11,9 +11,12 @@ resource "packhorse_irsa_role" "exports" {
     queue = jsonencode({
       Statement = [
         {
-          Action   = "sqs:*"
-          Effect   = "Allow"
-          Resource = "arn:aws:sqs:eu-west-1:123456789012:interruptions"
+          Action = "sqs:*"
+          Effect = "Allow"
+          Resource = [
+            "arn:aws:sqs:eu-west-1:123456789012:interruptions",
+            "arn:aws:sqs:eu-west-1:123456789012:prod",
+          ]
         },
       ]
     })

@@ -16,8 +16,16 @@
 #   name = "interruptions"
 # }
 
+# interruption queue nonprod, as it would be a packhorse_interruption_queue.
+# - only its name has that of the cluster in it, and no role that was found may read it: check which cluster it belongs to
+#
+# resource "packhorse_interruption_queue" "nonprod" {
+#   name = "nonprod"
+# }
+
 # interruption queue prod-plain, as it would be a packhorse_interruption_queue.
 # - the resource would encrypt the queue's messages
+# - only its name has that of the cluster in it, and no role that was found may read it: check which cluster it belongs to
 #
 # resource "packhorse_interruption_queue" "prod-plain" {
 #   name = "prod-plain"
