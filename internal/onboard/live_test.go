@@ -175,7 +175,10 @@ func addRoles(t *testing.T, client *iam.Client, issuer string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, document := range map[string]string{"reports": trust, "shared": strings.Replace(trust, "StringEquals", "StringLike", 1)} {
+	// CloudFormation and others write lists of one action, and name their statements.
+	reports := strings.Replace(trust, `"Effect"`, `"Sid":"IRSA","Effect"`, 1)
+	reports = strings.Replace(reports, `"sts:AssumeRoleWithWebIdentity"`, `["sts:AssumeRoleWithWebIdentity"]`, 1)
+	for name, document := range map[string]string{"reports": reports, "shared": strings.Replace(trust, "StringEquals", "StringLike", 1)} {
 		if _, err := client.CreateRole(t.Context(), &iam.CreateRoleInput{RoleName: &name, AssumeRolePolicyDocument: &document}); err != nil {
 			t.Fatal(err)
 		}

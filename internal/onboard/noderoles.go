@@ -79,7 +79,7 @@ func (r *NodeRole) profile() (asset.Profile, bool) {
 // changes says what the resource would change.
 func (r *NodeRole) changes() []string {
 	var out []string
-	if wanted, err := policy.NodeTrust(partitionOf(r.ARN)); err != nil || !policy.SameJSON(wanted, r.Trust) {
+	if wanted, err := policy.NodeTrust(partitionOf(r.ARN)); err != nil || !policy.SamePolicy(wanted, r.Trust) {
 		out = append(out, "the resource would have the role trust EC2 alone")
 	}
 	for _, arn := range policy.NodePolicies(partitionOf(r.ARN), false) {
@@ -103,4 +103,13 @@ func partitionOf(arn string) string {
 		return "aws"
 	}
 	return parts[1]
+}
+
+// accountOf is the account in an ARN.
+func accountOf(arn string) string {
+	parts := strings.Split(arn, ":")
+	if len(parts) < 6 {
+		return ""
+	}
+	return parts[4]
 }

@@ -153,7 +153,7 @@ func (f *Found) find(ctx context.Context, cluster Cluster, account Account, want
 			return err
 		}
 		for i := range roles {
-			item, err := roleItem(ctx, &roles[i], cluster)
+			item, err := f.Scope.roleItem(ctx, &roles[i], cluster)
 			if err != nil {
 				return fmt.Errorf("adopt role %s: %w", roles[i].Name, err)
 			}
@@ -240,11 +240,8 @@ func findRoles(ctx context.Context, scope Scope, account Account) ([]Role, error
 // trustedBy reports whether a trust policy names the cluster's OIDC issuer, or the
 // cluster itself as one for whose pods EKS may assume the role.
 func (s Scope) trustedBy(trust string) bool {
-	if s.Issuer != "" && strings.Contains(trust, "oidc-provider/"+policy.IssuerPath(s.Issuer)+`"`) {
-		return true
-	}
-	parsed, err := policy.ParseTrust(trust)
-	return err == nil && s.ARN != "" && parsed.Cluster == s.ARN
+	return s.Issuer != "" && strings.Contains(trust, "oidc-provider/"+policy.IssuerPath(s.Issuer)+`"`) ||
+		s.ARN != "" && strings.Contains(trust, `"`+s.ARN+`"`)
 }
 
 // annotated reports whether all ServiceAccounts of a role carry its ARN.

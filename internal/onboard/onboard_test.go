@@ -81,6 +81,7 @@ func (account) NodeRoles(context.Context, string) ([]onboard.NodeRole, error) {
 	}
 	ours := role("prod-node", append(policy.NodePolicies("aws", false), "arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore")...)
 	ours.Tags = map[string]string{"team": "a"}
+	ours.Trust = strings.Replace(trust, `"sts:AssumeRole"`, `["sts:AssumeRole"]`, 1)
 	ours.Inline = map[string]string{"read": `{"Version":"2012-10-17","Statement":[]}`}
 	old := role("old-node", "arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy", "arn:aws:iam::aws:policy/AmazonEKS_CNI_Policy")
 	return []onboard.NodeRole{
@@ -127,7 +128,7 @@ func (account) Queues(context.Context) ([]onboard.Queue, error) {
 
 func (a account) Roles(ctx context.Context) ([]onboard.Role, error) {
 	var out []onboard.Role
-	for _, name := range []string{"reports", "exports", "shared", "other", "longer"} {
+	for _, name := range []string{"reports", "exports", "shared", "other", "longer", "stacked", "guarded", "unbound", "barred"} {
 		role, err := a.Role(ctx, name)
 		if err != nil {
 			return nil, err
@@ -157,6 +158,15 @@ func (account) Role(_ context.Context, name string) (onboard.Role, error) {
 		role.Trust = strings.Replace(trust, "StringEquals", "StringLike", 1)
 	case "other":
 		role.Trust = strings.ReplaceAll(trust, "ABC", "XYZ")
+	case "stacked":
+		role.Tags = map[string]string{"team": "a"}
+		role.Trust = strings.NewReplacer(`"Effect"`, `"Sid":"1","Effect"`, `"sts:AssumeRoleWithWebIdentity"`, `["sts:AssumeRoleWithWebIdentity"]`).Replace(trust)
+	case "guarded":
+		role.Trust = strings.Replace(trust, `"StringEquals"`, `"IpAddress":{"aws:SourceIp":"10.0.0.0/8"},"StringEquals"`, 1)
+	case "unbound":
+		role.Trust = strings.Replace(trust, `"`+host+`:aud":"sts.amazonaws.com",`, "", 1)
+	case "barred":
+		role.Trust = strings.Replace(trust, "Allow", "Deny", 1)
 	case "longer":
 		role.Trust = strings.ReplaceAll(trust, "ABC", "ABCD")
 	}

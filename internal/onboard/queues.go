@@ -85,7 +85,7 @@ func (q *Queue) changes() []string {
 	if others := slices.DeleteFunc(slices.Clone(q.Rules), func(rule string) bool { return slices.Contains(own, rule) }); len(others) > 0 {
 		out = append(out, "the rules "+strings.Join(others, ", ")+" would stay: delete them once it has its own")
 	}
-	if wanted, err := policy.Queue(q.ARN); err != nil || !policy.SameJSON(wanted, q.Policy) {
+	if wanted, err := policy.Queue(q.ARN); err != nil || !policy.SamePolicy(wanted, q.Policy) {
 		out = append(out, "the resource would replace the queue's policy")
 	}
 	if q.Plain {

@@ -15,21 +15,25 @@ const roleResource = "packhorse_irsa_role"
 // defaultSession is IAM's default for the longest session, in seconds.
 const defaultSession = 3600
 
-// roleItem writes a role. One that trusts others than ServiceAccounts cannot be
-// imported, since the resource would take their trust away.
-func roleItem(ctx context.Context, role *Role, cluster Cluster) (Item, error) {
+// roleItem writes a role. One that trusts others than ServiceAccounts, or under other
+// conditions, cannot be imported, since the resource would change its trust.
+func (s Scope) roleItem(ctx context.Context, role *Role, cluster Cluster) (Item, error) {
 	item := Item{Kind: "IRSA role", Name: role.Name, Resource: roleResource, ImportID: role.Name}
 	item.describe(role)
 	trust, err := policy.ParseTrust(role.Trust)
 	if err != nil {
 		item.ImportID = ""
-		item.Notes = append(item.Notes, "it does not trust ServiceAccounts alone: "+err.Error())
+		item.Notes = append(item.Notes, "it trusts others than ServiceAccounts, or under other conditions: "+err.Error())
 	} else {
 		var accounts []any
 		for _, a := range trust.Accounts {
 			accounts = append(accounts, map[string]any{"namespace": a.Namespace, "name": a.Name})
 		}
 		item.add("service_accounts", accounts)
+		if wanted, err := s.trustOf(role, trust); err != nil || !policy.SamePolicy(wanted, role.Trust) {
+			item.ImportID = ""
+			item.Notes = append(item.Notes, "the resource would change its trust policy")
+		}
 		item.addIf(trust.Cluster != "", "identity", map[bool]string{true: "pod-identity", false: "both"}[trust.Issuer == ""])
 		carries, err := annotated(ctx, role, trust.Accounts, cluster)
 		if err != nil {
@@ -42,6 +46,18 @@ func roleItem(ctx context.Context, role *Role, cluster Cluster) (Item, error) {
 	item.addIf(role.MaxSession != defaultSession && role.MaxSession != 0, "max_session_duration", int64(role.MaxSession))
 	item.addPolicies(role)
 	return item, nil
+}
+
+// trustOf returns the trust policy that the resource would give the role in the cluster.
+func (s Scope) trustOf(role *Role, found policy.Trust) (string, error) {
+	wanted := policy.Trust{Accounts: found.Accounts}
+	if found.Issuer != "" {
+		wanted.Issuer, wanted.Provider = s.Issuer, policy.ProviderARN(partitionOf(role.ARN), accountOf(role.ARN), s.Issuer)
+	}
+	if found.Cluster != "" {
+		wanted.Cluster = s.ARN
+	}
+	return wanted.JSON()
 }
 
 // add adds an argument.

@@ -6,7 +6,11 @@ package policy
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
+	"strconv"
+	"strings"
 	"unicode"
 )
 
@@ -95,4 +99,47 @@ func SameJSON(a, b string) bool {
 		return a == b
 	}
 	return reflect.DeepEqual(x, y)
+}
+
+// SamePolicy reports whether two IAM policies say the same. As in IAM, a list of one value is that value, the order of
+// values and statements means nothing, and neither do their ids.
+func SamePolicy(a, b string) bool {
+	x, xOK := canonical(a)
+	y, yOK := canonical(b)
+	return x == y && xOK == yOK
+}
+
+// canonical returns the one text of all policies that say the same, or the text itself if it is no JSON.
+func canonical(text string) (string, bool) {
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.UseNumber()
+	var tree any
+	if decoder.Decode(&tree) != nil {
+		return text, false
+	}
+	return encode(tree), true
+}
+
+// encode writes a part of a policy.
+func encode(part any) string {
+	var parts []string
+	switch part := part.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(part)) {
+			if key != "Sid" {
+				parts = append(parts, strconv.Quote(key)+":"+encode(part[key]))
+			}
+		}
+		return "{" + strings.Join(parts, ",") + "}"
+	case []any:
+		for _, element := range part {
+			parts = append(parts, encode(element))
+		}
+		slices.Sort(parts)
+		if parts = slices.Compact(parts); len(parts) == 1 {
+			return parts[0]
+		}
+		return "[" + strings.Join(parts, ",") + "]"
+	}
+	return strconv.Quote(fmt.Sprint(part)) // IAM takes "true" for true, and so on
 }

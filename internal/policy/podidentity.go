@@ -51,6 +51,9 @@ func (s *statement) addPodIdentity(trust *Trust) error {
 	if len(cluster) != 1 || len(namespace) != 1 || len(tags[accountTag]) == 0 {
 		return errors.New("pod identity is trusted without conditions on cluster, namespace and ServiceAccount")
 	}
+	if err := s.onlyConditions(clusterTag, namespaceTag, accountTag); err != nil {
+		return err
+	}
 	if trust.Cluster != "" && trust.Cluster != cluster[0] {
 		return fmt.Errorf("it trusts the pods of two clusters, %s and %s", trust.Cluster, cluster[0])
 	}

@@ -292,15 +292,28 @@ func TestParseTrustReadsBothWays(t *testing.T) {
 }
 
 func TestParseTrustRefusesWhatItDidNotWrite(t *testing.T) {
+	web := func(effect, condition string) string {
+		return `{"Statement":[{"Effect":` + effect + `,"Principal":{"Federated":"x"},"Action":"sts:AssumeRoleWithWebIdentity","Condition":{` + condition + `}}]}`
+	}
+	pods, err := policy.Trust{Cluster: policy.ClusterARN("aws", "eu-west-1", "123456789012", "prod"), Accounts: []policy.ServiceAccount{{Namespace: "a", Name: "b"}}}.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
 	tests := map[string]struct{ policy, want string }{
-		"a service":        {`{"Statement":[{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole"}]}`, "statement 1 is neither"},
-		"any subject":      {`{"Statement":[{"Effect":"Allow","Principal":{"Federated":"x"},"Action":"sts:AssumeRoleWithWebIdentity"}]}`, "no condition on the subject"},
-		"no workload":      {`{"Statement":[{"Action":"sts:AssumeRoleWithWebIdentity","Condition":{"StringEquals":{"i:sub":"repo:x"}}}]}`, "is not a ServiceAccount"},
-		"not even a trust": {`[`, "read trust policy"},
-		"nobody":           {`{"Statement":[]}`, "no statement"},
-		"any pod":          {`{"Statement":[{"Principal":{"Service":"pods.eks.amazonaws.com"},"Action":["sts:AssumeRole","sts:TagSession"]}]}`, "without conditions"},
-		"somebody else too": {`{"Statement":[{"Action":"sts:AssumeRoleWithWebIdentity","Condition":{"StringEquals":{"i:sub":"system:serviceaccount:a:b"}}},` +
-			`{"Principal":{"AWS":"*"},"Action":"sts:AssumeRole"}]}`, "statement 2 is neither"},
+		"a service":             {`{"Statement":[{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole"}]}`, "statement 1 is neither"},
+		"any subject":           {`{"Statement":[{"Effect":"Allow","Principal":{"Federated":"x"},"Action":"sts:AssumeRoleWithWebIdentity"}]}`, "no condition on the subject"},
+		"no workload":           {`{"Statement":[{"Effect":"Allow","Action":"sts:AssumeRoleWithWebIdentity","Condition":{"StringEquals":{"i:sub":"repo:x"}}}]}`, "is not a ServiceAccount"},
+		"not even a trust":      {`[`, "read trust policy"},
+		"nobody":                {`{"Statement":[]}`, "no statement"},
+		"any pod":               {`{"Statement":[{"Effect":"Allow","Principal":{"Service":"pods.eks.amazonaws.com"},"Action":["sts:AssumeRole","sts:TagSession"]}]}`, "without conditions"},
+		"a denial":              {web(`"Deny"`, `"StringEquals":{"i:sub":"system:serviceaccount:a:b"}`), `statement 1 has the effect "Deny"`},
+		"another audience":      {web(`"Allow"`, `"StringEquals":{"i:sub":"system:serviceaccount:a:b","i:aud":"x"}`), "the audience is x instead of sts.amazonaws.com"},
+		"another operator":      {web(`"Allow"`, `"StringEquals":{"i:sub":"system:serviceaccount:a:b"},"StringLike":{"i:aud":"*"}`), "a further condition, StringLike of i:aud"},
+		"a further condition":   {web(`"Allow"`, `"StringEquals":{"i:sub":"system:serviceaccount:a:b","aws:PrincipalTag/team":"a"}`), "a further condition, StringEquals of aws:PrincipalTag/team"},
+		"two issuers":           {web(`"Allow"`, `"StringEquals":{"i:sub":"system:serviceaccount:a:b","j:sub":"system:serviceaccount:a:b"}`), "a further condition, StringEquals of "},
+		"pods of some machines": {strings.Replace(pods, `"StringEquals"`, `"IpAddress":{"aws:SourceIp":"10.0.0.0/8"},"StringEquals"`, 1), "a further condition, IpAddress of aws:SourceIp"},
+		"somebody else too": {`{"Statement":[{"Effect":"Allow","Action":"sts:AssumeRoleWithWebIdentity","Condition":{"StringEquals":{"i:sub":"system:serviceaccount:a:b"}}},` +
+			`{"Effect":"Allow","Principal":{"AWS":"*"},"Action":"sts:AssumeRole"}]}`, "statement 2 is neither"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -97,6 +98,8 @@ func ParseTrust(raw string) (Trust, error) {
 		s := &doc.Statement[i]
 		var err error
 		switch {
+		case s.Effect != "Allow":
+			err = fmt.Errorf("statement %d has the effect %q", i+1, s.Effect)
 		case slices.Equal(s.Action, values{assumeRoleWithWebIdentity}) && throughIssuer.Issuer == "":
 			throughIssuer, err = s.issuerTrust()
 		case slices.Equal(s.Principal["Service"], values{podIdentityService}):
@@ -120,30 +123,51 @@ func ParseTrust(raw string) (Trust, error) {
 	return throughIssuer, nil
 }
 
-// issuerTrust reads a statement about an OIDC issuer.
+// issuerTrust reads a statement about an OIDC issuer. It may lack the condition on the audience.
 func (s *statement) issuerTrust() (Trust, error) {
 	var trust Trust
 	if federated := s.Principal["Federated"]; len(federated) == 1 {
 		trust.Provider = federated[0]
 	}
-	for key, subjects := range s.Condition["StringEquals"] {
-		issuer, ok := strings.CutSuffix(key, ":sub")
-		if !ok {
-			continue
-		}
-		trust.Issuer = "https://" + issuer
-		for _, subject := range subjects {
-			namespace, name, ok := strings.Cut(strings.TrimPrefix(subject, subjectPrefix), ":")
-			if !ok || !strings.HasPrefix(subject, subjectPrefix) {
-				return Trust{}, fmt.Errorf("subject %q is not a ServiceAccount", subject)
-			}
-			trust.Accounts = append(trust.Accounts, ServiceAccount{namespace, name})
+	equals := s.Condition["StringEquals"]
+	var issuer string
+	for key := range equals {
+		if of, ok := strings.CutSuffix(key, ":sub"); ok {
+			issuer = of
 		}
 	}
-	if trust.Issuer == "" {
+	if issuer == "" {
 		return Trust{}, errors.New("no condition on the subject of an OIDC token")
 	}
+	trust.Issuer = "https://" + issuer
+	subject, audience := issuer+":sub", issuer+":aud"
+	if err := s.onlyConditions(subject, audience); err != nil {
+		return Trust{}, err
+	}
+	if of, ok := equals[audience]; ok && !slices.Equal(of, values{Audience}) {
+		return Trust{}, fmt.Errorf("the audience is %s instead of %s", strings.Join(of, ", "), Audience)
+	}
+	for _, subject := range equals[subject] {
+		namespace, name, ok := strings.Cut(strings.TrimPrefix(subject, subjectPrefix), ":")
+		if !ok || !strings.HasPrefix(subject, subjectPrefix) {
+			return Trust{}, fmt.Errorf("subject %q is not a ServiceAccount", subject)
+		}
+		trust.Accounts = append(trust.Accounts, ServiceAccount{namespace, name})
+	}
 	return trust, nil
+}
+
+// onlyConditions returns an error if the statement has another condition than that keys have exact values. Without that
+// condition, more could assume the role.
+func (s *statement) onlyConditions(keys ...string) error {
+	for _, operator := range slices.Sorted(maps.Keys(s.Condition)) {
+		for _, key := range slices.Sorted(maps.Keys(s.Condition[operator])) {
+			if operator != "StringEquals" || !slices.Contains(keys, key) {
+				return fmt.Errorf("there is a further condition, %s of %s", operator, key)
+			}
+		}
+	}
+	return nil
 }
 
 // IssuerPath is the issuer as IAM names it in ARNs and conditions: without a scheme.

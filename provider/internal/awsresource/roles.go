@@ -78,6 +78,15 @@ func (m *RoleModel) RefreshRole(live asset.Role) {
 	m.Tags, m.TagsAll = RefreshTags(m.Tags, live.Tags), RefreshTags(m.TagsAll, live.Tags)
 }
 
+// SpeltAs returns a policy in the present spelling if that says the same. IAM keeps the spelling of others, such as lists
+// of one action, so that another one would be a change without an effect.
+func SpeltAs(now jsontypes.Normalized, wanted string) jsontypes.Normalized {
+	if policy.SamePolicy(now.ValueString(), wanted) {
+		return now
+	}
+	return jsontypes.NewNormalizedValue(wanted)
+}
+
 // KnownARN returns the ARN of the role in the state. It looks it up for a state that was moved and not refreshed, which
 // has none.
 func (m *RoleModel) KnownARN(ctx context.Context, lookUp func(ctx context.Context, name string) (arn string, err error)) (types.String, error) {

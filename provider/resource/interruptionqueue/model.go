@@ -40,7 +40,7 @@ func (m *model) settle(account *session.Account) error {
 	if err != nil {
 		return err
 	}
-	m.ARN, m.Policy = types.StringValue(arn), jsontypes.NewNormalizedValue(document)
+	m.ARN, m.Policy = types.StringValue(arn), awsresource.SpeltAs(m.Policy, document)
 	if m.RulePrefix.IsUnknown() {
 		m.RulePrefix = m.Name
 	}

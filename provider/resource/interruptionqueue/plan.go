@@ -64,13 +64,10 @@ func (r *interruptionQueue) predict(ctx context.Context, req resource.ModifyPlan
 	if m.Name.IsUnknown() || m.RulePrefix.IsUnknown() || account == nil {
 		return
 	}
-	if err := m.settle(account); err != nil {
-		diags.Append(r.Error(m.Name.ValueString(), err))
-		return
-	}
 	var state model
 	diags.Append(req.State.Get(ctx, &state)...)
-	if policy.SameJSON(m.Policy.ValueString(), state.Policy.ValueString()) {
-		m.Policy = state.Policy
+	m.Policy = state.Policy
+	if err := m.settle(account); err != nil {
+		diags.Append(r.Error(m.Name.ValueString(), err))
 	}
 }

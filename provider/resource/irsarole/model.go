@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 
-	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -58,7 +57,7 @@ func (m *model) settle(account *session.Account, nodeRoles []string) error {
 	if err != nil {
 		return err
 	}
-	m.AssumeRolePolicy = jsontypes.NewNormalizedValue(trust)
+	m.AssumeRolePolicy = awsresource.SpeltAs(m.AssumeRolePolicy, trust)
 	m.PresetPolicies, err = m.presetPolicies(account, nodeRoles)
 	return err
 }

@@ -100,14 +100,12 @@ func (r *irsaRole) predict(ctx context.Context, config, state model, m *model, d
 		return
 	}
 	if err == nil {
+		m.AssumeRolePolicy = state.AssumeRolePolicy
 		err = m.settle(account, nodeRoles)
 	}
 	if err != nil {
 		report(err)
 		return
-	}
-	if policy.SameJSON(m.AssumeRolePolicy.ValueString(), state.AssumeRolePolicy.ValueString()) {
-		m.AssumeRolePolicy = state.AssumeRolePolicy
 	}
 	m.predictAssociations(&state)
 	if maps.EqualFunc(value.Strings(m.PresetPolicies), value.Strings(state.PresetPolicies), policy.SameJSON) {

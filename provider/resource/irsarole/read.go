@@ -86,7 +86,7 @@ func (m *model) adopt(live asset.Role, account *session.Account, defaults map[st
 	m.Tags, m.TagsAll = awsresource.AdoptTags(live.Tags, defaults)
 	trust, err := policy.ParseTrust(live.Trust)
 	if err != nil {
-		diags.AddWarning(fmt.Sprintf("IAM role %s does not only trust ServiceAccounts", live.Name),
+		diags.AddWarning(fmt.Sprintf("IAM role %s trusts others than ServiceAccounts, or under other conditions", live.Name),
 			fmt.Sprintf("The next apply replaces its trust policy: %s.", err))
 		return diags
 	}

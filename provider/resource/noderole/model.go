@@ -31,7 +31,7 @@ func (m *model) settle(account *session.Account) error {
 	if err != nil {
 		return err
 	}
-	m.AssumeRolePolicy = jsontypes.NewNormalizedValue(trust)
+	m.AssumeRolePolicy = awsresource.SpeltAs(m.AssumeRolePolicy, trust)
 	m.NodePolicyARNs = value.Set(policy.NodePolicies(account.Partition, m.CNIPolicy.ValueBool()))
 	if m.InstanceProfile.IsUnknown() {
 		m.InstanceProfile = m.Name

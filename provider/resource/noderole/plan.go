@@ -10,7 +10,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/awsresource"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
@@ -106,14 +105,12 @@ func (r *nodeRole) predict(ctx context.Context, req resource.ModifyPlanRequest, 
 	if m.Name.IsUnknown() || m.Path.IsUnknown() || m.CNIPolicy.IsUnknown() || m.InstanceProfile.IsUnknown() || account == nil {
 		return
 	}
+	var state model
+	diags.Append(req.State.Get(ctx, &state)...)
+	m.AssumeRolePolicy = state.AssumeRolePolicy
 	if err := m.settle(account); err != nil {
 		diags.Append(r.Error(m.Name.ValueString(), err))
 		return
-	}
-	var state model
-	diags.Append(req.State.Get(ctx, &state)...)
-	if policy.SameJSON(m.AssumeRolePolicy.ValueString(), state.AssumeRolePolicy.ValueString()) {
-		m.AssumeRolePolicy = state.AssumeRolePolicy
 	}
 	// The path of a profile that the role did not get from this resource may be another one.
 	m.InstanceProfileARN = types.StringUnknown()

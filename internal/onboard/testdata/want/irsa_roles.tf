@@ -47,3 +47,14 @@ resource "packhorse_irsa_role" "reports" {
   policy_arns = ["arn:aws:iam::aws:policy/ReadOnlyAccess"]
   tags        = { team = "a" }
 }
+
+import {
+  to = packhorse_irsa_role.stacked
+  id = "stacked"
+}
+
+resource "packhorse_irsa_role" "stacked" {
+  name             = "stacked"
+  service_accounts = [{ name = "writer", namespace = "reports" }]
+  tags             = { team = "a" }
+}

@@ -31,11 +31,33 @@
 #   name = "prod-plain"
 # }
 
+# IRSA role barred, as it would be a packhorse_irsa_role.
+# - it trusts others than ServiceAccounts, or under other conditions: read trust policy: statement 1 has the effect "Deny"
+#
+# resource "packhorse_irsa_role" "barred" {
+#   name = "barred"
+# }
+
+# IRSA role guarded, as it would be a packhorse_irsa_role.
+# - it trusts others than ServiceAccounts, or under other conditions: read trust policy: there is a further condition, IpAddress of aws:SourceIp
+#
+# resource "packhorse_irsa_role" "guarded" {
+#   name = "guarded"
+# }
+
 # IRSA role shared, as it would be a packhorse_irsa_role.
-# - it does not trust ServiceAccounts alone: read trust policy: no condition on the subject of an OIDC token
+# - it trusts others than ServiceAccounts, or under other conditions: read trust policy: no condition on the subject of an OIDC token
 #
 # resource "packhorse_irsa_role" "shared" {
 #   name = "shared"
+# }
+
+# IRSA role unbound, as it would be a packhorse_irsa_role.
+# - the resource would change its trust policy
+#
+# resource "packhorse_irsa_role" "unbound" {
+#   name             = "unbound"
+#   service_accounts = [{ name = "writer", namespace = "reports" }]
 # }
 
 # managed node group general, as it would be a packhorse_node_profile.
