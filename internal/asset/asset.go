@@ -5,6 +5,7 @@ package asset
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
@@ -40,6 +41,13 @@ func (c *Cluster) ProviderARN() string {
 		return ""
 	}
 	return policy.ProviderARN(arn[1], arn[4], c.Issuer)
+}
+
+// OwnTags returns the tags without those of AWS itself, such as those of CloudFormation, which nobody else can change.
+func OwnTags(tags map[string]string) map[string]string {
+	own := maps.Clone(tags)
+	maps.DeleteFunc(own, func(key, _ string) bool { return strings.HasPrefix(key, "aws:") })
+	return own
 }
 
 // Role is an IAM role with its policies.

@@ -80,7 +80,7 @@ func (account) NodeRoles(context.Context, string) ([]onboard.NodeRole, error) {
 		return onboard.Role{ARN: "arn:aws:iam::123456789012:role/" + name, Role: asset.Role{Name: name, Path: "/", MaxSession: 3600, Trust: trust, Attached: attached}}
 	}
 	ours := role("prod-node", append(policy.NodePolicies("aws", false), "arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore")...)
-	ours.Tags = map[string]string{"team": "a"}
+	ours.Tags = map[string]string{"team": "a", "aws:cloudformation:stack-name": "nodes"}
 	ours.Trust = strings.Replace(trust, `"sts:AssumeRole"`, `["sts:AssumeRole"]`, 1)
 	ours.Inline = map[string]string{"read": `{"Version":"2012-10-17","Statement":[]}`}
 	old := role("old-node", "arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy", "arn:aws:iam::aws:policy/AmazonEKS_CNI_Policy")
@@ -119,7 +119,7 @@ func (account) Queues(context.Context) ([]onboard.Queue, error) {
 		return made
 	}
 	ours, plain := made("prod"), made("prod-plain")
-	ours.Retention, ours.Tags = 600, map[string]string{"team": "a"}
+	ours.Retention, ours.Tags = 600, map[string]string{"team": "a", "aws:cloudformation:stack-name": "queue"}
 	plain.Plain = true
 	theirs := queue("interruptions", "Karpenter-spot", "interruptions-spot")
 	theirs.Policy = `{"Statement":[]}`
@@ -158,8 +158,8 @@ func (account) Role(_ context.Context, name string) (onboard.Role, error) {
 		role.Trust = strings.Replace(trust, "StringEquals", "StringLike", 1)
 	case "other":
 		role.Trust = strings.ReplaceAll(trust, "ABC", "XYZ")
-	case "stacked":
-		role.Tags = map[string]string{"team": "a"}
+	case "stacked": // by CloudFormation
+		role.Tags = map[string]string{"aws:cloudformation:stack-name": "eksctl-prod", "team": "a"}
 		role.Trust = strings.NewReplacer(`"Effect"`, `"Sid":"1","Effect"`, `"sts:AssumeRoleWithWebIdentity"`, `["sts:AssumeRoleWithWebIdentity"]`).Replace(trust)
 	case "guarded":
 		role.Trust = strings.Replace(trust, `"StringEquals"`, `"IpAddress":{"aws:SourceIp":"10.0.0.0/8"},"StringEquals"`, 1)

@@ -62,7 +62,7 @@ func queueItem(queue *Queue) Item {
 	item.addIf(queue.Retention != defaultRetention, "message_retention_seconds", queue.Retention)
 	item.addIf(queue.Visibility != defaultVisibility, "visibility_timeout_seconds", queue.Visibility)
 	item.addIf(queue.Key != "", "kms_key_id", queue.Key)
-	item.addIf(len(queue.Tags) > 0, "tags", queue.Tags)
+	item.addTags(queue.Tags)
 	if changes := queue.changes(); len(changes) > 0 {
 		item.ImportID, item.Notes = "", changes
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/terraform"
 )
@@ -77,7 +78,13 @@ func (i *Item) describe(r *Role) {
 	i.addIf(r.Path != "/", "path", r.Path)
 	i.addIf(r.Description != "", "description", r.Description)
 	i.addIf(r.Boundary != "", "permissions_boundary", r.Boundary)
-	i.addIf(len(r.Tags) > 0, "tags", r.Tags)
+	i.addTags(r.Tags)
+}
+
+// addTags adds the tags that can be declared.
+func (i *Item) addTags(live map[string]string) {
+	own := asset.OwnTags(live)
+	i.addIf(len(own) > 0, "tags", own)
 }
 
 // addPolicies writes the agent's own policies as the preset that they came from.

@@ -2,10 +2,10 @@ package awsresource
 
 import (
 	"maps"
-	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
 )
 
@@ -18,11 +18,9 @@ func (r *Named) WithDefaultTags(tags types.Map) types.Map {
 }
 
 // AdoptTags returns the attributes tags and tags_all of an imported resource. Its own tags are those
-// that are not default tags of the provider. Tags of AWS itself, such as those of CloudFormation, are
-// left out, because nobody else can change them.
+// that are not default tags of the provider.
 func AdoptTags(live, defaults map[string]string) (own, all types.Map) {
-	live = maps.Clone(live)
-	maps.DeleteFunc(live, func(key, _ string) bool { return strings.HasPrefix(key, "aws:") })
+	live = asset.OwnTags(live)
 	rest := maps.Clone(live)
 	maps.DeleteFunc(rest, func(key, value string) bool { d, ok := defaults[key]; return ok && d == value })
 	if len(rest) == 0 {
