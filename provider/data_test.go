@@ -1,6 +1,7 @@
 package provider_test
 
 import (
+	"context"
 	"fmt"
 	"regexp"
 	"testing"
@@ -9,6 +10,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 )
@@ -97,6 +101,41 @@ func TestSimulationSaysWhyPodsHaveNoPlace(t *testing.T) {
 				statecheck.ExpectKnownValue("data.packhorse_simulation.test", at("unplaced"), knownvalue.ListSizeExact(3)),
 			}},
 		},
+	})
+}
+
+// The options of the cluster's agent say how many pods a node holds.
+func TestSimulationWithTheOptionsOfTheAgent(t *testing.T) {
+	const name, many = "options-of-nodes", `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: many}
+spec: {replicas: 60, template: {spec: {containers: [{name: a, image: a, resources: {requests: {cpu: 1m}}}]}}}`
+	labels := map[string]string{"app.kubernetes.io/name": "packhorse-agent"}
+	agent := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
+		Spec: appsv1.DeploymentSpec{Replicas: new(int32(0)), Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: labels},
+			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "agent", Image: "agent", Args: []string{"run", "--prefix-delegation=true"}}}},
+		}},
+	}
+	if _, err := kube.AppsV1().Deployments("default").Create(t.Context(), agent, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := kube.AppsV1().Deployments("default").Delete(context.Background(), name, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories(),
+		Steps: []resource.TestStep{{
+			Config: byName() + fmt.Sprintf("data \"packhorse_simulation\" \"test\" {\n manifests = [<<YAML\n%s\nYAML\n ]\n"+
+				` provisioners = [{ name = "a", requirements = [{ key = "node.kubernetes.io/instance-type", operator = "In", values = ["m5.large"] }] }]`+"\n}\n", many),
+			ConfigStateChecks: []statecheck.StateCheck{
+				statecheck.ExpectKnownValue("data.packhorse_simulation.test", at("warnings"), knownvalue.ListSizeExact(0)),
+				statecheck.ExpectKnownValue("data.packhorse_simulation.test", tfjsonpath.New("machines").AtSliceIndex(0).AtMapKey("pods"), knownvalue.ListSizeExact(60)),
+			},
+		}},
 	})
 }
 

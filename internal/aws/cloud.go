@@ -20,6 +20,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/connect"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/lookup"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/stock"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
 // Options describe the cluster that machines are bought for, and the
@@ -35,17 +36,7 @@ type Options struct {
 	// Tags are set on all resources that are created in AWS.
 	Tags map[string]string
 
-	// VMMemoryOverheadPercent estimates the share of a machine's memory that its kubelet does
-	// not see, from 0 to less than 100. It holds for instance types that no node has shown
-	// yet. Default: offer.DefaultMemoryOverheadPercent.
-	VMMemoryOverheadPercent *float64
-	// IgnoreENIs, ReservedENIs, PrefixDelegation, PodENI and EFA are described in
-	// offer.Settings.
-	IgnoreENIs       bool
-	ReservedENIs     int64
-	PrefixDelegation bool
-	PodENI           bool
-	EFA              bool
+	offer.NodeOptions
 	// NoPricing takes on-demand prices from the embedded table, for networks that cannot
 	// reach the Pricing API.
 	NoPricing bool
@@ -100,8 +91,8 @@ func New(ctx context.Context, cfg awssdk.Config, o Options) (*Cloud, error) {
 	if o.ClusterName == "" {
 		return nil, errors.New("set up AWS: the cluster's name is missing")
 	}
-	if p := o.VMMemoryOverheadPercent; p != nil && (*p < 0 || *p >= 100) {
-		return nil, fmt.Errorf("set up AWS: VMMemoryOverheadPercent is %v, but must be at least 0 and less than 100", *p)
+	if p := o.MemoryOverheadPercent; p != nil && (*p < 0 || *p >= 100) {
+		return nil, fmt.Errorf("set up AWS: MemoryOverheadPercent is %v, but must be at least 0 and less than 100", *p)
 	}
 	if o.Now == nil {
 		o.Now = time.Now

@@ -243,7 +243,7 @@ func TestBlockedReasons(t *testing.T) {
 }
 
 func TestKubeletSettingsSizeTheMachines(t *testing.T) {
-	f := start(t, func(o *Options) { o.VMMemoryOverheadPercent = new(50.0) })
+	f := start(t, func(o *Options) { o.MemoryOverheadPercent = new(50.0) })
 	p := provisioner("default")
 	p.Spec.KubeletConfiguration = &api.KubeletConfiguration{MaxPods: new(int32(10))}
 	m, err := f.Market(t.Context(), p, nil)
@@ -438,7 +438,7 @@ func TestClusterFacts(t *testing.T) {
 	if _, err := New(t.Context(), f.config, Options{ClusterName: "other"}); err == nil {
 		t.Error("a cluster that does not exist is no error")
 	}
-	if _, err := New(t.Context(), f.config, Options{ClusterName: "prod", VMMemoryOverheadPercent: new(100.0)}); err == nil {
+	if _, err := New(t.Context(), f.config, Options{ClusterName: "prod", NodeOptions: offer.NodeOptions{MemoryOverheadPercent: new(100.0)}}); err == nil {
 		t.Error("a memory overhead of everything is no error")
 	}
 	if _, err := New(t.Context(), f.config, Options{}); err == nil {

@@ -140,6 +140,8 @@ func (r *resolved) status(now time.Time) api.AWSNodeTemplateStatus {
 
 // settings returns the settings of machines with the profile.
 func (c *Cloud) settings(r *resolved, kubelet *api.KubeletConfiguration) offer.Settings {
+	options := c.options.NodeOptions
+	options.PrefixDelegation = options.PrefixDelegation || r.cluster.IPv6 // the VPC CNI plugin takes IPv6 addresses from prefixes only
 	return offer.Settings{
 		Region:    c.region,
 		Zones:     r.zones(),
@@ -148,13 +150,7 @@ func (c *Cloud) settings(r *resolved, kubelet *api.KubeletConfiguration) offer.S
 		Volumes:   r.profile.BlockDeviceMappings,
 
 		InstanceStoreRAID: r.profile.JoinsLocalDisks(),
-		IgnoreENIs:        c.options.IgnoreENIs,
-		ReservedENIs:      c.options.ReservedENIs,
-		PrefixDelegation:  c.options.PrefixDelegation || r.cluster.IPv6, // the VPC CNI plugin takes IPv6 addresses from prefixes only
+		NodeOptions:       options,
 		IPv6:              r.cluster.IPv6,
-		PodENI:            c.options.PodENI,
-		EFA:               c.options.EFA,
-
-		MemoryOverheadPercent: c.options.VMMemoryOverheadPercent,
 	}
 }

@@ -77,11 +77,11 @@ func TestEC2Facts(t *testing.T) {
 			w.defaulted("requirements: [{key: $type, operator: Exists}]")
 			w.pods(1, "p", "requests: {cpu: 1}")
 		}, see: everyCandidate(hasNoGPU), want: "1 of 1"},
-		{id: "AWS-049", types: ec2(offer.Settings{PodENI: true}, nil), given: func(w *world) {
+		{id: "AWS-049", types: ec2(offer.Settings{NodeOptions: offer.NodeOptions{PodENI: true}}, nil), given: func(w *world) {
 			w.defaulted("requirements: [{key: $type, operator: Exists}]")
 			w.pods(1, "p", "requests: {vpc.amazonaws.com/pod-eni: 1}, nodeSelector: {$type: t3.large}")
 		}, want: "pending(p)"},
-		{id: "AWS-051", types: ec2(offer.Settings{PodENI: true}, nil), given: func(w *world) {
+		{id: "AWS-051", types: ec2(offer.Settings{NodeOptions: offer.NodeOptions{PodENI: true}}, nil), given: func(w *world) {
 			w.defaulted("requirements: [{key: $type, operator: Exists}]")
 			w.pods(1, "p", "requests: {vpc.amazonaws.com/pod-eni: 1}")
 		}, see: everyCandidate(trunks), want: "1 of 1"},

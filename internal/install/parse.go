@@ -5,12 +5,15 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
 // Parse finds the settings of an installation that somebody has made with Helm,
@@ -62,6 +65,28 @@ func AnnotatedRole(live []*unstructured.Unstructured) string {
 // Owns reports whether a live object was made for an installation.
 func Owns(live *unstructured.Unstructured) bool {
 	return live.GetLabels()["app.kubernetes.io/part-of"] == "packhorse"
+}
+
+// NodeOptions returns the options that size nodes, as the agent of a Deployment has them. Those that it would refuse
+// are left out.
+func NodeOptions(agent *appsv1.Deployment) (out offer.NodeOptions) {
+	var s Settings
+	if len(agent.Spec.Template.Spec.Containers) > 0 {
+		s.parseDeployment(agent)
+	}
+	on := func(name string) bool {
+		value, given := s.Options[name]
+		enabled, err := strconv.ParseBool(value)
+		return given && value == "" || err == nil && enabled
+	}
+	out.PrefixDelegation, out.PodENI, out.IgnoreENIs, out.EFA = on("prefix-delegation"), on("pod-eni"), on("ignore-enis"), on("efa")
+	if reserved, err := strconv.ParseInt(s.Options["reserved-enis"], 10, 64); err == nil {
+		out.ReservedENIs = reserved
+	}
+	if overhead, err := strconv.ParseFloat(s.Options["vm-memory-overhead-percent"], 64); err == nil && Nonsense("vm-memory-overhead-percent", s.Options["vm-memory-overhead-percent"]) == "" {
+		out.MemoryOverheadPercent = &overhead
+	}
+	return out
 }
 
 func (s *Settings) parseDeployment(d *appsv1.Deployment) {

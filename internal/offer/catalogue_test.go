@@ -147,7 +147,7 @@ func TestReadCatalogueOfFewColumns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	types := c.Types(Settings{Region: "eu-west-9", IgnoreENIs: true})
+	types := c.Types(Settings{Region: "eu-west-9", NodeOptions: NodeOptions{IgnoreENIs: true}})
 	if len(types) != 1 {
 		t.Fatalf("types = %d, want 1: macOS machines are not nodes", len(types))
 	}

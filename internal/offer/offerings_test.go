@@ -21,14 +21,14 @@ func TestExtendedResources(t *testing.T) {
 		"inf1.6xlarge":   {Settings{}, amount.List{resourceNeuron: 4, resourceNeuronCore: 16}},
 		"inf2.24xlarge":  {Settings{}, amount.List{resourceNeuron: 6, resourceNeuronCore: 12}},
 		"trn1.32xlarge":  {Settings{}, amount.List{resourceNeuron: 16, resourceNeuronCore: 32}},
-		"m5.2xlarge":     {Settings{EFA: true}, amount.List{}},
-		"m5.xlarge":      {Settings{PodENI: true}, amount.List{resourcePodENI: 18}},
-		"t3.large":       {Settings{PodENI: true}, amount.List{}},
+		"m5.2xlarge":     {Settings{NodeOptions: NodeOptions{EFA: true}}, amount.List{}},
+		"m5.xlarge":      {Settings{NodeOptions: NodeOptions{PodENI: true}}, amount.List{resourcePodENI: 18}},
+		"t3.large":       {Settings{NodeOptions: NodeOptions{PodENI: true}}, amount.List{}},
 		"c5.large":       {Settings{AMIFamily: api.FamilyWindows2022}, amount.List{resourceIPv4: 9}},
-		"m5.large":       {Settings{AMIFamily: api.FamilyWindows2022, PodENI: true}, amount.List{resourceIPv4: 9}},
-		"c5.xlarge":      {Settings{AMIFamily: api.FamilyWindows2019, IgnoreENIs: true}, amount.List{}},
-		"m6idn.32xlarge": {Settings{EFA: true}, amount.List{resourceEFA: 2}},
-		"p4d.24xlarge":   {Settings{PodENI: true, EFA: true}, amount.List{resourceNvidiaGPU: 8, resourcePodENI: 62, resourceEFA: 4}},
+		"m5.large":       {Settings{AMIFamily: api.FamilyWindows2022, NodeOptions: NodeOptions{PodENI: true}}, amount.List{resourceIPv4: 9}},
+		"c5.xlarge":      {Settings{AMIFamily: api.FamilyWindows2019, NodeOptions: NodeOptions{IgnoreENIs: true}}, amount.List{}},
+		"m6idn.32xlarge": {Settings{NodeOptions: NodeOptions{EFA: true}}, amount.List{resourceEFA: 2}},
+		"p4d.24xlarge":   {Settings{NodeOptions: NodeOptions{PodENI: true, EFA: true}}, amount.List{resourceNvidiaGPU: 8, resourcePodENI: 62, resourceEFA: 4}},
 	}
 	standard := []string{amount.CPU, amount.Memory, amount.Pods, amount.EphemeralStorage}
 	for name, tt := range tests {

@@ -9,6 +9,22 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 )
 
+// NodeOptions are the options of the agent that size its nodes. The zero value means the defaults.
+type NodeOptions struct {
+	// MemoryOverheadPercent is the share of memory that the hypervisor keeps, from 0 to less than 100, until a
+	// node of the type has shown it; nil means DefaultMemoryOverheadPercent.
+	MemoryOverheadPercent *float64
+	// IgnoreENIs: the number of pods is 110, not what the network interfaces allow.
+	IgnoreENIs bool
+	// ReservedENIs are not used for pods, as with custom networking.
+	ReservedENIs int64
+	// PrefixDelegation: addresses are handed out in prefixes of 16.
+	PrefixDelegation bool
+	// PodENI and EFA: nodes offer vpc.amazonaws.com/pod-eni and /efa.
+	PodENI bool
+	EFA    bool
+}
+
 // Settings are what a Provisioner, its node profile and the installation say
 // about the size of nodes. The zero value means the defaults everywhere.
 type Settings struct {
@@ -23,20 +39,9 @@ type Settings struct {
 	// machines that have any.
 	InstanceStoreRAID bool
 
-	// MemoryOverheadPercent is the share of memory that the hypervisor keeps; nil
-	// means DefaultMemoryOverheadPercent.
-	MemoryOverheadPercent *float64
-	// IgnoreENIs: the number of pods is 110, not what the network interfaces allow.
-	IgnoreENIs bool
-	// ReservedENIs are not used for pods, as with custom networking.
-	ReservedENIs int64
-	// PrefixDelegation: addresses are handed out in prefixes of 16.
-	PrefixDelegation bool
+	NodeOptions
 	// IPv6: pods have IPv6 addresses. The VPC CNI plugin takes those from prefixes, which need Nitro.
 	IPv6 bool
-	// PodENI and EFA: nodes offer vpc.amazonaws.com/pod-eni and /efa.
-	PodENI bool
-	EFA    bool
 
 	// Unavailable returns why an offering cannot be bought now, or an empty
 	// string; nil means that all can whose price is known. Otherwise, on-demand offerings

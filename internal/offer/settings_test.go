@@ -43,11 +43,11 @@ func TestPods(t *testing.T) {
 	}{
 		"AWS-016: addresses of the interfaces":      {hardware(t, "t3.large"), Settings{}, 35},
 		"AWS-017: only the default network card":    {twoCards, Settings{}, 345},
-		"AWS-018: interfaces ignored":               {hardware(t, "t3.large"), Settings{IgnoreENIs: true}, 110},
+		"AWS-018: interfaces ignored":               {hardware(t, "t3.large"), Settings{NodeOptions: NodeOptions{IgnoreENIs: true}}, 110},
 		"AWS-019: Windows":                          {hardware(t, "t3.large"), Settings{AMIFamily: api.FamilyWindows2022}, 110},
-		"AWS-020: one reserved interface":           {hardware(t, "t3.large"), Settings{ReservedENIs: 1}, 24},
-		"all interfaces reserved":                   {hardware(t, "t3.large"), Settings{ReservedENIs: 3}, 0},
-		"AWS-021: more reserved than there are":     {hardware(t, "t3.large"), Settings{ReservedENIs: 1_000_000}, 0},
+		"AWS-020: one reserved interface":           {hardware(t, "t3.large"), Settings{NodeOptions: NodeOptions{ReservedENIs: 1}}, 24},
+		"all interfaces reserved":                   {hardware(t, "t3.large"), Settings{NodeOptions: NodeOptions{ReservedENIs: 3}}, 0},
+		"AWS-021: more reserved than there are":     {hardware(t, "t3.large"), Settings{NodeOptions: NodeOptions{ReservedENIs: 1_000_000}}, 0},
 		"AWS-022: maxPods":                          {hardware(t, "t3.large"), Settings{Kubelet: &api.KubeletConfiguration{MaxPods: new(int32(10))}}, 10},
 		"maxPods above the interfaces":              {hardware(t, "t3.large"), Settings{Kubelet: &api.KubeletConfiguration{MaxPods: new(int32(200))}}, 200},
 		"maxPods wins on Windows":                   {hardware(t, "t3.large"), Settings{AMIFamily: api.FamilyWindows2019, Kubelet: &api.KubeletConfiguration{MaxPods: new(int32(10))}}, 10},
@@ -56,10 +56,10 @@ func TestPods(t *testing.T) {
 		"podsPerCore and maxPods":                   {hardware(t, "m5.4xlarge"), Settings{Kubelet: &api.KubeletConfiguration{PodsPerCore: new(int32(4)), MaxPods: new(int32(20))}}, 20},
 		"podsPerCore 0 is off":                      {hardware(t, "t3.large"), Settings{Kubelet: &api.KubeletConfiguration{PodsPerCore: new(int32(0))}}, 35},
 		"AWS-025: Bottlerocket ignores podsPerCore": {hardware(t, "t3.large"), Settings{AMIFamily: api.FamilyBottlerocket, Kubelet: &api.KubeletConfiguration{PodsPerCore: new(int32(1))}}, 35},
-		"prefixes on a small machine":               {hardware(t, "m5.large"), Settings{PrefixDelegation: true}, 110},
-		"prefixes on a large machine":               {hardware(t, "m5.24xlarge"), Settings{PrefixDelegation: true}, 250},
-		"prefixes on a tiny machine":                {hardware(t, "t3.nano"), Settings{PrefixDelegation: true}, 34},
-		"prefixes need Nitro":                       {hardware(t, "m4.large"), Settings{PrefixDelegation: true}, 20},
+		"prefixes on a small machine":               {hardware(t, "m5.large"), Settings{NodeOptions: NodeOptions{PrefixDelegation: true}}, 110},
+		"prefixes on a large machine":               {hardware(t, "m5.24xlarge"), Settings{NodeOptions: NodeOptions{PrefixDelegation: true}}, 250},
+		"prefixes on a tiny machine":                {hardware(t, "t3.nano"), Settings{NodeOptions: NodeOptions{PrefixDelegation: true}}, 34},
+		"prefixes need Nitro":                       {hardware(t, "m4.large"), Settings{NodeOptions: NodeOptions{PrefixDelegation: true}}, 20},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -136,7 +136,7 @@ func TestOverheadParts(t *testing.T) {
 	t.Run("kube reserve follows maxPods on Bottlerocket only", func(t *testing.T) {
 		ten := &api.KubeletConfiguration{MaxPods: new(int32(10))}
 		for family, pods := range map[string]int64{api.FamilyAL2: 58, api.FamilyAL2023: 58, api.FamilyUbuntu: 58, api.FamilyBottlerocket: 10} {
-			s := newSizer(Settings{AMIFamily: family, Kubelet: ten, PrefixDelegation: true, ReservedENIs: 1})
+			s := newSizer(Settings{AMIFamily: family, Kubelet: ten, NodeOptions: NodeOptions{PrefixDelegation: true, ReservedENIs: 1}})
 			if got, want := s.kubeReserve(h, s.pods(h))[amount.Memory], (255+11*pods)*mebibyte; got != want {
 				t.Errorf("%s: memory = %d, want %d", family, got, want)
 			}
@@ -205,11 +205,11 @@ func TestReservedCPU(t *testing.T) {
 }
 
 func TestMemoryOverheadPercent(t *testing.T) {
-	none := find(t, Settings{MemoryOverheadPercent: new(0.0)}, "m5.large")
+	none := find(t, Settings{NodeOptions: NodeOptions{MemoryOverheadPercent: new(0.0)}}, "m5.large")
 	if got, want := none.Capacity[amount.Memory], 8192*mebibyte; got != want {
 		t.Errorf("memory without overhead = %d, want %d", got, want)
 	}
-	arm := find(t, Settings{MemoryOverheadPercent: new(50.0)}, "t4g.small")
+	arm := find(t, Settings{NodeOptions: NodeOptions{MemoryOverheadPercent: new(50.0)}}, "t4g.small")
 	if got, want := arm.Capacity[amount.Memory], (2048-64)*mebibyte/2; got != want {
 		t.Errorf("memory with half of it gone = %d, want %d", got, want)
 	}

@@ -20,6 +20,7 @@ type Market interface {
 type CatalogueMarket struct {
 	Catalogue *offer.Catalogue
 	Region    string
+	Nodes     offer.NodeOptions
 }
 
 // Market returns every instance type that the region sells. A region that the
@@ -33,7 +34,7 @@ func (m CatalogueMarket) Market(_ context.Context, p *api.Provisioner, profile *
 	}
 	types := m.Catalogue.Types(offer.Settings{
 		Region: m.Region, Kubelet: p.Spec.KubeletConfiguration, AMIFamily: ptr.Deref(profile.AMIFamily, ""),
-		Volumes: profile.BlockDeviceMappings, InstanceStoreRAID: profile.JoinsLocalDisks(),
+		Volumes: profile.BlockDeviceMappings, InstanceStoreRAID: profile.JoinsLocalDisks(), NodeOptions: m.Nodes,
 	})
 	return offer.Market{
 		ProfileHash: profile.Hash(), FormerHashes: profile.FormerHashes(ptr.Deref(profile.InstanceProfile, "")),

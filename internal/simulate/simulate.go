@@ -16,6 +16,7 @@ type Source struct {
 	Set       *manifest.Set
 	Catalogue *offer.Catalogue
 	Region    string
+	Nodes     offer.NodeOptions
 	Now       time.Time
 	Settings  decide.Settings
 }
@@ -27,6 +28,6 @@ func (s *Source) Input() (decide.Input, []string, error) {
 		return decide.Input{}, nil, err
 	}
 	survey, warnings := FromManifests(s.Set)
-	whole := Cluster{Survey: survey, Market: CatalogueMarket{s.Catalogue, s.Region}, Now: s.Now, Settings: s.Settings}
+	whole := Cluster{Survey: survey, Market: CatalogueMarket{s.Catalogue, s.Region, s.Nodes}, Now: s.Now, Settings: s.Settings}
 	return whole.Input(context.Background()), warnings, nil
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/data"
@@ -34,6 +35,7 @@ import (
 type platform struct {
 	session.Platform
 	survey  *cluster.Survey
+	nodes   offer.NodeOptions // of the agent
 	account *session.Account
 	facts   *asset.Cluster
 	found   *onboard.Found
@@ -50,7 +52,9 @@ func given[T any](value *T) (*T, error) {
 
 func (p *platform) Account(context.Context) (*session.Account, error) { return given(p.account) }
 func (p *platform) Facts(context.Context) (*asset.Cluster, error)     { return given(p.facts) }
-func (p *platform) Stock(context.Context) (*session.Stock, error)     { return nil, errRefused }
+func (p *platform) Stock(context.Context, offer.NodeOptions) (*session.Stock, error) {
+	return nil, errRefused
+}
 
 func (p *platform) Discover(context.Context) (*onboard.Found, error) { return given(p.found) }
 
@@ -58,14 +62,25 @@ func (p *platform) Cluster(context.Context) (session.Cluster, error) {
 	if p.survey == nil {
 		return nil, errRefused
 	}
-	return live{survey: p.survey}, nil
+	return live{survey: p.survey, nodes: p.nodes}, nil
 }
 
 // live is a cluster that can be looked at and nothing else.
 type live struct {
 	session.Cluster
 	survey *cluster.Survey
+	nodes  offer.NodeOptions
 }
+
+func (l live) Installation() session.Installation { return agent{nodes: l.nodes} }
+
+// agent is an installation that has options and nothing else.
+type agent struct {
+	session.Installation
+	nodes offer.NodeOptions
+}
+
+func (a agent) NodeOptions(context.Context) (offer.NodeOptions, error) { return a.nodes, nil }
 
 func (l live) Survey(context.Context) (*cluster.Survey, error) { return l.survey, nil }
 
@@ -372,6 +387,8 @@ func TestSimulationOfManifestsNeedsNoCluster(t *testing.T) {
 	if summary := get[string](t, a, path.Root("summary")); strings.Contains(summary, "decided in") {
 		t.Errorf("the summary tells a time that was not taken: %s", summary)
 	}
+	const unknown = "nodes are sized with the default options of the agent, because its own could not be read: access denied"
+	want(t, a, path.Root("warnings"), []string{unknown})
 	if bound := get[float64](t, a, path.Root("lower_bound")); bound <= 0 || bound > price {
 		t.Errorf("lower bound = %v, price = %v", bound, price)
 	}
@@ -414,6 +431,19 @@ spec:
 	live.survey.HiddenClasses, live.survey.PriorityClasses = []string{"hidden"}, nil
 	if warnings := get[[]string](t, read(t, data.NewSimulation(), live, config), path.Root("warnings")); len(warnings) != 2 || warnings[0] != "hidden" {
 		t.Errorf("warnings %q", warnings)
+	}
+}
+
+// Nodes have what the options of the cluster's agent give them.
+func TestSimulationWithTheOptionsOfTheAgent(t *testing.T) {
+	branched := strings.Replace(pending, "cpu: 1", "cpu: 1, vpc.amazonaws.com/pod-eni: 1", 1)
+	config := map[string]tftypes.Value{"manifests": texts(listOfTexts, offered, branched)}
+	for unplaced, nodes := range []offer.NodeOptions{{PodENI: true}, {}} {
+		a := read(t, data.NewSimulation(), &platform{survey: &cluster.Survey{Snapshot: &cluster.Snapshot{}}, nodes: nodes}, config)
+		if pods := get[types.List](t, a, path.Root("unplaced")); len(pods.Elements()) != unplaced {
+			t.Errorf("with %+v, pods without a place: %s", nodes, pods)
+		}
+		want(t, a, path.Root("warnings"), []string{})
 	}
 }
 

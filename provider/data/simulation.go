@@ -15,6 +15,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/manifest"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/simulate"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/customresource"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
@@ -53,7 +54,11 @@ func (d *simulationData) Read(ctx context.Context, req datasource.ReadRequest, r
 		resp.Diagnostics.AddError("no catalogue: "+err.Error(), advice(err, noCatalogue))
 		return
 	}
-	plan, report, err := runSimulation(ctx, whole, stock)
+	nodes, err := d.session.NodeOptions(ctx)
+	if err != nil {
+		warnings = append(warnings, "nodes are sized with the default options of the agent, because its own could not be read: "+err.Error())
+	}
+	plan, report, err := runSimulation(ctx, whole, stock, nodes)
 	if err != nil {
 		resp.Diagnostics.AddError(err.Error(), lifecycle.Bug)
 		return
@@ -88,9 +93,9 @@ func (d *simulationData) whole(ctx context.Context, m *simulationModel, diags *d
 }
 
 // runSimulation makes the agent's decision. It returns the plan as JSON, and as a report.
-func runSimulation(ctx context.Context, whole *cluster.Survey, stock *session.Stock) (string, *explain.Report, error) {
+func runSimulation(ctx context.Context, whole *cluster.Survey, stock *session.Stock, nodes offer.NodeOptions) (string, *explain.Report, error) {
 	source := simulate.Cluster{
-		Survey: whole, Market: stock.Market, Now: time.Now(), Settings: decide.DefaultSettings(),
+		Survey: whole, Market: stock.MarketFor(nodes), Now: time.Now(), Settings: decide.DefaultSettings(),
 	}
 	in := source.Input(ctx)
 	in.Prove = true

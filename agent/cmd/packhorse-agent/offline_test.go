@@ -239,6 +239,21 @@ func TestSimulateTakesTheRegionOfTheNodes(t *testing.T) {
 	}
 }
 
+// Nodes have what the agent's options of the same names give them.
+func TestSimulateWithOptionsOfTheAgent(t *testing.T) {
+	provisioner := file(t, "provisioner.yaml", simpleProvisioner)
+	branched := file(t, "pod.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: a, resources: {requests: {vpc.amazonaws.com/pod-eni: 1}}}]}\n")
+	for placed, args := range map[string][]string{"0 of 1 pod placed": nil, "1 of 1 pod placed": {"--pod-eni"}} {
+		out, err := execute(t, simulateCommand(), append(args, "--region", "us-east-1", "-f", provisioner, "-f", branched)...)
+		if err != nil || !strings.Contains(out, placed) {
+			t.Errorf("%v: %v, want %q:\n%s", args, err, placed, out)
+		}
+	}
+	if _, err := execute(t, simulateCommand(), "--reserved-enis=99", "-f", provisioner); err == nil || !strings.Contains(err.Error(), "--reserved-enis is 99") {
+		t.Errorf("error = %v", err)
+	}
+}
+
 const simpleList = "apiVersion: v1\nkind: List\nitems: []\n"
 
 const simpleMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
@@ -42,7 +43,7 @@ type settings struct {
 	nodePools                     bool
 	cloud                         aws.Options
 	agent                         agent.Options
-	nodeCost, memoryOverhead      float64
+	nodeCost                      float64
 	guide, steer                  bool
 	schedulers                    []string
 	metricsAddress, healthAddress string
@@ -110,13 +111,7 @@ func (s *settings) flags(cmd *cobra.Command) {
 		"profiles that do not set one")
 	f.StringVar(&s.queue, "interruption-queue", "", "`NAME` of the SQS queue that receives EventBridge's events about instances")
 	f.StringToStringVar(&s.cloud.Tags, "tag", nil, "tag `KEY=VALUE` of every AWS resource that the agent creates; may be repeated")
-	f.BoolVar(&s.cloud.PrefixDelegation, "prefix-delegation", false, "the network plugin assigns address prefixes, which allows more pods per node")
-	f.BoolVar(&s.cloud.PodENI, "pod-eni", false, "the network plugin gives each pod its own network interface")
-	f.Int64Var(&s.cloud.ReservedENIs, "reserved-enis", 0, "network interfaces per node that pods cannot use, 1 with custom networking")
-	f.BoolVar(&s.cloud.IgnoreENIs, "ignore-enis", false, "pods do not use addresses of network interfaces: 110 pods fit on any node")
-	f.BoolVar(&s.cloud.EFA, "efa", false, "attach the Elastic Fabric Adapters that an instance type supports")
-	f.Float64Var(&s.memoryOverhead, "vm-memory-overhead-percent", offer.DefaultMemoryOverheadPercent, "`PERCENT` of memory that the hypervisor uses, "+
-		"until a node of the type and image has reported its real memory")
+	nodeFlags(f, &s.cloud.NodeOptions)
 	f.BoolVar(&s.cloud.NoPricing, "no-pricing", false, "use the built-in on-demand prices instead of the AWS Pricing API")
 
 	f.StringVar(&s.metricsAddress, "metrics-address", ":8080", "`ADDRESS` to serve /metrics on")
@@ -125,6 +120,18 @@ func (s *settings) flags(cmd *cobra.Command) {
 	f.BoolVar(&s.profiling, "profiling", false, "serve Go profiles under /debug/pprof of the metrics address")
 	f.StringVar(&s.logLevel, "log-level", "info", "trace, debug, info, warn or error")
 	f.StringVar(&s.logFormat, "log-format", "text", "text or json")
+}
+
+// nodeFlags declares the flags that size nodes, which `run` and previews have.
+func nodeFlags(f *pflag.FlagSet, o *offer.NodeOptions) {
+	o.MemoryOverheadPercent = new(float64)
+	f.BoolVar(&o.PrefixDelegation, "prefix-delegation", false, "the network plugin assigns address prefixes, which allows more pods per node")
+	f.BoolVar(&o.PodENI, "pod-eni", false, "the network plugin gives each pod its own network interface")
+	f.Int64Var(&o.ReservedENIs, "reserved-enis", 0, "network interfaces per node that pods cannot use, 1 with custom networking")
+	f.BoolVar(&o.IgnoreENIs, "ignore-enis", false, "pods do not use addresses of network interfaces: 110 pods fit on any node")
+	f.BoolVar(&o.EFA, "efa", false, "attach the Elastic Fabric Adapters that an instance type supports")
+	f.Float64Var(o.MemoryOverheadPercent, "vm-memory-overhead-percent", offer.DefaultMemoryOverheadPercent, "`PERCENT` of memory that the hypervisor uses, "+
+		"until a node of the type and image has reported its real memory")
 }
 
 // loggedError is an error that the log tells of already.
@@ -176,7 +183,6 @@ func (s *settings) work(ctx context.Context, log hclog.Logger) error {
 	}
 	aws.ObserveRequests(&cfg, s.agent.Metrics.AWSRequest)
 	aws.GuardRequests(&cfg, fenced.Check)
-	s.cloud.VMMemoryOverheadPercent = &s.memoryOverhead
 	s.cloud.Unreached = func(err error) { log.Warn("could not look up the cluster in EKS", "error", err) }
 	s.cloud.Accept = accept(access)
 	cloud, err := aws.New(ctx, cfg, s.cloud)

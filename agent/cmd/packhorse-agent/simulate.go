@@ -32,6 +32,7 @@ type simulation struct {
 	files     []string
 	catalogue string
 	region    string
+	nodes     offer.NodeOptions
 	output    string
 	budget    time.Duration
 }
@@ -63,6 +64,7 @@ standard input.`,
 	flags.StringVar(&s.region, "region", os.Getenv("AWS_REGION"), "AWS `REGION` whose types and prices are used (default: $AWS_REGION, or that of the nodes, or us-east-1)")
 	flags.StringVarP(&s.output, "output", "o", "text", "text, json, markdown or html")
 	flags.DurationVar(&s.budget, "budget", 0, "search time for a cheaper plan (default: the agent's)")
+	nodeFlags(flags, &s.nodes)
 	return cmd
 }
 
@@ -85,7 +87,7 @@ func (s *simulation) run(out io.Writer) error {
 	mismatch := s.settleRegion(set.Snapshot, catalogue)
 	settings := decide.DefaultSettings()
 	settings.PackingBudget = s.budget
-	source := simulate.Source{Set: set, Catalogue: catalogue, Region: s.region, Now: time.Now(), Settings: settings}
+	source := simulate.Source{Set: set, Catalogue: catalogue, Region: s.region, Nodes: s.nodes, Now: time.Now(), Settings: settings}
 	in, warnings, err := source.Input()
 	if err != nil {
 		return err

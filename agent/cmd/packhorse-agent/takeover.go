@@ -18,6 +18,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/lease"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/survey"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/kinds"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/takeover"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/simulate"
@@ -31,6 +32,7 @@ type takeoverOptions struct {
 	dryRun         bool
 	output, region string
 	catalogue      string
+	nodes          offer.NodeOptions
 	access         clusterAccess
 	timeout        time.Duration
 }
@@ -69,6 +71,7 @@ served, and reports the progress. packhorse-agent handback reverses a takeover.`
 	flags.StringVarP(&o.output, "output", "o", "text", "form of the list: text or json")
 	flags.StringVar(&o.region, "region", "", "AWS `REGION` whose prices are used (default: that of the nodes)")
 	flags.StringVar(&o.catalogue, "catalogue", "", "`FILE` with instance types and prices, CSV or saved JSON (default: the built-in one)")
+	nodeFlags(flags, &o.nodes)
 	o.access.addFlags(flags, "$KUBECONFIG")
 	flags.DurationVar(&o.timeout, "timeout", 10*time.Minute, "how long to wait without --dry-run")
 	return cmd
@@ -154,7 +157,7 @@ func (o *takeoverOptions) prices(in *takeover.Input) error {
 	case err != nil:
 		in.NoPrices = err.Error()
 	default:
-		in.Market, in.Warnings = simulate.CatalogueMarket{Catalogue: catalogue, Region: region}, elsewhere(in.Survey.Snapshot, region)
+		in.Market, in.Warnings = simulate.CatalogueMarket{Catalogue: catalogue, Region: region, Nodes: o.nodes}, elsewhere(in.Survey.Snapshot, region)
 	}
 	return nil
 }

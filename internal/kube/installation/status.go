@@ -19,6 +19,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/survey"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/teardown"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
 // ending says why a wait has ended without success.
@@ -78,18 +79,33 @@ func (k *Keeper) Status(ctx context.Context, namespace, name string, now time.Ti
 
 // Others returns the other installations in the cluster, as namespace/name.
 func (k *Keeper) Others(ctx context.Context, namespace, name string) (out []string, err error) {
-	deployments, err := call.Get(ctx, func(ctx context.Context) (*appsv1.DeploymentList, error) {
+	deployments, err := k.deployments(ctx)
+	for _, d := range deployments {
+		if d.Namespace != namespace || d.Name != name {
+			out = append(out, d.Namespace+"/"+d.Name)
+		}
+	}
+	return out, err
+}
+
+// NodeOptions returns the options of the cluster's agent that size nodes: the defaults without an agent.
+func (k *Keeper) NodeOptions(ctx context.Context) (offer.NodeOptions, error) {
+	deployments, err := k.deployments(ctx)
+	if len(deployments) == 0 {
+		return offer.NodeOptions{}, err
+	}
+	return install.NodeOptions(&deployments[0]), nil
+}
+
+// deployments returns those of all installations that are not being deleted.
+func (k *Keeper) deployments(ctx context.Context) ([]appsv1.Deployment, error) {
+	found, err := call.Get(ctx, func(ctx context.Context) (*appsv1.DeploymentList, error) {
 		return k.typed.AppsV1().Deployments(metav1.NamespaceAll).List(ctx, metav1.ListOptions{LabelSelector: install.Selector})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list the installations of the agent: %w", err)
 	}
-	for _, d := range deployments.Items {
-		if (d.Namespace != namespace || d.Name != name) && d.DeletionTimestamp == nil {
-			out = append(out, d.Namespace+"/"+d.Name)
-		}
-	}
-	return out, nil
+	return slices.DeleteFunc(found.Items, func(d appsv1.Deployment) bool { return d.DeletionTimestamp != nil }), nil
 }
 
 // Machines reports whether the cluster has the kind Machine of Karpenter 0.28 to 0.32.

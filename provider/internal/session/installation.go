@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
 // Installation manages the agent's own objects in the cluster.
@@ -25,6 +26,8 @@ type Installation interface {
 	Status(ctx context.Context, namespace, name string, now time.Time) (install.Status, error)
 	// Others returns the other installations in the cluster, as namespace/name.
 	Others(ctx context.Context, namespace, name string) ([]string, error)
+	// NodeOptions returns the options of the cluster's agent that size nodes: the defaults without an agent.
+	NodeOptions(context.Context) (offer.NodeOptions, error)
 	// Webhooks returns the configurations of Karpenter's admission webhooks, as `kubectl delete` takes them.
 	Webhooks(context.Context) ([]string, error)
 	// Machines reports whether the cluster has the kind Machine of Karpenter 0.28 to 0.32.

@@ -11,6 +11,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard"
 )
 
@@ -23,8 +24,8 @@ type Platform interface {
 	// Region returns the AWS region from the provider block, the environment or a profile.
 	Region(context.Context) (string, error)
 	Account(context.Context) (*Account, error)
-	// Stock returns what the cluster of the provider block can buy from AWS now.
-	Stock(context.Context) (*Stock, error)
+	// Stock returns what the cluster of the provider block can buy from AWS now, with an agent of these options.
+	Stock(context.Context, offer.NodeOptions) (*Stock, error)
 	// Token returns a bearer token for the cluster of the provider block.
 	Token(context.Context) (token string, expires time.Time, err error)
 	// Discover finds what can be imported from the cluster of the provider block.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard"
 )
 
@@ -27,6 +28,10 @@ type Session struct {
 	stockOnce sync.Once
 	stock     *Stock
 	stockErr  error
+
+	nodesOnce sync.Once
+	nodes     offer.NodeOptions
+	nodesErr  error
 
 	surveyOnce sync.Once
 	survey     *cluster.Survey
@@ -101,6 +106,26 @@ func (s *Session) Survey(ctx context.Context) (*cluster.Survey, error) {
 	}
 	s.surveyOnce.Do(func() { s.survey, s.surveyErr = live.Survey(ctx) })
 	return s.survey, s.surveyErr
+}
+
+// agentLookup is the time limit for reading the options of the agent, which a plan can do without.
+const agentLookup = 5 * time.Second
+
+// NodeOptions returns the options of the agent that size nodes. They are the defaults if the provider block names no
+// cluster, and with an error if they cannot be read. They are read once.
+func (s *Session) NodeOptions(ctx context.Context) (offer.NodeOptions, error) {
+	if _, err := s.Config.Source(); errors.Is(err, ErrNoCluster) {
+		return offer.NodeOptions{}, nil
+	}
+	s.nodesOnce.Do(func() {
+		ctx, cancel := context.WithTimeout(ctx, agentLookup)
+		defer cancel()
+		var live Cluster
+		if live, s.nodesErr = s.Cluster(ctx); s.nodesErr == nil {
+			s.nodes, s.nodesErr = live.Installation().NodeOptions(ctx)
+		}
+	})
+	return s.nodes, s.nodesErr
 }
 
 // Token returns a bearer token for the cluster of the provider block.

@@ -33,6 +33,15 @@ func (s *Stock) Age(now time.Time) string {
 	return fmt.Sprintf("%s catalogue, %s old", s.Catalogue.Source, now.Sub(s.Catalogue.At).Round(time.Minute))
 }
 
+// MarketFor returns the market for an agent of these options. That of a catalogue itself has the default options, so that
+// what a plan shows of it is still right when the plan is applied, with which the agent may come.
+func (s *Stock) MarketFor(nodes offer.NodeOptions) simulate.Market {
+	if s.Live {
+		return s.Market // which was read for the agent
+	}
+	return simulate.Remember(simulate.CatalogueMarket{Catalogue: s.Catalogue, Region: s.Region, Nodes: nodes})
+}
+
 // ErrNoRegion means that no region is configured.
 var ErrNoRegion = errors.New("no region: set `region` in the provider block or AWS_REGION in the environment")
 
@@ -61,7 +70,8 @@ func (s *Session) readStock(ctx context.Context) (*Stock, error) {
 	if s.Config.ClusterName == "" {
 		return offline(offer.Embedded(), region, "AWS was not asked, because the provider block has no `cluster_name`")
 	}
-	live, err := s.platform.Stock(ctx)
+	nodes, _ := s.NodeOptions(ctx) // without the cluster, AWS still knows more than the embedded table
+	live, err := s.platform.Stock(ctx, nodes)
 	if err == nil {
 		return live, nil
 	}

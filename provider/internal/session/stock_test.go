@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
 // refusing is a platform on which AWS denies all, in the region of a profile.
@@ -13,7 +15,11 @@ type refusing struct {
 	region string
 }
 
-func (refusing) Stock(context.Context) (*Stock, error) { return nil, errors.New("access denied") }
+func (refusing) Cluster(context.Context) (Cluster, error) { return nil, errors.New("unreachable") }
+
+func (refusing) Stock(context.Context, offer.NodeOptions) (*Stock, error) {
+	return nil, errors.New("access denied")
+}
 
 func (r refusing) Region(context.Context) (string, error) { return r.region, nil }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/eksauth"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/inventory"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/survey"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
@@ -24,7 +25,7 @@ const agentsProfile = "the agent's default"
 const stockTimeout = 3 * time.Minute
 
 // Stock reads from AWS what the cluster can buy.
-func (p *platform) Stock(ctx context.Context) (*session.Stock, error) {
+func (p *platform) Stock(ctx context.Context, nodes offer.NodeOptions) (*session.Stock, error) {
 	cfg, err := p.awsConfig(ctx)
 	if err != nil {
 		if p.config.NamesAWS() {
@@ -34,7 +35,7 @@ func (p *platform) Stock(ctx context.Context) (*session.Stock, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, stockTimeout)
 	defer cancel()
-	options := packhorseaws.Options{ClusterName: p.config.ClusterName, DefaultInstanceProfile: agentsProfile}
+	options := packhorseaws.Options{ClusterName: p.config.ClusterName, DefaultInstanceProfile: agentsProfile, NodeOptions: nodes}
 	cloud, err := packhorseaws.New(ctx, cfg, options)
 	if err != nil {
 		return nil, err
