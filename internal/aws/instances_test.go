@@ -87,7 +87,7 @@ func TestStates(t *testing.T) {
 }
 
 func TestInstancesOfSeveralPages(t *testing.T) {
-	f := start(t)
+	f := start(t, func(o *Options) { o.IgnoreENIs = true }) // so that all find addresses
 	f.launch(t, order("launch-1", 1100, onDemand("m5.large", "a"), onDemand("m5.large", "b")))
 	pages, describe := 0, f.listings.Instances
 	f.listings.Instances = func(ctx context.Context, in *ec2.DescribeInstancesInput, o ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error) {

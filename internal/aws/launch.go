@@ -193,18 +193,14 @@ func (l *launch) refuse(c offer.Candidate, reason offer.RefusalReason, message s
 	l.cloud.shortages.add(c, l.resolved.setup, reason, vcpus)
 }
 
-// addresses returns how many IPv4 addresses of its subnet a machine takes when it starts. The
-// VPC CNI plugin allocates all addresses of the first interface, if pods use any of them.
+// addresses returns how many IPv4 addresses of its subnet a machine takes when it starts.
 func (l *launch) addresses(instanceType string) int64 {
 	h, ok := l.catalogue.Find(instanceType)
 	o := &l.cloud.options
 	if !ok || l.resolved.cluster.IPv6 {
 		return 1
 	}
-	first := max(h.IPv4PerENI, 1)
-	if o.ReservedENIs > 0 || o.IgnoreENIs { // custom networking, or another plugin
-		first = 1
-	}
+	first := offer.StartingAddresses(h, l.resolved.family, o.NodeOptions)
 	if o.EFA && h.NoEFAOnDefaultCard {
 		return first + h.EFAs
 	}

@@ -535,9 +535,9 @@ func TestErrorsAreSorted(t *testing.T) {
 	})
 	t.Run("addresses in several subnets of a zone", func(t *testing.T) {
 		f := start(t)
-		o := order("launch-1", 10, onDemand("m5.large", "a"), onDemand("m5.xlarge", "a")) // with 10 and 15 addresses
+		o := order("launch-1", 10, onDemand("m5.large", "a"), onDemand("m5.xlarge", "a")) // with 20 and 30 addresses
 		o.Node.Profile = &api.NodeProfile{SubnetSelector: map[string]string{"Name": "prod-private-" + testRegion + "a,prod-public-" + testRegion + "a"}}
-		free := []int{65, 50}
+		free := []int{130, 100}
 		for i, s := range f.market(t, o.Node.Profile).Status.Subnets {
 			must(t, f.account.SetFreeAddresses(s.ID, free[i]))
 		}

@@ -130,16 +130,23 @@ func TestRoomiestSubnetOfAZone(t *testing.T) {
 func TestPromisedAddressesCount(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(*Options)
+		family string
 		want   int64
 	}{
-		"VPC CNI":           {func(*Options) {}, 10}, // an m5.large takes ten addresses for its first interface
-		"custom networking": {func(o *Options) { o.ReservedENIs = 1 }, 1},
-		"another plugin":    {func(o *Options) { o.IgnoreENIs = true }, 1},
+		"VPC CNI":           {func(*Options) {}, "", 20}, // an m5.large takes ten addresses for each of two interfaces
+		"prefixes":          {func(o *Options) { o.PrefixDelegation = true }, "", 33},
+		"Windows":           {func(*Options) {}, "Windows2022", 10}, // which has one interface
+		"custom networking": {func(o *Options) { o.ReservedENIs = 1 }, "", 1},
+		"another plugin":    {func(o *Options) { o.IgnoreENIs = true }, "", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := start(t, tt.change)
 			before := f.market(t, nil).Status.Subnets
-			i := f.launch(t, order("launch-1", 3, onDemand("m5.large", "a"))).Instances[0]
+			wanted := order("launch-1", 3, onDemand("m5.large", "a"))
+			if tt.family != "" {
+				wanted.Node.Profile = &api.NodeProfile{AMIFamily: &tt.family}
+			}
+			i := f.launch(t, wanted).Instances[0]
 			for n, s := range f.market(t, nil).Status.Subnets {
 				want := before[n].FreeAddresses
 				if s.ID == i.SubnetID {
