@@ -224,7 +224,7 @@ func TestBlockedReasons(t *testing.T) {
 		words   string
 	}{
 		"no security group": {api.NodeProfile{SecurityGroupSelector: map[string]string{"Name": "none"}}, "NoSecurityGroups", `no security group matches {"Name":"none"}`},
-		"no image selected": {api.NodeProfile{AMIFamily: new("Custom"), AMISelector: map[string]string{"aws::name": "none"}}, "NoImages", "no image matches"},
+		"no image selected": {api.NodeProfile{AMIFamily: new("Custom"), AMISelector: map[string]string{"aws::name": "none"}}, "NoImages", `no image matches {"aws::name":"none","aws::owners":"self,amazon"}`},
 		"no image for it":   {api.NodeProfile{AMIFamily: new("Custom")}, "NoImages", "there is no Custom image for Kubernetes 1.33"},
 	}
 	for name, tt := range tests {

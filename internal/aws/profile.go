@@ -102,7 +102,7 @@ func (r *resolved) block() {
 	case len(r.securityGroups) == 0:
 		r.reason, r.blocked = reasonNoSecurityGroups, "no security group matches "+lookup.SelectorKeys(r.profile.SecurityGroupSelectors())
 	case len(r.images) == 0 && len(r.profile.ImageSelectors()) > 0:
-		r.reason, r.blocked = reasonNoImages, "no image matches "+lookup.SelectorKeys(r.profile.ImageSelectors())
+		r.reason, r.blocked = reasonNoImages, "no image matches "+lookup.SelectorKeys(lookup.ImageSelectors(r.profile))
 	case len(r.images) == 0:
 		r.reason = reasonNoImages
 		r.blocked = fmt.Sprintf("there is no %s image for Kubernetes %s", strings.TrimSpace(r.family+" "+r.profile.ImageVersion()), r.cluster.Version)

@@ -55,14 +55,14 @@ func NewImages(reads *client.EC2, parameters ssmGetParameters, now func() time.T
 // selector, these are the images that AWS or Canonical publish for the AMI family and the
 // Kubernetes version.
 func (i *Images) Find(ctx context.Context, profile *api.NodeProfile, family, version string) ([]Image, error) {
-	selectors := profile.ImageSelectors()
+	selectors := ImageSelectors(profile)
 	if len(selectors) == 0 {
 		pinned := profile.ImageVersion()
 		return i.memo.Get(ctx, family+" "+version+" "+pinned, func(ctx context.Context) ([]Image, error) {
 			return i.published(ctx, family, version, pinned)
 		})
 	}
-	out, err := anyOf(ctx, i.memo, trusted(selectors, profile.Class == nil), i.selected)
+	out, err := anyOf(ctx, i.memo, selectors, i.selected)
 	if err != nil {
 		return nil, err
 	}
@@ -83,13 +83,13 @@ func (im *Image) Deprecated(now time.Time) bool {
 	return !im.deprecation.IsZero() && !now.Before(im.deprecation)
 }
 
-// trusted returns the selectors with owners. If one names neither ids nor owners, the images must
+// ImageSelectors returns the selectors of a profile's images with owners. If one names neither ids nor owners, the images must
 // belong to the account or to Amazon: everybody can publish an image under any name. A term of an
 // EC2NodeClass without a name also finds what others share: the account sees only its own tags.
-func trusted(selectors []map[string]string, template bool) []map[string]string {
-	out := slices.Clone(selectors)
+func ImageSelectors(profile *api.NodeProfile) []map[string]string {
+	out := slices.Clone(profile.ImageSelectors())
 	for n, s := range out {
-		byTags := template && s[api.SelectorIDs] == "" && s[api.SelectorIDsLegacy] == ""
+		byTags := profile.Class == nil && s[api.SelectorIDs] == "" && s[api.SelectorIDsLegacy] == ""
 		if s[api.SelectorAMIOwners] == "" && (byTags || s[api.SelectorAMIName] != "") {
 			out[n] = maps.Clone(s)
 			out[n][api.SelectorAMIOwners] = "self,amazon"

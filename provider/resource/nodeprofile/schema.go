@@ -45,7 +45,7 @@ func Attributes() attribute.Level {
 		"ami_family": attribute.Text("`AL2`, `AL2023`, `Bottlerocket`, `Ubuntu`, `Windows2019`, `Windows2022` or `Custom`. " +
 			"By default `AL2023` from Kubernetes 1.30 on, else `AL2`."),
 		"ami_selector": attribute.TextMap("Selects the image by tag, `aws::ids`, `aws::name` or `aws::owners`. The newest image that " +
-			"matches is used; a deprecated one only if all are deprecated. Nodes with an older image have drifted. By default the family's current EKS image. Required with `Custom`."),
+			"matches is used; a deprecated one only if all are deprecated. Nodes with an older image have drifted. Without `aws::ids` and `aws::owners`, only images of this account and of Amazon are found. By default the family's current EKS image. Required with `Custom`."),
 		"user_data": attribute.Text("User data, merged with what the family needs: MIME parts for AL2 and Ubuntu, MIME with `NodeConfig` " +
 			"for AL2023, TOML for Bottlerocket, PowerShell for Windows. With `Custom` it is used as it is. Write labels and " +
 			"taints into the Provisioner: those that user data gives the kubelet do not reach the node. Nodes have the private DNS " +
