@@ -105,6 +105,8 @@ type Node struct {
 	TakenOver    bool    `json:"takenOver"`
 	// Why says why it is not taken over, or what will become of it instead of going on.
 	Why string `json:"why,omitempty"`
+
+	windows bool
 }
 
 // Option is an option of the agent that pods need.
@@ -123,15 +125,20 @@ func Of(ctx context.Context, in Input) (Preview, error) {
 	out := Judge(in)
 	out.options(in.Survey.Snapshot.Pods)
 	if in.Market == nil {
-		out.prices(nil)
+		out.prices(nil, nil)
 		return out, nil
 	}
-	// What a machine costs depends on no NodePool: nodes of one that is not served have a price, too.
-	market, err := in.Market.Market(ctx, (&api.Provisioner{}).Defaulted(), nil)
+	// What a machine costs depends on no NodePool, only on the licence of Windows: nodes of one that is not served have a price, too.
+	everything := (&api.Provisioner{}).Defaulted()
+	linux, err := in.Market.Market(ctx, everything, nil)
 	if err != nil {
 		return Preview{}, fmt.Errorf("read the prices: %w", err)
 	}
-	out.prices(market.Types)
+	windows, err := in.Market.Market(ctx, everything, &api.NodeProfile{AMIFamily: new(api.FamilyWindows2022)})
+	if err != nil {
+		return Preview{}, fmt.Errorf("read the prices with Windows: %w", err)
+	}
+	out.prices(linux.Types, windows.Types)
 	out.fresh(in.Survey.Snapshot, (&simulate.Cluster{Survey: in.Survey, Market: simulate.Remember(in.Market), Now: in.Now}).Input(ctx))
 	return out, nil
 }
@@ -234,7 +241,7 @@ func (p *Preview) nodes(in *Input) {
 		}
 		node := Node{
 			Name: n.Name, NodePool: pool, InstanceType: n.Labels[api.LabelInstanceType], Zone: n.Labels[api.LabelZone],
-			CapacityType: n.Labels[api.LabelCapacityType], Pods: pods[n.Name],
+			CapacityType: n.Labels[api.LabelCapacityType], Pods: pods[n.Name], windows: n.Labels[api.LabelOS] == "windows",
 		}
 		p.judge(&node, n, claimed[n.Name] || claimed[n.ProviderID])
 		if node.TakenOver && node.Why == "" {
@@ -280,9 +287,12 @@ func (p *Preview) judge(node *Node, n *cluster.Node, claimed bool) {
 }
 
 // prices says what the nodes cost, and adds it up.
-func (p *Preview) prices(types []offer.InstanceType) {
+func (p *Preview) prices(linux, windows []offer.InstanceType) {
 	for i := range p.Nodes {
-		n := &p.Nodes[i]
+		n, types := &p.Nodes[i], linux
+		if n.windows {
+			types = windows
+		}
 		n.Price = priceOf(types, n)
 		unpriced := 0
 		if n.Price == 0 {

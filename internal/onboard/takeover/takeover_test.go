@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"flag"
 	"maps"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -104,6 +105,25 @@ func TestPreview(t *testing.T) {
 		if o.Served != (why == "") || why != "" && !strings.HasPrefix(o.Why[0], why) || o.Nodes != 15 {
 			t.Errorf("NodePool %s: %+v", o.Name, o)
 		}
+	}
+}
+
+// A node with Windows costs its licence, too, as those of the fresh plan do.
+func TestPreviewPricesTheLicenceOfWindows(t *testing.T) {
+	in := large(t)
+	price := func() float64 {
+		got, err := Of(t.Context(), in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(got.Nodes, func(n Node) bool { return n.Name == in.Survey.Snapshot.Nodes[0].Name })
+		return got.Nodes[i].Price
+	}
+	in.Survey.Snapshot.Nodes[0].Labels[api.LabelInstanceType] = "m5.large"
+	linux := price()
+	in.Survey.Snapshot.Nodes[0].Labels[api.LabelOS] = "windows"
+	if got, want := price(), linux+2*0.046; linux == 0 || math.Abs(got-want) > 1e-9 {
+		t.Errorf("with Windows, an m5.large costs %v, want %v", got, want)
 	}
 }
 
