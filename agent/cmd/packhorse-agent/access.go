@@ -34,7 +34,11 @@ func (c *clusterAccess) direct() (*rest.Config, error) {
 	return kube.RESTConfig(c.kubeconfig, c.context)
 }
 
-// accept returns what refuses an EKS cluster that has another API server.
-func accept(access *rest.Config) func(context.Context, *asset.Cluster) error {
-	return func(ctx context.Context, c *asset.Cluster) error { return origin.Check(ctx, access, c) }
+// accept refuses an EKS cluster that has another API server. It looks at the certificates of the direct connection.
+func (c *clusterAccess) accept(ctx context.Context, cluster *asset.Cluster) error {
+	access, err := c.direct()
+	if err != nil {
+		return err
+	}
+	return origin.Check(ctx, access, cluster)
 }

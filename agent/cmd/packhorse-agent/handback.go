@@ -100,7 +100,7 @@ func (o *handbackOptions) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	cloud, err := aws.New(ctx, cfg, aws.Options{ClusterName: o.cluster, Accept: accept(access)})
+	cloud, err := aws.New(ctx, cfg, aws.Options{ClusterName: o.cluster, Accept: o.access.accept})
 	if err != nil {
 		return err
 	}

@@ -184,7 +184,7 @@ func (s *settings) work(ctx context.Context, log hclog.Logger) error {
 	aws.ObserveRequests(&cfg, s.agent.Metrics.AWSRequest)
 	aws.GuardRequests(&cfg, fenced.Check)
 	s.cloud.Unreached = func(err error) { log.Warn("could not look up the cluster in EKS", "error", err) }
-	s.cloud.Accept = accept(access)
+	s.cloud.Accept = s.access.accept
 	cloud, err := aws.New(ctx, cfg, s.cloud)
 	if err != nil {
 		return err

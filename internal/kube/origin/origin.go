@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
 )
 
 // patience is how long the API server may take to name its issuer.
@@ -65,6 +66,10 @@ func certificates(bundle []byte) (out [][]byte) {
 func issuer(ctx context.Context, cfg *rest.Config) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	cfg, err := call.BoundPlugin(cfg)
+	if err != nil {
+		return "", err
+	}
 	client, err := kubernetes.NewForConfig(cfg)
 	if err != nil {
 		return "", fmt.Errorf("create a client: %w", err)
