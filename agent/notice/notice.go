@@ -122,7 +122,7 @@ func (w *Watcher) heed(ctx context.Context) error {
 	open := map[*offer.Notice]bool{}
 	parallel.Each(parallel.NodesAtOnce, slices.Sorted(maps.Keys(about)), func(id string) {
 		for _, n := range about[id] {
-			done := false
+			var done bool
 			if node := ours[id]; node != nil {
 				done = w.interrupt(ctx, node, n)
 			} else {

@@ -13,7 +13,7 @@ import (
 func TestRooms(t *testing.T) {
 	const bound, stopping, gone = "bound", "stopping", "gone"
 	type look struct {
-		after  time.Duration
+		after  int // seconds
 		states string
 		plan   bool // the last one has a place for the pod
 		kept   bool
@@ -34,7 +34,7 @@ func TestRooms(t *testing.T) {
 		var rooms Rooms
 		began := time.Now()
 		for _, l := range c.looks {
-			now := began.Add(l.after * time.Second)
+			now := began.Add(time.Duration(l.after) * time.Second)
 			p := cluster.Pod{PodKey: cluster.PodKey{UID: "1"}, NodeName: "old", State: cluster.PodBound, Owner: cluster.Owner{Kind: c.kind}}
 			if l.states == stopping {
 				p.State, p.StopSince, p.StopBy = cluster.PodTerminating, began, began.Add(2*time.Minute)

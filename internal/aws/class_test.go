@@ -163,7 +163,7 @@ func TestProfileOfAnEarlierRole(t *testing.T) {
 			t.Errorf("%s: findings %q", name, found)
 		}
 	}
-	before := classOf(func(c *api.ClassTerms) {})
+	before := classOf(func(*api.ClassTerms) {})
 	before.InstanceProfile = new("noted")
 	for role, same := range map[string]bool{"earlier": true, "current": false} {
 		now := classOf(func(c *api.ClassTerms) { c.Role = role })

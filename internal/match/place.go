@@ -27,7 +27,11 @@ func unmet(r Requirements, n *cluster.Node) int {
 		if q.Key == NodeNameField || n.Name == "" && named(q.Key) { // a machine has no name yet
 			value, ok = n.Name, true
 		}
-		return ok && !q.Set.Has(value) || !ok && !q.Set.HasMissing() && !(q.Set.Has("true") && Awaits(n, q.Key))
+		if ok {
+			return !q.Set.Has(value)
+		}
+		comes := q.Set.Has("true") && Awaits(n, q.Key)
+		return !q.Set.HasMissing() && !comes
 	})
 }
 

@@ -77,7 +77,7 @@ func (b *bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	go func() {
 		defer close(answered)
-		answer.response, answer.err = b.next.RoundTrip(req.WithContext(context.WithValue(ctx, limitKey{}, limit)))
+		answer.response, answer.err = b.next.RoundTrip(req.WithContext(context.WithValue(ctx, limitKey{}, limit))) //nolint:bodyclose // whoever gets the response closes it
 	}()
 	select {
 	case <-answered:

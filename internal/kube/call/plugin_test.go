@@ -86,7 +86,6 @@ func TestPluginHasALimit(t *testing.T) {
 			t.Fatal(err)
 		}
 		start := time.Now()
-		//nolint:bodyclose // there is no response
 		if _, err := (&bounded{slow, "aws"}).RoundTrip(req); !errors.Is(err, ErrNoAnswer) || !strings.Contains(err.Error(), `"aws" did not respond within 25s`) {
 			t.Errorf("error = %v, want that the plugin did not respond", err)
 		}

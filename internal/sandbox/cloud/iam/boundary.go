@@ -22,7 +22,7 @@ func putBoundary(c *IAM, r *Role, in *iam.PutRolePermissionsBoundaryInput) (*iam
 	return &iam.PutRolePermissionsBoundaryOutput{}, nil
 }
 
-func deleteBoundary(c *IAM, r *Role, _ *iam.DeleteRolePermissionsBoundaryInput) (*iam.DeleteRolePermissionsBoundaryOutput, error) {
+func deleteBoundary(_ *IAM, r *Role, _ *iam.DeleteRolePermissionsBoundaryInput) (*iam.DeleteRolePermissionsBoundaryOutput, error) {
 	if r.boundary == "" {
 		return nil, noSuchEntity("The permissions boundary of role %s cannot be found.", r.Name)
 	}
