@@ -40,7 +40,7 @@ const (
 	MarksLost        = "MarksLost"    // node: it had lost what tells its Provisioner
 	LaunchFailed     = "LaunchFailed" // Provisioner: the cloud refused an order
 	NodeRefused      = "NodeRefused"  // Provisioner: the Node object of a machine cannot be created
-	DoubtfulSpec     = "DoubtfulSpec" // Provisioner and node profile: what has no effect or is probably not meant
+	DoubtfulSpec     = "DoubtfulSpec" // Provisioner, node profile and owner of pods: what has no effect or is probably not meant
 )
 
 // RepeatAfter is when an event about something that lasts is sent again: well within the hour for

@@ -9,8 +9,13 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/retire"
@@ -30,7 +35,7 @@ func TestLogLinesOfUnplaceablePodsAreBounded(t *testing.T) {
 	plan, s := &decide.Plan{}, &cluster.Snapshot{}
 	for i := range 3000 {
 		key := cluster.PodKey{Namespace: "default", Name: fmt.Sprintf("pod-%d", i), UID: fmt.Sprint(i)}
-		s.Pods = append(s.Pods, cluster.Pod{PodKey: key, Owner: cluster.Owner{Kind: "Job", Name: key.Name, UID: "job-" + key.UID}})
+		s.Pods = append(s.Pods, cluster.Pod{PodKey: key, Owner: cluster.Owner{Kind: "Job", Name: key.Name, UID: "job-" + key.UID}, Template: &cluster.Template{}})
 		plan.Unplaced = append(plan.Unplaced, decide.Unplaced{Pod: key, Reason: "it is too large"})
 	}
 	r.Unplaced(s, plan)
@@ -155,7 +160,7 @@ func TestReasonsThatChangeOnlyInDetailAreSaidOnce(t *testing.T) {
 	for i := range 4 {
 		p := pod
 		p.UID = fmt.Sprint(i)
-		s.Pods = append(s.Pods, cluster.Pod{PodKey: p, Owner: cluster.Owner{Kind: "ReplicaSet", Name: "web", UID: "web"}})
+		s.Pods = append(s.Pods, cluster.Pod{PodKey: p, Owner: cluster.Owner{Kind: "ReplicaSet", Name: "web", UID: "web"}, Template: &cluster.Template{}})
 		unplaced = append(unplaced, decide.Unplaced{Pod: p})
 	}
 	const denied = "operation error EC2: CreateFleet, https response error StatusCode: 403, RequestID: %s, api error UnauthorizedOperation: " +
@@ -243,4 +248,24 @@ func TestPodsThatKubeSchedulerDoesNotPlaceSaySo(t *testing.T) {
 			t.Error("a pod that does not wait any more is remembered")
 		}
 	})
+}
+
+// A protection that is not understood protects nothing, and its owner is told.
+func TestProtectionsThatAreNotUnderstoodAreReported(t *testing.T) {
+	var events sink
+	r := &Reporter{Events: event.NewRecorder(&events), Log: hclog.NewNullLogger()}
+	s := &cluster.Snapshot{}
+	templates := cluster.NewTemplates()
+	for i, annotation := range []string{"1d", "1d", "true", "4h", "false", ""} {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("web-%d", i), UID: types.UID(fmt.Sprint(i)), Annotations: map[string]string{api.AnnotationDoNotDisrupt: annotation},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web-" + annotation, UID: types.UID("rs" + annotation), Controller: ptr.To(true)}}}}
+		p, _ := templates.Pod(pod)
+		s.Pods = append(s.Pods, p)
+	}
+	r.Unplaced(s, &decide.Plan{})
+	r.Unplaced(s, &decide.Plan{})
+	want := `ReplicaSet web-1d: DoubtfulSpec: the annotation karpenter.sh/do-not-disrupt of pod web-0 is ignored: it has to be "true" or a duration, such as "4h"`
+	if len(events) != 1 || events[0] != want {
+		t.Errorf("events = %q, want %q", events, want)
+	}
 }

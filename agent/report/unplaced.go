@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
@@ -112,6 +113,25 @@ func (r *Reporter) Unplaced(s *cluster.Snapshot, plan *decide.Plan) {
 	}
 	r.log(news)
 	r.daemonSets(plan)
+	r.misprotected(s)
+}
+
+// misprotected says to the owners of pods whose annotation is not understood that it protects nothing.
+func (r *Reporter) misprotected(s *cluster.Snapshot) {
+	for i := range s.Pods {
+		p := &s.Pods[i]
+		if !p.Template.Misprotected {
+			continue
+		}
+		of := event.Pod(p.PodKey)
+		if p.Owner.UID != "" {
+			of = (&cause{namespace: p.Namespace, owner: p.Owner}).ref()
+		}
+		text := fmt.Sprintf("the annotation %s of pod %s is ignored: it has to be \"true\" or a duration, such as \"4h\"", api.AnnotationDoNotDisrupt, p.Name)
+		if r.say(of, event.DoubtfulSpec, "") {
+			r.Events.Warning(of, event.DoubtfulSpec, text)
+		}
+	}
 }
 
 // daemonSets says to DaemonSets that fit on no machine of a Provisioner that they get no room there. What a plan says

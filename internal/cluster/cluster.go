@@ -134,11 +134,14 @@ type Template struct {
 	// DoNotDisruptFor is for how long after it came to its node it must not be disrupted,
 	// where the annotation holds a duration; 0 where it does not.
 	DoNotDisruptFor time.Duration
-	DaemonSet       bool // owned by a DaemonSet
-	Ends            bool // its containers are not always started again
-	Static          bool // a mirror pod, owned by its node
-	Critical        bool // system-cluster-critical or system-node-critical
-	ResourceClaims  bool // uses dynamic resource allocation
+	// Misprotected says that the annotation do-not-disrupt is neither true, nor false, nor a duration, so that it protects
+	// nothing.
+	Misprotected   bool
+	DaemonSet      bool // owned by a DaemonSet
+	Ends           bool // its containers are not always started again
+	Static         bool // a mirror pod, owned by its node
+	Critical       bool // system-cluster-critical or system-node-critical
+	ResourceClaims bool // uses dynamic resource allocation
 }
 
 // HostPort is a port that a pod takes on its node.

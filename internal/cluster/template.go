@@ -18,7 +18,8 @@ import (
 func newTemplate(pod *corev1.Pod) *Template {
 	owner := ownerOf(pod)
 	_, mirror := pod.Annotations[corev1.MirrorPodAnnotationKey]
-	doNotEvict, doNotDisrupt := pod.Annotations[api.AnnotationDoNotEvict] == "true", pod.Annotations[api.AnnotationDoNotDisrupt] == "true"
+	doNotEvict := pod.Annotations[api.AnnotationDoNotEvict] == "true"
+	doNotDisrupt, doNotDisruptFor, understood := protection(pod.Annotations[api.AnnotationDoNotDisrupt])
 	return &Template{
 		Namespace:       pod.Namespace,
 		Labels:          nonEmptyMap(pod.Labels),
@@ -33,7 +34,8 @@ func newTemplate(pod *corev1.Pod) *Template {
 		SchedulerName:   cmp.Or(pod.Spec.SchedulerName, corev1.DefaultSchedulerName),
 		DoNotDisrupt:    doNotEvict || doNotDisrupt,
 		DoNotEvict:      doNotEvict && !doNotDisrupt,
-		DoNotDisruptFor: doNotDisruptFor(pod),
+		DoNotDisruptFor: doNotDisruptFor,
+		Misprotected:    !understood,
 		DaemonSet:       owner.Kind == "DaemonSet",
 		Ends:            pod.Spec.RestartPolicy == corev1.RestartPolicyNever || pod.Spec.RestartPolicy == corev1.RestartPolicyOnFailure,
 		Static:          mirror || owner.Kind == "Node",
@@ -160,12 +162,15 @@ func nonEmptyAffinity(a *corev1.Affinity) *corev1.Affinity {
 	return a
 }
 
-// doNotDisruptFor reads a do-not-disrupt annotation that holds a duration. What is
-// neither true nor a duration above zero protects nothing.
-func doNotDisruptFor(pod *corev1.Pod) time.Duration {
-	d, err := time.ParseDuration(pod.Annotations[api.AnnotationDoNotDisrupt])
-	if err != nil || d < 0 {
-		return 0
+// protection reads a do-not-disrupt annotation, which protects for ever or for a duration. It reports false for what it
+// does not understand, which protects nothing.
+func protection(annotation string) (always bool, d time.Duration, understood bool) {
+	if annotation == "true" || annotation == "false" || annotation == "" {
+		return annotation == "true", 0, true
 	}
-	return d
+	d, err := time.ParseDuration(annotation)
+	if err != nil || d < 0 {
+		return false, 0, false
+	}
+	return false, d, true
 }

@@ -89,7 +89,7 @@ func TestSelectorOfNoPods(t *testing.T) {
 func TestKeyHasAllThatCounts(t *testing.T) {
 	elsewhere := map[string]string{
 		"SchedulerName": "decides whether a pod is ours to place at all",
-		"DoNotDisrupt":  "protects a node", "DoNotEvict": "protects a node", "DoNotDisruptFor": "protects a node",
+		"DoNotDisrupt":  "protects a node", "DoNotEvict": "protects a node", "DoNotDisruptFor": "protects a node", "Misprotected": "protects nothing",
 		"Ends":      "decides what consolidation waits for",
 		"DaemonSet": "needs no place", "Static": "needs no place",
 		"Critical": "is evicted last",
