@@ -129,7 +129,7 @@ func (s *Search) recreate(most int64, rest float64) (int64, bool) {
 			complete, found = s.count, true
 			most = spent + s.last.cost
 		}
-		if !s.buyNext(most-spent) || s.count-before >= mostOut {
+		if !s.buyNext(most-spent) || s.count-before >= mostMade {
 			break
 		}
 		spent += s.next.cost

@@ -19,10 +19,15 @@ import (
 // constants were swept on four rows and worlds, most by factors of 3 in both directions:
 // the results differ by no more than over random sequences, except that on families-100 a
 // relation in all cases costs 1 %, and in none 0.4 %, and three times the warmth costs
-// 0.8 % on families-600.
+// 0.8 % on families-600. Two to six machines at a time cost 0.5 to 0.7 % more than two or three
+// (docs/worlds.md): attempts with five or six took a quarter of the steps, and hardly any was accepted.
 const (
 	// fewestOut and mostOut bound how many machines are taken out at a time.
-	fewestOut, mostOut = 2, 6
+	fewestOut, mostOut = 2, 3
+	// mostMade bounds how many are bought instead.
+	mostMade = 6
+	// mostDraws bounds how often it is tried to draw another machine to be taken out.
+	mostDraws = 24
 	// amongWorst machines are drawn for each that is taken out: the one of them that
 	// wastes most goes.
 	amongWorst = 3
@@ -231,7 +236,7 @@ func (s *Search) choose() {
 	n := fewestOut + min(s.random.below(mostOut-fewestOut+1), s.random.below(mostOut-fewestOut+1))
 	n = min(n, len(s.bought))
 	s.out = s.out[:0]
-	for draws := 0; len(s.out) < n && draws < 4*mostOut; draws++ {
+	for draws := 0; len(s.out) < n && draws < mostDraws; draws++ {
 		like := len(s.out) > 0 && s.random.below(100) < related
 		worst, most := -1, math.Inf(-1)
 		for range amongWorst {
