@@ -4,19 +4,22 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud"
 )
 
-// Once their cluster is gone, objects can be planned and destroyed, also if somebody has changed their configuration.
+// Once their cluster is gone, objects can be planned and destroyed, also if somebody has changed their configuration. If
+// it may only be elsewhere, Terraform does not forget them.
 func TestObjectsOutliveTheirCluster(t *testing.T) {
 	const name = "outlives"
 	ofOthers(t, "stays-too") // which keeps the definitions for other tests
 	terraform := installation(t, name, "")
-	declare := func(weight int) {
+	declare := func(arguments string, weight int) {
 		t.Helper()
-		terraform.write(t, map[string]string{"main.tf": lookingAhead("") + fmt.Sprintf(`
+		terraform.write(t, map[string]string{"main.tf": lookingAhead(arguments) + fmt.Sprintf(`
 resource "packhorse_node_profile" "test" {
   name = %[1]q
 }
@@ -34,7 +37,7 @@ resource "packhorse_agent" "test" {
 }
 `, name, weight)})
 	}
-	declare(1)
+	declare("", 1)
 	if said, err := terraform.try(t, "apply", "-auto-approve"); err == nil {
 		t.Fatalf("the apply succeeds without a node: %s", said)
 	}
@@ -51,8 +54,31 @@ resource "packhorse_agent" "test" {
 	box.Cloud.SetCluster(other)
 
 	says(t, terraform.run(t, "plan"), "provisioner outlives was not refreshed", "node profile outlives was not refreshed", "agent outlives/outlives was not refreshed", "No changes.")
-	declare(2)
+	declare("", 2)
 	says(t, terraform.run(t, "plan"), "provisioner outlives was not checked in full", "so that the apply cannot change the object")
+	stay := func(why string) {
+		t.Helper()
+		says(t, terraform.run(t, "plan"), "provisioner outlives was not refreshed", "agent outlives/outlives was not refreshed", why)
+		said, err := terraform.try(t, "destroy", "-auto-approve")
+		if err == nil {
+			t.Errorf("the destroy succeeds: %s", said)
+		}
+		says(t, said, "provisioner outlives may still exist", "agent outlives/outlives may still exist", why, "Nothing has been changed. Correct the region")
+		if left := terraform.run(t, "state", "list"); strings.Count(left, "packhorse_") != 3 {
+			t.Errorf("Terraform has forgotten objects, and knows only:\n%s", left)
+		}
+	}
+	declare(`region = "eu-central-1"`, 2)
+	stay("Its cluster is arn:aws:eks:eu-west-1:123456789012:cluster/" + box.ClusterName + ", but the provider block names arn:aws:eks:eu-central-1:123456789012:cluster/" + box.ClusterName)
+	declare("", 2)
+	unrecorded := regexp.MustCompile(`"private": "[^"]*"`).ReplaceAll(before, []byte(`"private": ""`))
+	if err := os.WriteFile(state, unrecorded, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	stay("The state does not tell in which region and account its cluster is.")
+	if err := os.WriteFile(state, before, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	says(t, terraform.run(t, "destroy", "-auto-approve"), "provisioner outlives counts as deleted with its cluster",
 		"Name=tag:karpenter.sh/managed-by,Values="+box.ClusterName, "node profile outlives counts as deleted with its cluster",
 		"agent outlives/outlives counts as deleted with its cluster", "3 destroyed")

@@ -57,7 +57,7 @@ func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp 
 		return
 	}
 	lifecycle.SetName(ctx, resp.Identity, name, &resp.Diagnostics)
-	resp.Diagnostics.Append(lifecycle.ClusterRecord{UID: cluster.UID()}.Save(ctx, resp.Private)...)
+	resp.Diagnostics.Append(lifecycle.RecordOf(cluster).Save(ctx, resp.Private)...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, r.settled(ctx, r.withComputed(ctx, m, doc, &resp.Diagnostics)))...)
 }
 
@@ -68,11 +68,10 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
 	name := m.Name()
 	lifecycle.SetName(ctx, resp.Identity, name, &resp.Diagnostics)
-	cluster := lifecycle.Refreshing(ctx, r.Session, r.kind.Title()+" "+name, &resp.Diagnostics)
+	cluster, record := lifecycle.Refreshing(ctx, r.Session, req.Private, r.kind.Title()+" "+name, &resp.Diagnostics)
 	if cluster == nil {
 		return
 	}
-	record := lifecycle.LoadCluster(ctx, req.Private, &resp.Diagnostics)
 	imported := lifecycle.Recorded[bool](ctx, req.Private, lifecycle.ImportedKey, &resp.Diagnostics)
 	if record.Elsewhere(cluster.UID()) {
 		resp.Diagnostics.AddWarning(fmt.Sprintf("%s %s belongs to another cluster", r.kind.Title(), name),
@@ -90,7 +89,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		resp.Diagnostics.Append(lifecycle.ExplainError(err, r.kind.Title(), name))
 		return
 	}
-	resp.Diagnostics.Append(lifecycle.ClusterRecord{UID: cluster.UID()}.Save(ctx, resp.Private)...)
+	resp.Diagnostics.Append(lifecycle.RecordOf(cluster).Save(ctx, resp.Private)...)
 	resp.Diagnostics.Append(resp.Private.SetKey(ctx, lifecycle.ImportedKey, nil)...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, r.refresh(ctx, m, live, imported != nil, &resp.Diagnostics))...)
 	r.reportDeletion(ctx, cluster, live, &resp.Diagnostics)
@@ -127,7 +126,7 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 		return
 	}
 	lifecycle.SetName(ctx, resp.Identity, name, &resp.Diagnostics)
-	resp.Diagnostics.Append(lifecycle.ClusterRecord{UID: cluster.UID()}.Save(ctx, resp.Private)...)
+	resp.Diagnostics.Append(lifecycle.RecordOf(cluster).Save(ctx, resp.Private)...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, r.settled(ctx, r.withComputed(ctx, m, doc, &resp.Diagnostics)))...)
 }
 
@@ -139,7 +138,7 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	name := m.Name()
 	ctx, cancel := lifecycle.WithLimit(ctx, lifecycle.Timeouts(ctx, req.State.GetAttribute, &resp.Diagnostics).Delete, r.kind.DeleteLimit(), &resp.Diagnostics)
 	defer cancel()
-	if lifecycle.WentWithCluster(ctx, r.Session, r.kind.Title()+" "+name, &resp.Diagnostics) {
+	if lifecycle.WentWithCluster(ctx, r.Session, req.Private, r.kind.Title()+" "+name, &resp.Diagnostics) {
 		return
 	}
 	cluster, _ := lifecycle.Reconnect(ctx, r.Session, req.Private, r.kind.Title()+" "+name, &resp.Diagnostics)

@@ -7,6 +7,8 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
 // clusterKey is the key of the ClusterRecord in private state.
@@ -16,6 +18,8 @@ const clusterKey = "cluster"
 type ClusterRecord struct {
 	// UID is that of the cluster. It is empty until the cluster has been reached.
 	UID types.UID `json:"uid,omitempty"`
+	// ARN is that of the EKS cluster. It is empty if the provider block has named none.
+	ARN string `json:"arn,omitempty"`
 	// Moved means that another field manager has declared the object, and this resource has not
 	// applied it yet.
 	Moved bool `json:"moved,omitempty"`
@@ -50,6 +54,11 @@ func Recorded[T any](ctx context.Context, private PrivateState, key string, diag
 	return &value
 }
 
+// RecordOf returns the record of an object in the cluster.
+func RecordOf(cluster session.Cluster) ClusterRecord {
+	return ClusterRecord{UID: cluster.UID(), ARN: cluster.ARN()}
+}
+
 // Save records the cluster in the private state.
 func (r ClusterRecord) Save(ctx context.Context, private PrivateState) diag.Diagnostics {
 	return Record(ctx, private, clusterKey, r)
@@ -63,6 +72,21 @@ func LoadCluster(ctx context.Context, private PrivateState, diags *diag.Diagnost
 
 // Elsewhere reports whether the object is in another cluster than that of the UID.
 func (r *ClusterRecord) Elsewhere(uid types.UID) bool { return r != nil && r.UID != "" && r.UID != uid }
+
+// misplaced says why it is not certain that the provider block names the EKS cluster of the object. It returns an
+// empty string if it is.
+func (r *ClusterRecord) misplaced(ctx context.Context, s *session.Session) string {
+	if r == nil || r.ARN == "" {
+		return "The state does not tell in which region and account its cluster is."
+	}
+	switch named, err := s.ClusterARN(ctx); {
+	case err != nil:
+		return fmt.Sprintf("Its cluster is %s, and the account of the provider block is not known: %s.", r.ARN, err)
+	case named != r.ARN:
+		return fmt.Sprintf("Its cluster is %s, but the provider block names %s.", r.ARN, named)
+	}
+	return ""
+}
 
 // HasMoved reports whether the fields still belong to another field manager.
 func (r *ClusterRecord) HasMoved() bool { return r != nil && r.Moved }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
@@ -35,29 +36,39 @@ func Connect(ctx context.Context, s *session.Session, diags *diag.Diagnostics) s
 	return cluster
 }
 
-// Refreshing returns the cluster for the refresh of an object. It returns nil if the state must stay as it is: with a
-// warning if the cluster is not known yet or does not exist, and otherwise with an error.
-func Refreshing(ctx context.Context, s *session.Session, title string, diags *diag.Diagnostics) session.Cluster {
+// Refreshing returns the cluster for the refresh of an object, and the object's record. The cluster is nil if the state
+// must stay as it is: with a warning if the cluster is not known yet or does not exist, and otherwise with an error.
+func Refreshing(ctx context.Context, s *session.Session, private PrivateState, title string, diags *diag.Diagnostics) (session.Cluster, *ClusterRecord) {
+	record := LoadCluster(ctx, private, diags)
 	cluster, err := s.Cluster(ctx)
 	switch {
 	case err == nil:
-		return cluster
-	case errors.Is(err, session.ErrUnknown), errors.Is(err, session.ErrMissingCluster):
+		return cluster, record
+	case errors.Is(err, session.ErrUnknown):
 		diags.Append(NotRefreshed(title, err))
+	case errors.Is(err, session.ErrMissingCluster):
+		warning := NotRefreshed(title, err)
+		diags.AddWarning(warning.Summary(), strings.TrimSpace(warning.Detail()+" "+record.misplaced(ctx, s)))
 	default:
 		ReportOnce(s, NoCluster, err, diags)
 	}
-	return nil
+	return nil, record
 }
 
-// WentWithCluster reports whether the cluster of an object that is to be deleted does not exist, so that the object
-// counts as deleted. The warning tells how to find machines, which outlive a cluster.
-func WentWithCluster(ctx context.Context, s *session.Session, title string, diags *diag.Diagnostics) bool {
+// WentWithCluster reports whether the cluster of an object that is to be deleted does not exist. The object counts as
+// deleted, with a warning that tells how to find machines, which outlive a cluster. If the cluster may exist in another
+// region or account, WentWithCluster adds an error instead: otherwise Terraform would forget what still runs.
+func WentWithCluster(ctx context.Context, s *session.Session, private PrivateState, title string, diags *diag.Diagnostics) bool {
 	_, err := s.Cluster(ctx)
 	if !errors.Is(err, session.ErrMissingCluster) {
 		return false
 	}
-	diags.AddWarning(title+" counts as deleted with its cluster", fmt.Sprintf("The provider could not delete it: %s. If the provider block names the wrong region or account, the object still exists. "+
+	if misplaced := LoadCluster(ctx, private, diags).misplaced(ctx, s); misplaced != "" {
+		diags.AddError(title+" may still exist: "+err.Error(), misplaced+" "+NothingChanged+" Correct the region, the credentials or `cluster_name` of the provider block. "+
+			"If the cluster is gone, or the object shall be forgotten where it is, use `terraform state rm`.")
+		return true
+	}
+	diags.AddWarning(title+" counts as deleted with its cluster", fmt.Sprintf("The provider could not delete it: %s. "+
 		"Machines that the agent has bought may still run: list them with `aws ec2 describe-instances --filters Name=tag:%s,Values=%s`, and terminate those that you do not need.",
 		err, api.TagManagedBy, s.Config.ClusterName))
 	return true

@@ -38,6 +38,8 @@ type Platform interface {
 type Cluster interface {
 	// UID identifies the cluster. It is the UID of the namespace kube-system.
 	UID() types.UID
+	// ARN is that of the EKS cluster that the provider block names, or empty if it names none.
+	ARN() string
 	// Objects returns the custom resources of a kind. Force takes fields over from other field
 	// managers. Otherwise, these are conflicts.
 	Objects(kind api.CustomKind, force bool) Objects

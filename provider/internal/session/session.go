@@ -15,6 +15,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 )
 
 // Session is shared by all resources of one provider block.
@@ -96,6 +97,15 @@ func (s *Session) Account(ctx context.Context) (*Account, error) {
 		return nil, err
 	}
 	return s.platform.Account(ctx)
+}
+
+// ClusterARN returns the ARN of the EKS cluster that the provider block names, which need not exist.
+func (s *Session) ClusterARN(ctx context.Context) (string, error) {
+	account, err := s.Account(ctx)
+	if err != nil {
+		return "", err
+	}
+	return policy.ClusterARN(account.Partition, account.Region, account.ID, s.Config.ClusterName), nil
 }
 
 // Survey returns the state of the cluster at the first call. The plans of all resources share it.

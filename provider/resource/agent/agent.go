@@ -103,7 +103,7 @@ func (r *agentResource) Create(ctx context.Context, req resource.CreateRequest, 
 	}
 	// From here on, objects may exist, so that the state must be written even after an error.
 	setAgentIdentity(ctx, resp.Identity, m.Namespace.ValueString(), m.Name.ValueString(), &resp.Diagnostics)
-	resp.Diagnostics.Append(lifecycle.ClusterRecord{UID: cluster.UID()}.Save(ctx, resp.Private)...)
+	resp.Diagnostics.Append(lifecycle.RecordOf(cluster).Save(ctx, resp.Private)...)
 	if err := cluster.Installation().Apply(ctx, objects, r.forces(&m)); err != nil {
 		m.report(install.Status{})
 		resp.Diagnostics.Append(agentError(&m, err))
@@ -163,7 +163,7 @@ func (r *agentResource) Update(ctx context.Context, req resource.UpdateRequest, 
 		resp.Diagnostics.Append(agentError(&m, err))
 		return
 	}
-	resp.Diagnostics.Append(lifecycle.ClusterRecord{UID: cluster.UID()}.Save(ctx, resp.Private)...)
+	resp.Diagnostics.Append(lifecycle.RecordOf(cluster).Save(ctx, resp.Private)...)
 	r.await(ctx, &m, keeper, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }

@@ -49,7 +49,7 @@ func (r *agentResource) Delete(ctx context.Context, req resource.DeleteRequest, 
 	next := lifecycle.Recorded[location](ctx, req.Private, replacementKey, &resp.Diagnostics)
 	// If the deletion fails, Terraform keeps the private state. The next one may be that of a destroy.
 	resp.Diagnostics.Append(resp.Private.SetKey(ctx, replacementKey, nil)...)
-	if lifecycle.WentWithCluster(ctx, r.Session, m.title(), &resp.Diagnostics) {
+	if lifecycle.WentWithCluster(ctx, r.Session, req.Private, m.title(), &resp.Diagnostics) {
 		return
 	}
 	cluster, _ := lifecycle.Reconnect(ctx, r.Session, req.Private, m.title(), &resp.Diagnostics)

@@ -28,8 +28,7 @@ func (r *agentResource) Read(ctx context.Context, req resource.ReadRequest, resp
 	var m model
 	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
 	setAgentIdentity(ctx, resp.Identity, m.Namespace.ValueString(), m.Name.ValueString(), &resp.Diagnostics)
-	cluster := lifecycle.Refreshing(ctx, r.Session, m.title(), &resp.Diagnostics)
-	record := lifecycle.LoadCluster(ctx, req.Private, &resp.Diagnostics)
+	cluster, record := lifecycle.Refreshing(ctx, r.Session, req.Private, m.title(), &resp.Diagnostics)
 	if cluster == nil || resp.Diagnostics.HasError() {
 		return
 	}
@@ -49,7 +48,9 @@ func (r *agentResource) Read(ctx context.Context, req resource.ReadRequest, resp
 		return
 	}
 	// The fields of an imported installation belong to another field manager.
-	resp.Diagnostics.Append(lifecycle.ClusterRecord{UID: cluster.UID(), Moved: record == nil || record.HasMoved()}.Save(ctx, resp.Private)...)
+	seen := lifecycle.RecordOf(cluster)
+	seen.Moved = record == nil || record.HasMoved()
+	resp.Diagnostics.Append(seen.Save(ctx, resp.Private)...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }
 

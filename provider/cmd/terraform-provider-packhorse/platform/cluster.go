@@ -36,6 +36,7 @@ type cluster struct {
 	typed   kubernetes.Interface
 	names   metadata.Interface
 	manager apply.Manager
+	arn     string // of EKS
 	uid     types.UID
 
 	listings sync.Map // of apply.Listing by resource
@@ -48,18 +49,18 @@ const userAgent = "terraform-provider-packhorse"
 // Cluster returns the cluster that the provider block names.
 func (p *platform) Cluster(ctx context.Context) (session.Cluster, error) {
 	found, err := p.cluster.get(ctx, func() (*cluster, error) {
-		cfg, err := p.restConfig(ctx)
+		cfg, arn, err := p.restConfig(ctx)
 		if err != nil {
 			return nil, err
 		}
 		cfg.QPS = unlimited
 		cfg.UserAgent = userAgent
-		return newCluster(ctx, cfg, apply.Manager{Name: p.config.FieldManager, Force: p.config.ForceConflicts})
+		return newCluster(ctx, cfg, arn, apply.Manager{Name: p.config.FieldManager, Force: p.config.ForceConflicts})
 	})
 	return found, wrongAccess(err)
 }
 
-func newCluster(ctx context.Context, cfg *rest.Config, manager apply.Manager) (*cluster, error) {
+func newCluster(ctx context.Context, cfg *rest.Config, arn string, manager apply.Manager) (*cluster, error) {
 	client, err := rest.HTTPClientFor(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("prepare the connection to %s: %w", cfg.Host, err)
@@ -79,10 +80,12 @@ func newCluster(ctx context.Context, cfg *rest.Config, manager apply.Manager) (*
 	if err != nil {
 		return nil, fmt.Errorf("reach the cluster at %s: %w", cfg.Host, err)
 	}
-	return &cluster{objects: objects, typed: typed, names: names, manager: manager, uid: system.UID, roster: teardown.NewRoster(names)}, nil
+	return &cluster{objects: objects, typed: typed, names: names, manager: manager, arn: arn, uid: system.UID, roster: teardown.NewRoster(names)}, nil
 }
 
 func (c *cluster) UID() types.UID { return c.uid }
+
+func (c *cluster) ARN() string { return c.arn }
 
 func (c *cluster) Objects(kind api.CustomKind, force bool) session.Objects {
 	shared, _ := c.listings.LoadOrStore(kind.Resource, &apply.Listing{})

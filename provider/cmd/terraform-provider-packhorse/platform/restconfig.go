@@ -23,20 +23,22 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
-// restConfig returns the access to the cluster, through a credential plugin only for as long as that responds.
-func (p *platform) restConfig(ctx context.Context) (*rest.Config, error) {
-	access, err := p.source(ctx)
-	if err != nil {
-		return nil, err
+// restConfig returns the access to the cluster, through a credential plugin only for as long as that responds, and the
+// ARN of the cluster if `cluster_name` names it.
+func (p *platform) restConfig(ctx context.Context) (access *rest.Config, arn string, err error) {
+	if p.config.ClusterName != "" {
+		return p.eksConfig(ctx)
 	}
-	return call.BoundPlugin(access)
+	if access, err = p.source(); err != nil {
+		return nil, "", err
+	}
+	access, err = call.BoundPlugin(access)
+	return access, "", err
 }
 
-// source returns the access to the cluster from the source that the provider block names.
-func (p *platform) source(ctx context.Context) (*rest.Config, error) {
+// source returns the access to the cluster from the source that the provider block names, unless that is EKS.
+func (p *platform) source() (*rest.Config, error) {
 	switch cfg := p.config; {
-	case cfg.ClusterName != "":
-		return p.eksConfig(ctx)
 	case cfg.Kubernetes == nil:
 		return kubeconfig(cfg.KubeConfigPath, "")
 	case cfg.Kubernetes.ConfigPath != "":
@@ -46,20 +48,20 @@ func (p *platform) source(ctx context.Context) (*rest.Config, error) {
 	}
 }
 
-func (p *platform) eksConfig(ctx context.Context) (*rest.Config, error) {
+func (p *platform) eksConfig(ctx context.Context) (access *rest.Config, arn string, err error) {
 	cfg, err := p.awsConfig(ctx)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	found, err := eksauth.Find(ctx, eks.NewFromConfig(cfg), p.config.ClusterName)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	return &rest.Config{
 		Host:            found.Endpoint,
 		TLSClientConfig: rest.TLSClientConfig{CAData: found.CA},
 		WrapTransport:   eksauth.NewTokens(sts.NewFromConfig(cfg), found.Name, time.Now).WrapTransport,
-	}, nil
+	}, found.ARN, nil
 }
 
 // kubeconfig reads the named file and nothing else: no default locations, no ServiceAccount of the

@@ -65,7 +65,7 @@ func (p *platform) Discover(ctx context.Context) (*onboard.Found, error) {
 	if err != nil {
 		return nil, err
 	}
-	access, err := p.restConfig(ctx)
+	access, _, err := p.restConfig(ctx)
 	if err != nil {
 		return nil, wrongAccess(err)
 	}
