@@ -272,7 +272,7 @@ func TestDrainWithoutAnAgent(t *testing.T) {
 		want       string
 	}{
 		"never seen by an agent": {nil, ""},
-		"held by an agent":       {[]string{api.Finalizer}, "provisioner default has the finalizer karpenter.sh/termination, and no agent is running that could drain them or tell whether machines are left"},
+		"held by an agent":       {[]string{api.Finalizer}, "provisioner default has the finalizer karpenter.sh/termination, so that machines may be left, and no agent is running that could drain them"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &unstructured.Unstructured{}

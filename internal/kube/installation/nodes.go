@@ -52,7 +52,7 @@ func (k *Keeper) Drain(ctx context.Context, named []string, progress func(remain
 		return fmt.Errorf("it has %d nodes and %w", leaving.nodes, install.ErrNoAgent)
 	}
 	if !alive && leaving.held != "" {
-		return fmt.Errorf("provisioner %s has the finalizer %s, and %w or tell whether machines are left", leaving.held, api.Finalizer, install.ErrNoAgent)
+		return fmt.Errorf("provisioner %s has the finalizer %s, so that machines may be left, and %w", leaving.held, api.Finalizer, install.ErrNoAgent)
 	}
 	for _, p := range provisioners {
 		if !slices.Contains(named, p.GetName()) {
