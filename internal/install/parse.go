@@ -74,6 +74,11 @@ func NodeOptions(agent *appsv1.Deployment) (out offer.NodeOptions) {
 	if len(agent.Spec.Template.Spec.Containers) > 0 {
 		s.parseDeployment(agent)
 	}
+	for name, value := range s.Options {
+		if Nonsense(name, value) != "" {
+			delete(s.Options, name)
+		}
+	}
 	on := func(name string) bool {
 		value, given := s.Options[name]
 		enabled, err := strconv.ParseBool(value)
@@ -83,7 +88,7 @@ func NodeOptions(agent *appsv1.Deployment) (out offer.NodeOptions) {
 	if reserved, err := strconv.ParseInt(s.Options["reserved-enis"], 10, 64); err == nil {
 		out.ReservedENIs = reserved
 	}
-	if overhead, err := strconv.ParseFloat(s.Options["vm-memory-overhead-percent"], 64); err == nil && Nonsense("vm-memory-overhead-percent", s.Options["vm-memory-overhead-percent"]) == "" {
+	if overhead, err := strconv.ParseFloat(s.Options["vm-memory-overhead-percent"], 64); err == nil {
 		out.MemoryOverheadPercent = &overhead
 	}
 	return out
