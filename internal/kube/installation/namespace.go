@@ -29,8 +29,8 @@ var ephemeral = []string{"events", "events.events.k8s.io", "leases.coordination.
 var defaultObjects = []string{"configmaps/kube-root-ca.crt", "serviceaccounts/default"}
 
 // inhabitants returns the objects of a namespace that somebody may miss, as resource/name. It also returns the kinds
-// that cannot be listed, such as for lack of a right. While all of the objects have owners, these may be gone: it waits for the
-// garbage collector.
+// that cannot be listed, such as for lack of a right. While all of the objects have owners, these may be gone: it waits
+// for the garbage collector.
 func (k *Keeper) inhabitants(ctx context.Context, namespace string) (out []string, err error) {
 	limited, cancel := context.WithTimeout(ctx, collectionTime)
 	defer cancel()

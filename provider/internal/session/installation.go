@@ -33,8 +33,9 @@ type Installation interface {
 	// Machines reports whether the cluster has the kind Machine of Karpenter 0.28 to 0.32.
 	Machines() (bool, error)
 	// Remove deletes the objects in reverse order and waits until they are gone. It keeps a
-	// namespace that contains other objects, and returns these and the kinds that it may not list. If a namespace is empty and only the
-	// cluster can end its deletion, the error is install.ErrTerminating.
+	// namespace that contains other objects, and returns these and the kinds that it may not list.
+	// If a namespace is empty and only the cluster can end its deletion, the error is
+	// install.ErrTerminating.
 	Remove(ctx context.Context, objects []*unstructured.Unstructured) (kept []string, err error)
 	// RemoveLease deletes the Lease of leader election in the agent's namespace.
 	RemoveLease(ctx context.Context, namespace string) error
