@@ -53,15 +53,7 @@ type Role struct {
 // error if no region is configured.
 func Load(ctx context.Context, s Settings) (aws.Config, error) {
 	exchange := &memoryBodies{} // its client is known once the rest is loaded
-	cfg, err := config.LoadDefaultConfig(ctx,
-		config.WithRegion(s.Region),
-		config.WithSharedConfigProfile(s.Profile),
-		config.WithRetryer(newRetryer),
-		config.WithWebIdentityRoleCredentialOptions(func(o *stscreds.WebIdentityRoleOptions) { s.useSTSEndpoint(o, exchange) }),
-		config.WithEndpointCredentialOptions(func(o *endpointcreds.Options) {
-			o.HTTPClient = awshttp.NewBuildableClient().WithTransportOptions(leaveProxy)
-		}),
-	)
+	cfg, err := config.LoadDefaultConfig(ctx, s.options(exchange)...)
 	if err != nil {
 		return aws.Config{}, fmt.Errorf("load AWS configuration: %w", err)
 	}
@@ -71,11 +63,26 @@ func Load(ctx context.Context, s Settings) (aws.Config, error) {
 	cfg.ServiceOptions = append(cfg.ServiceOptions, s.useEndpoint)
 	cfg.HTTPClient = WithMemoryBodies(cfg.HTTPClient)
 	exchange.client = cfg.HTTPClient
-	cfg.APIOptions = append(cfg.APIOptions, limitCalls, refuseEmptyAnswers, refuseForeignAnswers)
+	cfg.APIOptions = append(cfg.APIOptions, refuseEmptyAnswers, refuseForeignAnswers)
 	if s.Role != nil {
 		cfg.Credentials = aws.NewCredentialsCache(s.assumeRole(cfg))
 	}
 	return cfg, nil
+}
+
+// options are those that hold also for the calls by which the SDK gets credentials. It makes these without the deadline
+// of the call that waits for them, and once for all that do.
+func (s Settings) options(exchange aws.HTTPClient) []func(*config.LoadOptions) error {
+	return []func(*config.LoadOptions) error{
+		config.WithRegion(s.Region),
+		config.WithSharedConfigProfile(s.Profile),
+		config.WithRetryer(newRetryer),
+		config.WithAPIOptions([]func(*middleware.Stack) error{limitCalls}),
+		config.WithWebIdentityRoleCredentialOptions(func(o *stscreds.WebIdentityRoleOptions) { s.useSTSEndpoint(o, exchange) }),
+		config.WithEndpointCredentialOptions(func(o *endpointcreds.Options) {
+			o.HTTPClient = awshttp.NewBuildableClient().WithTransportOptions(leaveProxy)
+		}),
+	}
 }
 
 func (s Settings) assumeRole(cfg aws.Config) aws.CredentialsProvider {
@@ -99,7 +106,10 @@ func (s Settings) useSTSEndpoint(o *stscreds.WebIdentityRoleOptions, client aws.
 		return
 	}
 	region := cmp.Or(s.Region, os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"))
-	o.Client = sts.New(sts.Options{Region: region, BaseEndpoint: aws.String(url), Retryer: newRetryer(), HTTPClient: client})
+	o.Client = sts.New(sts.Options{
+		Region: region, BaseEndpoint: aws.String(url), Retryer: newRetryer(), HTTPClient: client,
+		APIOptions: []func(*middleware.Stack) error{limitCalls},
+	})
 }
 
 // leaveProxy keeps requests without TLS from the proxy. Those for credentials go to an address of the own node, such as
