@@ -148,11 +148,10 @@ func (r *resolved) ownPods() bool {
 func (c *Cloud) marketKey(p *api.Provisioner, r *resolved) string {
 	room := lookup.Roomiest(r.subnets)
 	full := slices.DeleteFunc(r.zones(), func(zone string) bool { _, ok := room[zone]; return ok })
-	var images []string
+	var images, left []any
 	for _, im := range r.images {
-		images = append(images, im.ID)
+		images = append(images, im.ID, im.Requirements)
 	}
-	var left []any
 	for _, of := range r.reservations {
 		left = append(left, of.ID, of.InstanceType, of.Zone, of.Left, of.Unsupported())
 	}

@@ -341,6 +341,21 @@ func TestProvisionersShareAMarket(t *testing.T) {
 	}
 }
 
+// The images of Ubuntu are not for GPUs, unless a node profile selects them.
+func TestMarketsOfTheSameImagesDiffer(t *testing.T) {
+	f := start(t)
+	profile := &api.NodeProfile{AMIFamily: new(api.FamilyUbuntu)}
+	published := f.market(t, profile)
+	ids := make([]string, len(published.Status.AMIs))
+	for i, im := range published.Status.AMIs {
+		ids[i] = im.ID
+	}
+	profile.AMISelector = map[string]string{api.SelectorIDs: strings.Join(ids, ",")}
+	if selected := f.market(t, profile); has(published, "g5.xlarge") || !has(selected, "g5.xlarge") {
+		t.Errorf("g5.xlarge is sold with published images: %t, with selected ones: %t", has(published, "g5.xlarge"), has(selected, "g5.xlarge"))
+	}
+}
+
 // The markets of Provisioners that come and go do not pile up: each takes some megabytes.
 func TestMarketsOfDeletedProvisionersGo(t *testing.T) {
 	f := start(t)
