@@ -135,7 +135,7 @@ func (l *learnt) state(provisioner string) string {
 	if !l.devised.Has(provisioner) {
 		provisioner = ""
 	}
-	return fmt.Sprint(l.version, provisioner)
+	return fmt.Sprintf("%d %s", l.version, provisioner)
 }
 
 func (l *learnt) list() []offer.Learnt {
