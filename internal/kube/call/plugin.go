@@ -97,8 +97,13 @@ func (b *bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 type authenticated struct{ next http.RoundTripper }
 
 func (a authenticated) RoundTrip(req *http.Request) (*http.Response, error) {
-	if limit, ok := req.Context().Value(limitKey{}).(*time.Timer); ok && !limit.Stop() {
+	limit, ok := req.Context().Value(limitKey{}).(*time.Timer)
+	if ok && !limit.Stop() {
 		return nil, ErrNoAnswer // which nobody waits for
 	}
-	return a.next.RoundTrip(req)
+	response, err := a.next.RoundTrip(req)
+	if ok && err == nil && response.StatusCode == http.StatusUnauthorized {
+		limit.Reset(pluginTimeout) // client-go asks the plugin for other credentials before it passes the response on
+	}
+	return response, err
 }

@@ -96,6 +96,28 @@ func TestPluginHasALimit(t *testing.T) {
 	})
 }
 
+// TestPluginHasALimitOnceItsCredentialsAreRefused holds the same for the second time that client-go asks the plugin.
+func TestPluginHasALimitOnceItsCredentialsAreRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sent := authenticated{transport(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: http.StatusUnauthorized, Body: http.NoBody}, nil
+		})}
+		refreshing := transport(func(req *http.Request) (*http.Response, error) {
+			response, err := sent.RoundTrip(req)
+			time.Sleep(time.Hour)
+			return response, err
+		})
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://cluster", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := (&bounded{refreshing, "aws"}).RoundTrip(req); !errors.Is(err, ErrNoAnswer) {
+			t.Errorf("error = %v, want that the plugin did not respond", err)
+		}
+		time.Sleep(time.Hour)
+	})
+}
+
 func TestPluginThatResponds(t *testing.T) {
 	server := apiServer(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer secret" {
