@@ -11,10 +11,10 @@ import (
 func TestNeededCandidatesAreOffered(t *testing.T) {
 	for name, c := range map[string]struct {
 		free int // addresses of each subnet
-		want int // machines of the first request: m5.large takes 10 addresses, and m5.xlarge 15
+		want int // machines of the first request: m5.large takes 20 addresses, and m5.xlarge 30
 	}{
-		"for as many machines as there are addresses for": {32, 2},
-		"one lacks addresses":                             {12, 1},
+		"for as many machines as there are addresses for": {65, 2},
+		"one lacks addresses":                             {25, 1},
 		"both lack addresses":                             {3, 1},
 		"there is no address":                             {0, 0},
 	} {
