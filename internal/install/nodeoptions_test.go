@@ -23,6 +23,7 @@ func TestNodeOptions(t *testing.T) {
 		},
 		"out of range":           {[]string{"run", "--reserved-enis=-1"}, offer.NodeOptions{}},
 		"what the agent refuses": {[]string{"run", "--pod-eni=perhaps", "--efa=false", "--reserved-enis=few", "--vm-memory-overhead-percent=101"}, offer.NodeOptions{}},
+		"out of range":           {[]string{"run", "--reserved-enis=99"}, offer.NodeOptions{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var agent appsv1.Deployment
