@@ -19,6 +19,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 )
 
 func TestEnvironment(t *testing.T) {
@@ -186,6 +188,24 @@ func TestAnotherAPIServer(t *testing.T) {
 		if err := cmd.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s ends with %v, want %q", name, err, want)
 		}
+	}
+}
+
+// The connection that bounds a credential plugin has no CA. The one of the kubeconfig is compared all the same.
+func TestAnotherAPIServerBehindAPlugin(t *testing.T) {
+	kubernetes := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))
+	defer kubernetes.Close()
+	encoded := func(der []byte) []byte { return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}) }
+	plain, err := os.ReadFile(kubeconfig(t, kubernetes.URL, encoded(kubernetes.Certificate().Raw)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plugin := `"user": {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "echo", "interactiveMode": "Never",
+		"args": ["{\"apiVersion\":\"client.authentication.k8s.io/v1\",\"kind\":\"ExecCredential\",\"status\":{\"token\":\"secret\"}}"]}}`
+	access := clusterAccess{kubeconfig: file(t, "plugin", strings.Replace(string(plain), `"user": {}`, plugin, 1))}
+	err = access.accept(t.Context(), &asset.Cluster{Name: "prod", CA: encoded([]byte("of the cluster")), Issuer: "https://eks/id/PROD"})
+	if err == nil || !strings.Contains(err.Error(), "it is reached by another CA") {
+		t.Errorf("error = %v, want that the CA is another one", err)
 	}
 }
 
