@@ -162,18 +162,19 @@ func TestUnhealthyNodes(t *testing.T) {
 		edits    []func(*api.ProvisionerSpec)
 		options  Options
 		replaced bool
+		says     string // the status, of a node that stays
 	}{
 		"two of ten":                         {silent: 2, replaced: true},
-		"three of ten":                       {silent: 3},
-		"three of ten, and empty nodes go":   {silent: 3, edits: []func(*api.ProvisionerSpec){emptyAfter(30)}},
-		"three of ten, and old nodes go":     {silent: 3, edits: []func(*api.ProvisionerSpec){expireAfter(1200)}},
-		"three of ten, and dear nodes go":    {silent: 3, edits: []func(*api.ProvisionerSpec){consolidates}},
+		"three of ten":                       {silent: 3, says: "more than a fifth"},
+		"three of ten, and empty nodes go":   {silent: 3, says: "more than a fifth", edits: []func(*api.ProvisionerSpec){emptyAfter(30)}},
+		"three of ten, and old nodes go":     {silent: 3, says: "it is not ready", edits: []func(*api.ProvisionerSpec){expireAfter(1200)}},
+		"three of ten, and dear nodes go":    {silent: 3, says: "more than a fifth", edits: []func(*api.ProvisionerSpec){consolidates}},
 		"two of ten, and unready nodes stay": {silent: 2, edits: []func(*api.ProvisionerSpec){emptyAfter(30)}, options: Options{Settings: decide.Settings{Policy: retire.Policy{UnhealthyAfter: -time.Second}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, sim.Options{}, func(r *rig) {
 				r.Apply(testProvisioner("default", append(c.edits, small)...))
-				r.start(c.options, nil)
+				a := r.start(c.options, nil)
 				r.Deploy(spread)
 				r.until("the workload runs", func() bool { return r.allRun("web", 10)() && r.allUp() })
 				nodes := r.ours()[:c.silent]
@@ -184,6 +185,9 @@ func TestUnhealthyNodes(t *testing.T) {
 				if !c.replaced {
 					r.never(time.Hour, "a silent node goes", func() bool { return slices.ContainsFunc(nodes, goes) })
 					r.until("the workload runs elsewhere", func() bool { return r.count("web", isRunning) == 10 })
+					if got := a.leavingOf(nodes[0].Name).What; !strings.Contains(got, c.says) || c.says == "" && got != "" {
+						t.Errorf("the status says %q, want %q", got, c.says)
+					}
 					return
 				}
 				took := r.until("the nodes are gone", func() bool { return r.node(nodes[0].Name) == nil && r.node(nodes[1].Name) == nil })

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/drain"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
@@ -102,14 +103,26 @@ func (s *statusSnapshot) due(n *cluster.Node) (status.Leaving, bool) {
 		return status.Leaving{What: "takes long to start; replaced unless it is up by then", At: late}, true
 	case !n.Initialized:
 		return status.Leaving{}, false
-	case !n.Ready && !n.UnreadySince.IsZero() && s.options.UnhealthyAfter > 0:
-		return status.Leaving{What: "is not ready; replaced unless it is by then", At: n.UnreadySince.Add(s.options.UnhealthyAfter)}, true
+	case !n.Ready:
+		return s.unready(n)
 	case !empty.IsZero():
 		return status.Leaving{What: "is empty; removed unless pods come", At: empty}, true
 	case !expires.IsZero():
 		return status.Leaving{What: "expires; replaced first, then drained", At: expires}, true
 	}
 	return status.Leaving{}, false
+}
+
+// unready says what becomes of a node that has lost contact: until it is ready again, it goes for no other reason.
+func (s *statusSnapshot) unready(n *cluster.Node) (status.Leaving, bool) {
+	at := n.UnreadySince.Add(s.options.UnhealthyAfter)
+	switch {
+	case n.UnreadySince.IsZero() || s.options.UnhealthyAfter <= 0:
+		return status.Leaving{}, false
+	case s.at.Sub(at) > time.Minute: // plans since then have left it alone
+		return status.Leaving{What: "is not ready and stays, because more than a fifth of the nodes have lost contact", Blocked: true}, true
+	}
+	return status.Leaving{What: "is not ready; replaced unless it is by then", At: at}, true
 }
 
 // unavailable lists the offerings that are not bought for now, with who would.
