@@ -93,6 +93,26 @@ func outdated(n *offer.Notice) bool {
 	return n.Kind != offer.NoticeScheduledChange && !n.At.IsZero() && time.Since(n.At) > usefulTime
 }
 
+// setAside makes those notices unrelated that are too old to act on. It says so in a warning: if the clock of the agent is
+// fast, all notices seem to be old.
+func (w *Watcher) setAside(notices []offer.Notice) {
+	var count int
+	var newest time.Time
+	for i := range notices {
+		n := &notices[i]
+		if !outdated(n) {
+			continue
+		}
+		if count++; n.At.After(newest) {
+			newest = n.At
+		}
+		n.Kind, n.InstanceIDs, n.Problem = offer.NoticeUnrelated, nil, "it is from "+n.At.UTC().Format(time.RFC3339)+", and what it announced has happened or was called off"
+	}
+	if count > 0 {
+		w.Log.Warn("ignored notices that are older than ten minutes", "notices", count, "newest", newest.UTC().Format(time.RFC3339))
+	}
+}
+
 // heed takes what notices there are. A notice is acknowledged when what it calls
 // for is recorded in the cluster; until then it comes again.
 func (w *Watcher) heed(ctx context.Context) error {
@@ -102,12 +122,10 @@ func (w *Watcher) heed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	w.setAside(notices)
 	about := map[string][]*offer.Notice{} // by instance: what is said of one is dealt with in order
 	for i := range notices {
 		n := &notices[i]
-		if outdated(n) {
-			n.Kind, n.InstanceIDs, n.Problem = offer.NoticeUnrelated, nil, "it is from "+n.At.UTC().Format(time.RFC3339)+", and what it announced has happened or was called off"
-		}
 		w.Metrics.Notices.WithLabelValues(string(n.Kind)).Inc()
 		if n.Problem != "" {
 			w.Log.Debug("ignored a notice", "kind", string(n.Kind), "problem", n.Problem)

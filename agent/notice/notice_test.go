@@ -1,6 +1,7 @@
 package notice_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -41,6 +42,7 @@ type world struct {
 	avoided      []string
 	replanned    int
 	snapshots    int
+	log          bytes.Buffer
 }
 
 func (w *world) Receive(ctx context.Context) ([]offer.Notice, error) {
@@ -90,7 +92,7 @@ func (w *world) run(t *testing.T, machines []cluster.Node, complete, runs bool) 
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		watcher := &notice.Watcher{
-			Notices: w, Events: event.NewRecorder(w), Metrics: w.metrics, Log: hclog.NewNullLogger(),
+			Notices: w, Events: event.NewRecorder(w), Metrics: w.metrics, Log: hclog.New(&hclog.LoggerOptions{Output: &w.log, Level: hclog.Warn}),
 			Nodes: &nodes.Writer{API: w, Assumed: nodes.NewAssumptions(), Log: hclog.NewNullLogger(), Deleted: func() {}, Failed: func() {}, Refused: pace.NewRetries(time.Second, time.Minute)},
 			Snapshot: func() *cluster.Snapshot {
 				w.mu.Lock()
@@ -240,6 +242,9 @@ func TestOldNotices(t *testing.T) {
 			}
 			if !slices.Contains(w.acknowledged, "h") {
 				t.Error("it is not acknowledged")
+			}
+			if warns := strings.Contains(w.log.String(), "older than ten minutes: notices=1 newest=1999-12-31T23:00:00Z"); warns == c.acts {
+				t.Errorf("logged %q", w.log.String())
 			}
 		})
 	}
