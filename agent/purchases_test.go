@@ -81,15 +81,22 @@ func TestASlowPurchaseHoldsUpNobody(t *testing.T) {
 // crowded is a cloud that takes a second for an order and counts how many it is asked for at the same time.
 type crowded struct {
 	Cloud
-	now, most, asked atomic.Int64
+	mu               sync.Mutex
+	now, most, asked int
 }
 
 func (c *crowded) Launch(ctx context.Context, o offer.Order) (offer.Delivery, error) {
-	c.asked.Add(1)
-	c.most.Store(max(c.most.Load(), c.now.Add(1)))
-	defer c.now.Add(-1)
+	c.count(1)
+	defer c.count(-1)
 	time.Sleep(time.Second)
 	return c.Cloud.Launch(ctx, o)
+}
+
+func (c *crowded) count(change int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.asked, c.now = c.asked+max(change, 0), c.now+change
+	c.most = max(c.most, c.now)
 }
 
 // TestOrdersOfAllProvisionersAreBounded has 40 Provisioners that order at the same time.
@@ -105,8 +112,10 @@ func TestOrdersOfAllProvisionersAreBounded(t *testing.T) {
 		cloud := &crowded{Cloud: process.Cloud}
 		r.startOn(process.Cluster, cloud, Options{})
 		r.until("all have a machine", func() bool { return len(r.Machines()) == provisioners })
-		if asked, most := cloud.asked.Load(), cloud.most.Load(); asked != provisioners || most != 32 {
-			t.Errorf("ordered %d times, and %d at the same time, want 32", asked, most)
+		cloud.mu.Lock()
+		defer cloud.mu.Unlock()
+		if cloud.asked != provisioners || cloud.most != 32 {
+			t.Errorf("ordered %d times, and %d at the same time, want %d and 32", cloud.asked, cloud.most, provisioners)
 		}
 	})
 }
