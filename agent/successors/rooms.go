@@ -21,8 +21,8 @@ type room struct {
 	until time.Time // zero while the pod runs, or stops and has no successor yet
 }
 
-// Kept returns the rooms of pods that stop and whose successors may not be there yet, or that have gone lately, in the order of the pods' UIDs. The
-// bindings are those of the last plan, by UID.
+// Kept returns the rooms of pods that stop and whose successors may not be there yet, or that have gone lately, in the order
+// of the pods' UIDs. The bindings are those of the last plan, by UID.
 func (r *Rooms) Kept(s *cluster.Snapshot, planned map[string]decide.Binding, now time.Time) (out []decide.Binding) {
 	if r.of == nil {
 		r.of = map[string]room{}
