@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
 )
 
@@ -160,23 +161,31 @@ func TestOneLeader(t *testing.T) {
 }
 
 // While its Provisioner is not valid, nobody knows how large a machine is that has no Node object yet. Nothing is bought
-// in its place before its kubelet tells.
+// in its place before its kubelet tells, under whatever name. Then others buy again.
 func TestMachineOfAnInvalidProvisionerWithoutANode(t *testing.T) {
-	inBubble(t, sim.Options{}, func(r *rig) {
-		r.Apply(testProvisioner("default"))
-		first := r.killAt("Launch", sim.After, 1)
-		r.Deploy(sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("700m", "1Gi")})
-		r.until("the agent dies", first.dead)
-		<-first.done
-		r.Apply(testProvisioner("default", func(s *api.ProvisionerSpec) { s.Weight = ptr.To(int32(101)) }))
-		r.Apply(testProvisioner("other"))
-		time.Sleep(time.Second) // caches show it
-		r.start(Options{}, nil)
-		r.never(10*time.Minute, "a node has no size, or another machine is bought", func() bool {
-			return slices.ContainsFunc(r.ours(), func(n *corev1.Node) bool { return len(n.Status.Capacity) == 0 }) || len(r.Launches()) > 1
+	for name, prefix := range map[string]string{"as expected": "", "under another name": "other-"} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, sim.Options{}, func(r *rig) {
+				r.BootsAs(func(i offer.Instance) string { return prefix + i.NodeName })
+				r.Apply(testProvisioner("default"))
+				first := r.killAt("Launch", sim.After, 1)
+				r.Deploy(sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("700m", "1Gi")})
+				r.until("the agent dies", first.dead)
+				<-first.done
+				r.Apply(testProvisioner("default", func(s *api.ProvisionerSpec) { s.Weight = ptr.To(int32(101)) }))
+				r.Apply(testProvisioner("other"))
+				time.Sleep(time.Second) // caches show it
+				r.start(Options{}, nil)
+				r.never(10*time.Minute, "a node has no size, or another machine is bought", func() bool {
+					return slices.ContainsFunc(r.ours(), func(n *corev1.Node) bool { return len(n.Status.Capacity) == 0 }) || len(r.Launches()) > 1
+				})
+				if !r.allRun("web", 2)() || len(r.ours()) != 1 {
+					t.Errorf("the workload does not run on the machine that is there:\n%s", r.describe())
+				}
+				r.BootsAs(nil)
+				r.Deploy(sim.Workload{Name: "more", Replicas: 2, Spec: sim.Requests("1500m", "1Gi")})
+				r.until("more runs", r.allRun("more", 2))
+			})
 		})
-		if !r.allRun("web", 2)() || len(r.ours()) != 1 {
-			t.Errorf("the workload does not run on the machine that is there:\n%s", r.describe())
-		}
-	})
+	}
 }

@@ -239,7 +239,9 @@ func (inv *Inventory) adoptAll(ctx context.Context, v *view.View, i instanceNode
 	switch ran := len(i.own) == 0 && hasRun(v, i.NodeName); {
 	case slices.ContainsFunc(i.own, adopted):
 	case len(i.own) == 0 && !ran && hasNoSize(v.ByName[i.Provisioner], i.Instance):
-		err = errUnknown // its kubelet will register by itself, with its size, labels and taints
+		if len(i.others) == 0 { // otherwise it counts by a node of another name
+			err = errUnknown // its kubelet will register by itself, with its size, labels and taints
+		}
 	default:
 		err = inv.adopt(ctx, v, i.Instance, ran)
 	}
