@@ -402,6 +402,7 @@ func addFittingNode(t *testing.T, name string) {
 			api.LabelInstanceCategory: "m", api.LabelInstanceGeneration: "5",
 		},
 	}}
+	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 	if _, err := kube.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -89,7 +89,7 @@ func Forced(nodes []*Node, now time.Time, p Policy) []DueNode {
 		}
 	}
 	return slices.DeleteFunc(found, func(due DueNode) bool {
-		return due.Reason == Unhealthy && tooManyUnready(nodes, due.Node.UnreadySince)
+		return due.Reason == Unhealthy && tooManyUnready(nodes, due.Node.UnreadySince, now)
 	})
 }
 

@@ -1,6 +1,7 @@
 package retire
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -400,17 +401,20 @@ func TestUnhealthy(t *testing.T) {
 
 // Neither what is bought in the place of nodes that are not ready, nor their removal, makes them few.
 func TestTooManyUnreadyDuringReplacement(t *testing.T) {
-	silent := noon.Add(-time.Hour)
 	for name, c := range map[string]struct {
+		silence          time.Duration // an hour if 0
 		deleting, bought int
 		since            time.Duration // from the silence to the purchases
 		want             int
 	}{
-		"nothing is bought":               {want: 0},
-		"ten are bought afterwards":       {bought: 10, since: time.Minute, want: 0},
-		"ten were bought before":          {bought: 10, since: -time.Minute, want: 3},
-		"one of the silent ones is going": {deleting: 1, want: 0},
+		"nothing is bought":                {want: 0},
+		"ten are bought afterwards":        {bought: 10, since: time.Minute, want: 0},
+		"ten were bought before":           {bought: 10, since: -time.Minute, want: 3},
+		"one of the silent ones is going":  {deleting: 1, want: 0},
+		"a day ago":                        {silence: 25 * time.Hour, bought: 10, since: time.Minute, want: 3},
+		"a day ago, and nothing is bought": {silence: 25 * time.Hour, want: 0},
 	} {
+		silent := noon.Add(-cmp.Or(c.silence, time.Hour))
 		var nodes []*Node
 		for i := range 10 + c.bought {
 			n := up(fmt.Sprintf("n%d", i), provisioner(nil))

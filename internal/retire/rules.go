@@ -60,10 +60,17 @@ func (p *Policy) unhealthy(n *Node, now time.Time) (DueNode, bool) {
 // the network, and new nodes would not be better.
 const maxUnready = 20
 
-// tooManyUnready counts the nodes that had been made when one of them fell silent, and have been up. Otherwise what is
-// bought in the place of those that are silent would soon make them few.
-func tooManyUnready(nodes []*Node, since time.Time) bool {
+// longestOutage is how long nodes count as those that one outage has cut off.
+const longestOutage = 24 * time.Hour
+
+// tooManyUnready counts the nodes that have been up, and had been made when one of them fell silent. Otherwise what is
+// bought in the place of those that are silent would soon make them few. After the longest outage, all nodes count:
+// a few that never come back must not stay because the others of their age have gone.
+func tooManyUnready(nodes []*Node, since, now time.Time) bool {
 	up, unready := 0, 0
+	if now.Sub(since) > longestOutage {
+		since = now
+	}
 	for _, n := range nodes {
 		switch {
 		case n.ended() || !n.hasRun():
