@@ -21,9 +21,9 @@ func TestNodeOptions(t *testing.T) {
 			[]string{"run", "--prefix-delegation=true", "--pod-eni", "--ignore-enis=true", "--efa=true", "--reserved-enis=1", "--vm-memory-overhead-percent=5"},
 			offer.NodeOptions{PrefixDelegation: true, PodENI: true, IgnoreENIs: true, EFA: true, ReservedENIs: 1, MemoryOverheadPercent: new(5.0)},
 		},
-		"out of range":           {[]string{"run", "--reserved-enis=-1"}, offer.NodeOptions{}},
+		"fewer than none":        {[]string{"run", "--reserved-enis=-1"}, offer.NodeOptions{}},
 		"what the agent refuses": {[]string{"run", "--pod-eni=perhaps", "--efa=false", "--reserved-enis=few", "--vm-memory-overhead-percent=101"}, offer.NodeOptions{}},
-		"out of range":           {[]string{"run", "--reserved-enis=99"}, offer.NodeOptions{}},
+		"too many interfaces":    {[]string{"run", "--reserved-enis=99"}, offer.NodeOptions{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var agent appsv1.Deployment

@@ -85,7 +85,7 @@ func NodeOptions(agent *appsv1.Deployment) (out offer.NodeOptions) {
 		return given && value == "" || err == nil && enabled
 	}
 	out.PrefixDelegation, out.PodENI, out.IgnoreENIs, out.EFA = on("prefix-delegation"), on("pod-eni"), on("ignore-enis"), on("efa")
-	if reserved, err := strconv.ParseInt(s.Options["reserved-enis"], 10, 64); err == nil && Nonsense("reserved-enis", s.Options["reserved-enis"]) == "" {
+	if reserved, err := strconv.ParseInt(s.Options["reserved-enis"], 10, 64); err == nil {
 		out.ReservedENIs = reserved
 	}
 	if overhead, err := strconv.ParseFloat(s.Options["vm-memory-overhead-percent"], 64); err == nil {
