@@ -125,3 +125,11 @@ func TestTiny(t *testing.T) {
 		t.Errorf("%v: %s", err, out)
 	}
 }
+
+// TestSelectors: worlds may also be pods with selectors of many kinds, drawn by their seeds.
+func TestSelectors(t *testing.T) {
+	out, err := execute(t, "worlds", "--seed", "5", "--seeds", "2", "--selectors", "12")
+	if err != nil || !strings.Contains(out, "Seeds 5 to 6.") || !strings.Contains(out, "gap to the bound, fewer pods | 2 |") {
+		t.Errorf("%v: %s", err, out)
+	}
+}

@@ -39,6 +39,7 @@ func worldsCommand() *cobra.Command {
 	s.addFlags(cmd)
 	flags := cmd.Flags()
 	flags.IntVar(&o.Pods, "pods", 20_000, "most `PODS` of a world")
+	flags.IntVar(&o.Selectors, "selectors", 0, "plan this number of `PODS` with selectors of many kinds instead of random clusters")
 	flags.IntVar(&o.PeerPods, "peer-pods", 2000, "ask the peer where there are no more `PODS`")
 	flags.DurationVar(&o.Budget, "budget", 0, "effort to spend on a better packing (default: the agent's)")
 	return cmd

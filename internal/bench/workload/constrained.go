@@ -37,9 +37,12 @@ var mixedKinds = []map[string]string{
 
 // MixedSelectors has eight kinds of selectors, on family, category, architecture and
 // zone, and 25 shapes.
-func MixedSelectors(n int) *Workload {
+func MixedSelectors(n int) *Workload { return DrawnSelectors(10, n) }
+
+// DrawnSelectors is MixedSelectors with shapes and pods of another seed.
+func DrawnSelectors(seed uint64, n int) *Workload {
 	w := &Workload{Types: ec2(general)}
-	r := random(10)
+	r := random(seed)
 	shapes := make([]size, 25)
 	for i := range shapes {
 		shapes[i] = shape(r)

@@ -46,15 +46,17 @@ type Peer struct {
 // Options of a run.
 type Options struct {
 	// Pods bounds the number of pods of a world.
-	Pods   int
-	Budget time.Duration
+	Pods int
+	// Selectors, if above 0, is how many pods with selectors of many kinds there are instead of a random cluster.
+	Selectors int
+	Budget    time.Duration
 	// PeerPods: the peer is asked where there are no more pods than this.
 	PeerPods int
 }
 
 // Judge plans the world of a seed and checks the plan.
 func Judge(ctx context.Context, seed uint64, o Options) (*World, error) {
-	w := workload.World(seed, o.Pods)
+	w := o.draw(seed)
 	out := &World{Seed: seed, Pods: len(w.Pods), Pools: len(w.Pools()), Nodes: len(w.Nodes)}
 	in := ours.Input(w, o.Budget)
 	var plan decide.Plan
@@ -82,6 +84,14 @@ func Judge(ctx context.Context, seed uint64, o Options) (*World, error) {
 		out.Peer, err = askPeer(ctx, w)
 	}
 	return out, err
+}
+
+// draw returns the world of a seed.
+func (o *Options) draw(seed uint64) *workload.Workload {
+	if o.Selectors > 0 {
+		return workload.DrawnSelectors(seed, o.Selectors)
+	}
+	return workload.World(seed, o.Pods)
 }
 
 const roundingError = 1e-6
