@@ -17,10 +17,18 @@ type memory struct {
 	began   map[string]time.Time // by node
 	emptied map[string]time.Time // by node: all pods that are waited for are gone
 	retries map[string]retry     // by UID of the pod
-	gone    map[string]string    // by node, the provider id: without the finalizer, which the caches may still show
+	gone    map[string]object    // by node: without the finalizer, which the caches may still show
 	thought time.Duration        // how long the last pass took without its calls to the API server and the cloud
 	held    *holdUps
 }
+
+// object tells a Node object from others of its name.
+type object struct {
+	providerID string
+	created    int64 // in Unix seconds, as the API server counts
+}
+
+func objectOf(n *cluster.Node) object { return object{n.ProviderID, n.Created.Unix()} }
 
 // retry is when an eviction or deletion may be tried again.
 type retry struct {
@@ -32,7 +40,7 @@ type retry struct {
 }
 
 func newMemory() memory {
-	return memory{began: map[string]time.Time{}, emptied: map[string]time.Time{}, retries: map[string]retry{}, gone: map[string]string{}, held: &holdUps{}}
+	return memory{began: map[string]time.Time{}, emptied: map[string]time.Time{}, retries: map[string]retry{}, gone: map[string]object{}, held: &holdUps{}}
 }
 
 // keep forgets nodes and pods that are gone, and notes when the drain of a node began.
@@ -52,9 +60,9 @@ func (m *memory) keep(leaving []*cluster.Node, s *cluster.Snapshot) {
 	}
 	m.began = began
 	maps.DeleteFunc(m.emptied, func(node string, _ time.Time) bool { return began[node].IsZero() })
-	maps.DeleteFunc(m.gone, func(node, id string) bool {
+	maps.DeleteFunc(m.gone, func(node string, gone object) bool {
 		n := s.Node(node)
-		return n == nil || n.ProviderID != id || !n.Deleting
+		return n == nil || objectOf(n) != gone || !n.Deleting
 	})
 	retries := make(map[string]retry, len(m.retries))
 	for i := range s.Pods {
@@ -84,17 +92,18 @@ func (m *memory) since(node string) time.Duration {
 }
 
 // letGo notes that the finalizer was removed from a node. A new machine may have its name before the caches
-// show that, and its pods are no concern of the drain.
+// show that, and its pods are no concern of the drain. While the machine shuts down, its kubelet may register again:
+// that Node object is another one, which is drained in its turn.
 func (m *memory) letGo(n *cluster.Node) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.gone[n.Name] = n.ProviderID
+	m.gone[n.Name] = objectOf(n)
 }
 
 func (m *memory) wasLetGo(n *cluster.Node) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return n.ProviderID != "" && m.gone[n.Name] == n.ProviderID
+	return n.ProviderID != "" && m.gone[n.Name] == objectOf(n)
 }
 
 func (m *memory) due(uid string) bool {

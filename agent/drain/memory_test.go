@@ -32,3 +32,16 @@ func TestBlocksAreReportedOnce(t *testing.T) {
 		blocked("x/all", true)
 	})
 }
+
+// A kubelet may register its node again after the finalizer was removed, while its machine shuts down. If that Node
+// object is deleted too, it is drained, and not taken for the former one.
+func TestNodeThatRegistersAgainIsDrained(t *testing.T) {
+	m := newMemory()
+	former := &cluster.Node{Name: "a", ProviderID: "aws:///a/i-1", Created: time.Unix(1000, 0), Deleting: true}
+	again := &cluster.Node{Name: "a", ProviderID: "aws:///a/i-1", Created: time.Unix(1060, 0), Deleting: true}
+	m.letGo(former)
+	m.keep(nil, &cluster.Snapshot{Nodes: []cluster.Node{*former}})
+	if !m.wasLetGo(former) || m.wasLetGo(again) {
+		t.Errorf("the former node was let go: %t, and the one that has registered again: %t", m.wasLetGo(former), m.wasLetGo(again))
+	}
+}
