@@ -104,12 +104,3 @@ func partitionOf(arn string) string {
 	}
 	return parts[1]
 }
-
-// accountOf is the account in an ARN.
-func accountOf(arn string) string {
-	parts := strings.Split(arn, ":")
-	if len(parts) < 6 {
-		return ""
-	}
-	return parts[4]
-}

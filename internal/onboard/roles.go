@@ -31,7 +31,7 @@ func (s Scope) roleItem(ctx context.Context, role *Role, cluster Cluster) (Item,
 			accounts = append(accounts, map[string]any{"namespace": a.Namespace, "name": a.Name})
 		}
 		item.add("service_accounts", accounts)
-		if wanted, err := s.trustOf(role, trust); err != nil || !policy.SamePolicy(wanted, role.Trust) {
+		if wanted, err := s.trustOf(trust); err != nil || !policy.SamePolicy(wanted, role.Trust) {
 			item.ImportID = ""
 			item.Notes = append(item.Notes, "the resource would change its trust policy")
 		}
@@ -49,11 +49,12 @@ func (s Scope) roleItem(ctx context.Context, role *Role, cluster Cluster) (Item,
 	return item, nil
 }
 
-// trustOf returns the trust policy that the resource would give the role in the cluster.
-func (s Scope) trustOf(role *Role, found policy.Trust) (string, error) {
+// trustOf returns the trust policy that the resource would give in the cluster to a role of the trust that was found.
+func (s Scope) trustOf(found policy.Trust) (string, error) {
 	wanted := policy.Trust{Accounts: found.Accounts}
 	if found.Issuer != "" {
-		wanted.Issuer, wanted.Provider = s.Issuer, policy.ProviderARN(partitionOf(role.ARN), accountOf(role.ARN), s.Issuer)
+		cluster := asset.Cluster{ARN: s.ARN, Issuer: s.Issuer}
+		wanted.Issuer, wanted.Provider = s.Issuer, cluster.ProviderARN()
 	}
 	if found.Cluster != "" {
 		wanted.Cluster = s.ARN
