@@ -46,7 +46,7 @@ func (o *owners) learn(instances []offer.Instance) {
 	for _, i := range instances {
 		delete(o.absent, i.ProviderID)
 	}
-	maps.DeleteFunc(o.machines, func(provider string, _ offer.Instance) bool { return !o.noded[provider] && o.left(provider) })
+	maps.DeleteFunc(o.machines, func(provider string, _ offer.Instance) bool { return o.left(provider) })
 	for _, i := range instances {
 		if ours(i) {
 			o.machines[i.ProviderID] = i
