@@ -127,9 +127,9 @@ func (r *Reporter) misprotected(s *cluster.Snapshot) {
 		if p.Owner.UID != "" {
 			of = (&cause{namespace: p.Namespace, owner: p.Owner}).ref()
 		}
-		text := fmt.Sprintf("the annotation %s of pod %s is ignored: it has to be \"true\" or a duration, such as \"4h\"", api.AnnotationDoNotDisrupt, p.Name)
 		if r.say(of, event.DoubtfulSpec, "") {
-			r.Events.Warning(of, event.DoubtfulSpec, text)
+			r.Events.Warning(of, event.DoubtfulSpec,
+				fmt.Sprintf("the annotation %s of pod %s is ignored: it has to be \"true\" or a duration, such as \"4h\"", api.AnnotationDoNotDisrupt, p.Name))
 		}
 	}
 }
