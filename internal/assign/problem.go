@@ -100,13 +100,13 @@ func DefaultTrials(pods int) int {
 	if pods < ManyPods {
 		return fewTrials
 	}
-	return 4 * fewTrials
+	return 2 * fewTrials
 }
 
 // ManyPods is from how many pods on a plan may take a second.
 const ManyPods = 1000
 
-const fewTrials = 48_000
+const fewTrials = 96_000
 
 // Provisioner is a Provisioner with what it may buy.
 type Provisioner = model.Provisioner
