@@ -211,7 +211,7 @@ func (a *Agent) followMoves(v *view.View, plan *decide.Plan) {
 
 // disrupt carries out the removals of a plan.
 func (a *Agent) disrupt(ctx context.Context, v *view.View, plan *decide.Plan, bought *launch.Outcome) {
-	a.disrupter.Mark(ctx, v.Expected, plan.Marks)
+	a.disrupter.NoteEmptiness(ctx, v.Expected, plan.Emptiness)
 	if a.consolidation.Guides(v.Now) && len(plan.Guides)+len(plan.Steers) > 0 {
 		a.disrupter.Guide(ctx, v.Expected, plan.Guides)
 		a.disrupter.Steer(plan.Steers)

@@ -71,16 +71,16 @@ type Disrupter struct {
 	postponed postponed
 }
 
-// Mark sets and removes emptiness timestamps. The snapshot is that which the plan was made from.
-func (d *Disrupter) Mark(ctx context.Context, s *cluster.Snapshot, marks []decide.Mark) {
-	parallel.Each(parallel.NodesAtOnce, marks, func(m decide.Mark) {
+// NoteEmptiness sets and removes emptiness timestamps. The snapshot is that which the plan was made from.
+func (d *Disrupter) NoteEmptiness(ctx context.Context, s *cluster.Snapshot, emptiness []decide.Emptiness) {
+	parallel.Each(parallel.NodesAtOnce, emptiness, func(e decide.Emptiness) {
 		change := cluster.NodeChange{RemoveAnnotations: []string{api.AnnotationEmptiness}}
-		if !m.Since.IsZero() {
+		if !e.Since.IsZero() {
 			change = cluster.NodeChange{SetAnnotations: map[string]string{
-				api.AnnotationEmptiness: wholeSeconds(m.Since).UTC().Format(time.RFC3339),
+				api.AnnotationEmptiness: wholeSeconds(e.Since).UTC().Format(time.RFC3339),
 			}}
 		}
-		d.Nodes.Patch(ctx, s.Node(m.Node), change)
+		d.Nodes.Patch(ctx, s.Node(e.Node), change)
 	})
 }
 

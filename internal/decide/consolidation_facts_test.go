@@ -211,7 +211,7 @@ func TestConsolidationThatWasBegun(t *testing.T) {
 		w.node("n1", "large", "a", begun("new")).replicas(5, "web", "n1", "requests: {cpu: 300m, memory: 500Mi}")
 		w.node("new", "small", "a", nil).older()
 		plan := w.decide()
-		if len(plan.Removals) > 0 || verdicts(plan) != "n1 go" || slices.ContainsFunc(plan.Marks, func(m Mark) bool { return m.Node == "new" }) {
+		if len(plan.Removals) > 0 || verdicts(plan) != "n1 go" || slices.ContainsFunc(plan.Emptiness, func(m Emptiness) bool { return m.Node == "new" }) {
 			t.Errorf("removals %v, %s", plan.Removals, verdicts(plan))
 		}
 	})
@@ -234,7 +234,7 @@ func TestConsolidationThatWasBegun(t *testing.T) {
 			w.in.Snapshot.Nodes[slices.IndexFunc(w.in.Snapshot.Nodes, func(n cluster.Node) bool { return n.Name == "old" })].Deleting = true
 			p := &w.in.Snapshot.Pods[0]
 			p.State, p.Owner.Kind, p.StopSince, p.StopBy = cluster.PodTerminating, c.kind, noon.Add(c.stopSince), noon.Add(c.stopBy)
-			if kept := len(w.decide().Marks) == 0; kept != c.kept {
+			if kept := len(w.decide().Emptiness) == 0; kept != c.kept {
 				t.Errorf("%+v: kept is %v", c, kept)
 			}
 		}

@@ -195,7 +195,7 @@ func (d *drama) verdict(p *Plan, node string) Verdict {
 }
 
 func (d *drama) marks(p *Plan) {
-	for _, m := range p.Marks {
+	for _, m := range p.Emptiness {
 		if n := d.node(m.Node); n != nil && !m.Since.IsZero() {
 			n.Annotations[api.AnnotationEmptiness] = m.Since.Format(time.RFC3339)
 		} else if n != nil {

@@ -82,7 +82,7 @@ func (d *decision) plan() Plan {
 	consolidated, consolidation, final := d.consolidateNodes(nodes, final)
 	plan := d.render(final.problem, final.layout)
 	plan.LeftOut = leftOut(final.layout)
-	plan.Marks = d.marks(nodes)
+	plan.Emptiness = d.emptiness(nodes)
 	plan.Kept = kept
 	d.estimate(consolidation, nodes)
 	plan.Consolidation = consolidation

@@ -231,7 +231,7 @@ func seen(p Plan) string {
 	for _, k := range p.Kept {
 		out += fmt.Sprintf("keep %s; ", k.Node)
 	}
-	for _, m := range p.Marks {
+	for _, m := range p.Emptiness {
 		if m.Since.IsZero() {
 			out += "unmark " + m.Node + "; "
 		} else {

@@ -36,8 +36,8 @@ type Plan struct {
 	Guides []Guide
 	// Steers are the pods of which the deletion cost should change, likewise.
 	Steers []Steer
-	// Marks are emptiness timestamps to set or remove.
-	Marks []Mark
+	// Emptiness lists the emptiness timestamps to set or remove.
+	Emptiness []Emptiness
 	// HourlyPrice is the price of Machines together.
 	HourlyPrice offer.Price
 	// LowerBound is proven: no plan for the same pods that honours the same
@@ -186,8 +186,8 @@ const (
 	Stay Verdict = "stay" // what it was chosen for does not hold any more
 )
 
-// Mark sets a node's emptiness timestamp, or removes it where Since is zero.
-type Mark struct {
+// Emptiness sets a node's emptiness timestamp, or removes it where Since is zero.
+type Emptiness struct {
 	Node  string
 	Since time.Time
 }

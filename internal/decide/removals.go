@@ -133,12 +133,12 @@ func unplaced(a attempt) int {
 	return n
 }
 
-// marks returns the emptiness timestamps to set or remove.
-func (d *decision) marks(nodes []*retire.Node) []Mark {
-	var out []Mark
+// emptiness returns the emptiness timestamps to set or remove.
+func (d *decision) emptiness(nodes []*retire.Node) []Emptiness {
+	var out []Emptiness
 	for _, n := range d.staying(nodes) {
-		if since, change := retire.Mark(n, d.in.Now); change {
-			out = append(out, Mark{Node: n.Name, Since: since})
+		if since, change := retire.Emptiness(n, d.in.Now); change {
+			out = append(out, Emptiness{Node: n.Name, Since: since})
 		}
 	}
 	return out

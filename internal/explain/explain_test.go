@@ -178,7 +178,7 @@ func TestNodesInText(t *testing.T) {
 	p.Removals = []decide.Removal{{Node: "ip-10-0-0-1", Reason: decide.Expired, Message: "older than 1h", Replacements: []string{"default-1"}}}
 	p.Kept = []decide.Kept{{Node: "n5", Reason: decide.Drifted, Why: "pods are on their way to it"}}
 	p.Chosen = []decide.Chosen{{Node: "n8", Verdict: decide.Go}, {Node: "n9", Verdict: decide.Wait, Why: "its replacement n2 is not up yet"}, {Node: "n10", Verdict: decide.Stay, Why: "it has work again"}}
-	p.Marks = []decide.Mark{{Node: "n6", Since: time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)}, {Node: "n7"}}
+	p.Emptiness = []decide.Emptiness{{Node: "n6", Since: time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)}, {Node: "n7"}}
 	r := Of(p, explaintest.Snapshot(), time.Millisecond)
 	want := `No pod is waiting for a node; 1 machine to buy for $0.0410 per hour, the best possible; decided in 1.0 ms.
 

@@ -65,7 +65,7 @@ func (r *Report) retire(plan *decide.Plan) {
 	for _, n := range plan.Chosen {
 		r.Chosen = append(r.Chosen, Chosen{Node: n.Node, Verdict: string(n.Verdict), Why: n.Why})
 	}
-	for _, n := range plan.Marks {
+	for _, n := range plan.Emptiness {
 		r.Emptiness = append(r.Emptiness, Emptiness{Node: n.Node, Since: n.Since})
 	}
 }

@@ -254,7 +254,7 @@ func TestForcedWithoutInitialization(t *testing.T) {
 	}
 }
 
-func TestMark(t *testing.T) {
+func TestEmptiness(t *testing.T) {
 	empties := provisioner(func(s *api.ProvisionerSpec) { s.TTLSecondsAfterEmpty = seconds(30) })
 	stamp := map[string]string{api.AnnotationEmptiness: noon.Add(-time.Second).Format(time.RFC3339)}
 	for name, c := range map[string]struct {
@@ -279,7 +279,7 @@ func TestMark(t *testing.T) {
 		if c.annotations != nil {
 			n.Annotations = c.annotations
 		}
-		if since, change := Mark(n, noon); change != c.change || change && !since.Equal(c.want) {
+		if since, change := Emptiness(n, noon); change != c.change || change && !since.Equal(c.want) {
 			t.Errorf("%s: got %v, %v", name, since, change)
 		}
 	}
@@ -319,7 +319,7 @@ func TestTerminatingStatefulPodKeepsItsNode(t *testing.T) { // DISR-025, DEPROV-
 		if goes := len(Voluntary([]*Node{n}, noon)) > 0; goes == c.want {
 			t.Errorf("%s: it goes: %t", name, goes)
 		}
-		if _, marked := Mark(n, noon); marked == c.want {
+		if _, marked := Emptiness(n, noon); marked == c.want {
 			t.Errorf("%s: it is marked as empty: %t", name, marked)
 		}
 	}
@@ -464,7 +464,7 @@ func TestConsolidationRemovesEmptyNodes(t *testing.T) { // DISR-019
 		"the node is excluded": {provisioner: on(nil), empty: time.Hour, kept: true, marked: true, want: "it has the annotation karpenter.sh/do-not-consolidate"},
 	} {
 		n := up("n", provisioner(c.provisioner))
-		if _, marks := Mark(n, noon); marks != c.marked && !c.used {
+		if _, marks := Emptiness(n, noon); marks != c.marked && !c.used {
 			t.Errorf("%s: it gets an emptiness timestamp: %t", name, marks)
 		}
 		n.Annotations[api.AnnotationEmptiness] = noon.Add(-c.empty).Format(time.RFC3339)

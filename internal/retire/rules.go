@@ -138,9 +138,9 @@ func emptySince(n *cluster.Node) (time.Time, bool) {
 	return since, err == nil
 }
 
-// Mark says which emptiness timestamp a node should get: the time, the zero time
+// Emptiness says which emptiness timestamp a node should get: the time, the zero time
 // to remove the one it has, or false to leave it as it is.
-func Mark(n *Node, now time.Time) (time.Time, bool) {
+func Emptiness(n *Node, now time.Time) (time.Time, bool) {
 	_, annotated := n.Annotations[api.AnnotationEmptiness]
 	_, valid := emptySince(n.Node)
 	if _, goes := n.Provisioner.Spec.EmptyAfter(); goes && isUp(n.Node) && !n.InUse() {
