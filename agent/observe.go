@@ -52,8 +52,8 @@ func (a *Agent) observe(ctx context.Context) *view.View {
 func withoutBadStamps(s *cluster.Snapshot, began, now time.Time) *cluster.Snapshot {
 	out, copied := *s, false
 	for i := range s.Nodes {
-		since, err := time.Parse(time.RFC3339, s.Nodes[i].Annotations[api.AnnotationEmptiness])
-		if err != nil || !since.Before(began.Truncate(time.Second)) && !since.After(now.Add(cluster.ClockSkew)) {
+		since, marked := s.Nodes[i].EmptySince()
+		if !marked || !since.Before(began.Truncate(time.Second)) && !since.After(now.Add(cluster.ClockSkew)) {
 			continue
 		}
 		if !copied {

@@ -35,3 +35,9 @@ func (n *Node) Mark() NodeMark {
 	}
 	return m
 }
+
+// EmptySince reads the emptiness timestamp of a node. One that is no time counts as none.
+func (n *Node) EmptySince() (time.Time, bool) {
+	since, err := time.Parse(time.RFC3339, n.Annotations[api.AnnotationEmptiness])
+	return since, err == nil
+}

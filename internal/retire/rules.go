@@ -122,7 +122,7 @@ func empty(n *Node, now time.Time) (DueNode, bool) {
 // for ever.
 func EmptyUntil(n *cluster.Node, p *api.Provisioner) time.Time {
 	limit, goes := p.Spec.EmptyAfter()
-	since, marked := emptySince(n)
+	since, marked := n.EmptySince()
 	if !goes || !marked || !isUp(n) {
 		return time.Time{}
 	}
@@ -132,17 +132,11 @@ func EmptyUntil(n *cluster.Node, p *api.Provisioner) time.Time {
 // isUp reports whether the node came up and has not lost contact since.
 func isUp(n *cluster.Node) bool { return n.Initialized && n.Ready }
 
-// emptySince reads the emptiness timestamp. One that is no time counts as none.
-func emptySince(n *cluster.Node) (time.Time, bool) {
-	since, err := time.Parse(time.RFC3339, n.Annotations[api.AnnotationEmptiness])
-	return since, err == nil
-}
-
 // Emptiness says which emptiness timestamp a node should get: the time, the zero time
 // to remove the one it has, or false to leave it as it is.
 func Emptiness(n *Node, now time.Time) (time.Time, bool) {
 	_, annotated := n.Annotations[api.AnnotationEmptiness]
-	_, valid := emptySince(n.Node)
+	_, valid := n.EmptySince()
 	if _, goes := n.Provisioner.Spec.EmptyAfter(); goes && isUp(n.Node) && !n.InUse() {
 		return now, !valid
 	}
