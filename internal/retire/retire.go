@@ -28,8 +28,8 @@ const (
 // Reasons are all of them.
 var Reasons = []Reason{Orphaned, NeverUp, Unhealthy, Expired, Drifted, Empty, Consolidated}
 
-// Voluntary reports whether budgets and protections hold the removal back.
-func (r Reason) Voluntary() bool { return r != Orphaned && r != NeverUp && r != Unhealthy }
+// Voluntary reports whether budgets and protections hold the removal back: budgets may name these reasons.
+func (r Reason) Voluntary() bool { return slices.Contains(api.DisruptionReasons, string(r)) }
 
 // Policy holds the times and liberties of an installation. The zero value of each
 // means that it does not apply.

@@ -3,7 +3,6 @@ package retire
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -153,15 +152,6 @@ func TestDriftWithinTheLimit(t *testing.T) {
 		c := &Case{DueNode: DueNode{Node: n}, Now: noon, Guards: guards}
 		if vetoed, delayed := c.Vetoed() != "", c.Delayed() != ""; vetoed != held || delayed != held {
 			t.Errorf("%s: vetoed %t, delayed %t, want %t", reason, vetoed, delayed, held)
-		}
-	}
-}
-
-// Budgets may name each reason under which nodes go voluntarily.
-func TestVoluntaryReasons(t *testing.T) {
-	for _, r := range Reasons {
-		if slices.Contains(api.DisruptionReasons, string(r)) != r.Voluntary() {
-			t.Errorf("%s: voluntary is %t", r, r.Voluntary())
 		}
 	}
 }
