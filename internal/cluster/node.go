@@ -132,9 +132,10 @@ func OwnedByAgent(o metav1.OwnerReference) bool {
 	return strings.HasPrefix(o.APIVersion, api.ProvisionerGroup+"/") && (o.Kind == api.ProvisionerKind || o.Kind == api.NodePoolKind)
 }
 
-// Marked reports whether a Node object has a mark of the agent. Nodes of others may have the label of a Provisioner, and
-// none of the marks. What is being deleted without the agent's finalizer is left to the programs that hold it.
-func Marked(n metav1.Object) bool {
+// Managed reports whether a Node object is the agent's, as its finalizer or launch id says. Nodes of others may have the
+// label of a Provisioner, and neither of these. What is being deleted without the agent's finalizer is left to the programs
+// that hold it.
+func Managed(n metav1.Object) bool {
 	return slices.Contains(n.GetFinalizers(), api.Finalizer) || n.GetDeletionTimestamp() == nil && n.GetAnnotations()[api.AnnotationLaunchID] != ""
 }
 

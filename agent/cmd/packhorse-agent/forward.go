@@ -85,7 +85,7 @@ func leader(ctx context.Context, client kubernetes.Interface, namespace string) 
 		return "", fmt.Errorf("no agent leads in namespace %s: list the nodes that are left: %w", namespace, err)
 	}
 	// Nodes of others may have the label too.
-	left := slices.DeleteFunc(nodes.Items, func(n corev1.Node) bool { return !cluster.Marked(&n) })
+	left := slices.DeleteFunc(nodes.Items, func(n corev1.Node) bool { return !cluster.Managed(&n) })
 	return "", nobody(namespace, left)
 }
 

@@ -51,7 +51,7 @@ func (k *Keeper) nodes(ctx context.Context) ([]corev1.Node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list the agent's nodes: %w", err)
 	}
-	return slices.DeleteFunc(nodes.Items, func(n corev1.Node) bool { return !cluster.Marked(&n) }), nil
+	return slices.DeleteFunc(nodes.Items, func(n corev1.Node) bool { return !cluster.Managed(&n) }), nil
 }
 
 // customObjects lists the Provisioners and then the node profiles.

@@ -56,7 +56,7 @@ func (r *Roster) take(ctx context.Context) error {
 	r.taken, r.names = begin, map[string][]string{}
 	for i := range nodes.Items {
 		n := &nodes.Items[i]
-		if owner := n.Labels[api.LabelProvisioner]; cluster.Marked(n) {
+		if owner := n.Labels[api.LabelProvisioner]; cluster.Managed(n) {
 			r.names[owner] = append(r.names[owner], n.Name)
 		}
 	}

@@ -36,7 +36,7 @@ func (w *Watch) stuck(ctx context.Context, provisioner string) error {
 	}
 	budgets := w.closedBudgets(ctx)
 	for i := range nodes.Items {
-		if n := &nodes.Items[i]; cluster.Marked(n) {
+		if n := &nodes.Items[i]; cluster.Managed(n) {
 			stuck.Nodes = append(stuck.Nodes, w.describe(ctx, n, budgets))
 		}
 	}
