@@ -47,11 +47,11 @@ func (inv *Inventory) Compare(ctx context.Context, v *view.View) {
 		own, others := inv.nodesOf(v, nodes, i)
 		switch {
 		case i.LaunchID == "", inv.Launching(i.LaunchID): // another program's, or not answered yet
-		case i.State == offer.StateStopping && len(own)+len(others) == 0 && !inv.wasGivenBack(i.ID) && inv.tooOld(v, i):
+		case i.State == offer.StateStopping && len(own)+len(others) == 0 && !inv.wasTerminated(i.ID) && inv.tooOld(v, i):
 			old = append(old, instanceNodes{Instance: i}) // somebody may have stopped it, and its disk is paid for
 		case !i.Runs():
 			ending = end(ending, i, own, others)
-		case inv.wasGivenBack(i.ID):
+		case inv.wasTerminated(i.ID):
 			// The cloud may have taken it for gone because it did not list it at that moment.
 			ending = end(ending, i, own, others)
 			surplus = append(surplus, instanceNodes{i, own, others})
@@ -64,7 +64,7 @@ func (inv *Inventory) Compare(ctx context.Context, v *view.View) {
 	inv.close(ctx, ending)
 	for _, i := range inv.leftOut() {
 		own, others := inv.nodesOf(v, nodes, i)
-		if !slices.ContainsFunc(slices.Concat(own, others), adopted) && !inv.Launching(i.LaunchID) && !inv.wasGivenBack(i.ID) {
+		if !slices.ContainsFunc(slices.Concat(own, others), adopted) && !inv.Launching(i.LaunchID) && !inv.wasTerminated(i.ID) {
 			kept = append(kept, instanceNodes{i, own, others}) // if it has lost its tags, only its nodes tell the next leader whose it is
 		}
 	}
@@ -112,7 +112,7 @@ func (inv *Inventory) Returned(ctx context.Context, v *view.View) bool {
 		if v.ByName[cmp.Or(n.Provisioner, n.Labels[api.LabelProvisioner])] == nil || n.Deleting || n.ProviderID == "" || n.HeldBy(api.Finalizer) {
 			continue
 		}
-		if id := n.InstanceID(); inv.wasGivenBack(id) {
+		if id := n.InstanceID(); inv.wasTerminated(id) {
 			ending = append(ending, endingNode{n, offer.Instance{ID: id, State: offer.StateGone}})
 		} else if inv.meet(n.ProviderID) {
 			unknown = true
@@ -214,7 +214,7 @@ func (inv *Inventory) podsOn(ctx context.Context, node string) ([]cluster.Pod, e
 func (inv *Inventory) countOwnerless(v *view.View, nodes map[string][]*cluster.Node, instances []offer.Instance) int {
 	count := 0
 	for _, i := range instances {
-		if !i.Runs() || inv.wasGivenBack(i.ID) || inv.Launching(i.LaunchID) || i.Tags[api.LabelNodePool] != "" {
+		if !i.Runs() || inv.wasTerminated(i.ID) || inv.Launching(i.LaunchID) || i.Tags[api.LabelNodePool] != "" {
 			continue // Karpenter manages those with a NodePool
 		}
 		own, others := inv.nodesOf(v, nodes, i)
@@ -374,7 +374,7 @@ func (inv *Inventory) terminate(ctx context.Context, v *view.View, surplus []ins
 		i.NodeName = i.ID // no Node object has that name
 		switch p := v.ByName[i.Provisioner]; {
 		case slices.Contains(gone, i.ID):
-			inv.gaveBack(i.ID)
+			inv.noteTerminated(i.ID)
 			inv.Assumed.Gone(i.NodeName)
 			inv.Log.Info("terminated an instance without a node", "instance", i.ID, "provisioner", i.Provisioner, "launch_id", i.LaunchID)
 		case p == nil || len(i.own)+len(i.others) > 0 || !i.Runs():

@@ -110,7 +110,7 @@ func (inv *Inventory) Counted(s *cluster.Snapshot) *cluster.Snapshot {
 func (inv *Inventory) Terminated(id string, confirmed bool) {
 	switch {
 	case confirmed:
-		inv.gaveBack(id)
+		inv.noteTerminated(id)
 	case !inv.Untagged(id): // the denial may be due to tags that were lost since the last comparison
 		inv.want()
 		inv.Replan()
@@ -132,11 +132,11 @@ func (inv *Inventory) Bought(i offer.Instance) {
 }
 
 // Runs reports whether an instance is ours and ran when the cloud was last asked.
-func (inv *Inventory) Runs(id string) bool { return inv.isRunning(id) && !inv.wasGivenBack(id) }
+func (inv *Inventory) Runs(id string) bool { return inv.isRunning(id) && !inv.wasTerminated(id) }
 
 // LostNode reports whether the Node object of a machine has gone since the last call although the
 // machine was not terminated. The machine still counts, and needs another Node object.
-func (inv *Inventory) LostNode(s *cluster.Snapshot) bool { return inv.lostNode(s, inv.wasGivenBack) }
+func (inv *Inventory) LostNode(s *cluster.Snapshot) bool { return inv.lostNode(s, inv.wasTerminated) }
 
 // Occupied returns the Provisioners that have machines, including machines that ran before and are missing from the
 // cloud's last answer. Before the first comparison it returns an error, because orders of an earlier leader may not be
@@ -158,7 +158,7 @@ func (inv *Inventory) Occupied(ctx context.Context) (map[string]bool, error) {
 		}
 	}
 	for _, i := range inv.leftOut() {
-		if !inv.wasGivenBack(i.ID) {
+		if !inv.wasTerminated(i.ID) {
 			occupied[i.Provisioner] = true
 		}
 	}

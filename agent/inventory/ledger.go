@@ -26,7 +26,7 @@ type ledger struct {
 	failures   *pace.Retries        // under an empty key: when to compare again after a failure
 	nodeless   []string             // instances whose name or size is not known, or whose Node object is being deleted
 	refused    map[string]refusal   // by Provisioner: instances whose Node objects it could not create
-	terminated map[string]time.Time // instances that the agent gave back
+	terminated map[string]time.Time // when the agent terminated an instance, by id
 	missing    map[string]bool      // by provider id: nodes whose instance is gone; true if the cloud says so
 	unknown    map[string]time.Time // by provider id: since when the cloud does not know the instance of a node
 	scaled     map[string]time.Time // by Provisioner: a node came or went
@@ -149,13 +149,13 @@ func (l *ledger) Next(interval time.Duration) time.Time {
 	return l.at.Add(interval)
 }
 
-func (l *ledger) gaveBack(id string) {
+func (l *ledger) noteTerminated(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.terminated[id] = time.Now()
 }
 
-func (l *ledger) wasGivenBack(id string) bool {
+func (l *ledger) wasTerminated(id string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	_, ok := l.terminated[id]

@@ -227,7 +227,7 @@ func (o *owners) closed(n *cluster.Node) bool {
 
 // lostNode reports whether the Node object of a machine has gone since the last call although the
 // machine was not terminated. The machine still counts, and needs another Node object.
-func (o *owners) lostNode(s *cluster.Snapshot, givenBack func(id string) bool) bool {
+func (o *owners) lostNode(s *cluster.Snapshot, terminated func(id string) bool) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	now := make(map[string]bool, len(s.Nodes))
@@ -236,7 +236,7 @@ func (o *owners) lostNode(s *cluster.Snapshot, givenBack func(id string) bool) b
 	}
 	lost := false
 	for provider, m := range o.machines {
-		if m.Runs() && o.noded[provider] && !now[provider] && !givenBack(m.ID) {
+		if m.Runs() && o.noded[provider] && !now[provider] && !terminated(m.ID) {
 			lost = true
 		}
 	}
