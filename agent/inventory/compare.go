@@ -39,38 +39,11 @@ func (inv *Inventory) Compare(ctx context.Context, v *view.View) {
 	inv.relaunch(ctx, nodes, instances)
 	inv.learn(instances)
 	inv.part(nodes)
-	listed := map[string]offer.Instance{}
-	var surplus, old, kept []instanceNodes
-	var ending []endingNode
-	for _, i := range instances {
-		listed[i.ProviderID] = i
-		own, others := inv.nodesOf(v, nodes, i)
-		switch {
-		case i.LaunchID == "", inv.Launching(i.LaunchID): // another program's, or not answered yet
-		case i.State == offer.StateStopping && len(own)+len(others) == 0 && !inv.wasTerminated(i.ID) && inv.tooOld(v, i):
-			old = append(old, instanceNodes{Instance: i}) // somebody may have stopped it, and its disk is paid for
-		case !i.Runs():
-			ending = end(ending, i, own, others)
-		case inv.wasTerminated(i.ID):
-			// The cloud may have taken it for gone because it did not list it at that moment.
-			ending = end(ending, i, own, others)
-			surplus = append(surplus, instanceNodes{i, own, others})
-		case len(own) == 0 && !inv.drainable(v, i, others) && inv.tooOld(v, i):
-			old = append(old, instanceNodes{i, own, others})
-		default:
-			kept = append(kept, instanceNodes{i, own, others})
-		}
-	}
-	inv.close(ctx, ending)
-	for _, i := range inv.leftOut() {
-		own, others := inv.nodesOf(v, nodes, i)
-		if !slices.ContainsFunc(slices.Concat(own, others), adopted) && !inv.Launching(i.LaunchID) && !inv.wasTerminated(i.ID) {
-			kept = append(kept, instanceNodes{i, own, others}) // if it has lost its tags, only its nodes tell the next leader whose it is
-		}
-	}
+	found := inv.sort(v, nodes, instances)
+	inv.close(ctx, found.ending)
 	without := &nodeless{}
-	vacant, occupied := inv.vacant(ctx, old, without)
-	surplus, kept = append(surplus, vacant...), append(kept, occupied...)
+	vacant, occupied := inv.vacant(ctx, found.old, without)
+	surplus, kept := slices.Concat(found.surplus, vacant), slices.Concat(found.kept, occupied)
 	parallel.Each(parallel.NodesAtOnce, kept, func(i instanceNodes) {
 		inv.unreserve(ctx, v, i.own, i.Instance)
 		without.note(i.Instance, inv.adoptAll(ctx, v, i))
@@ -80,8 +53,45 @@ func (inv *Inventory) Compare(ctx context.Context, v *view.View) {
 	if ctx.Err() == nil {
 		inv.reportRefused(v, without.refused)
 	}
-	inv.settled(asked, inv.letGo(ctx, v, listed, ending), without)
+	inv.settled(asked, inv.letGo(ctx, v, instances, found.ending), without)
 	inv.Redrain()
+}
+
+// comparison sorts instances by what becomes of them.
+type comparison struct {
+	kept    []instanceNodes // they have Node objects, or get them
+	old     []instanceNodes // they have none, and are terminated unless pods run there
+	surplus []instanceNodes // they are terminated
+	ending  []endingNode    // nodes of instances that are being terminated or gone
+}
+
+// sort looks at the instances that were listed, and at those that the list should have.
+func (inv *Inventory) sort(v *view.View, nodes map[string][]*cluster.Node, instances []offer.Instance) (found comparison) {
+	for _, i := range instances {
+		own, others := inv.nodesOf(v, nodes, i)
+		switch {
+		case i.LaunchID == "", inv.Launching(i.LaunchID): // another program's, or not answered yet
+		case i.State == offer.StateStopping && len(own)+len(others) == 0 && !inv.wasTerminated(i.ID) && inv.tooOld(v, i):
+			found.old = append(found.old, instanceNodes{Instance: i}) // somebody may have stopped it, and its disk is paid for
+		case !i.Runs():
+			found.ending = end(found.ending, i, own, others)
+		case inv.wasTerminated(i.ID):
+			// The cloud may have taken it for gone because it did not list it at that moment.
+			found.ending = end(found.ending, i, own, others)
+			found.surplus = append(found.surplus, instanceNodes{i, own, others})
+		case len(own) == 0 && !inv.drainable(v, i, others) && inv.tooOld(v, i):
+			found.old = append(found.old, instanceNodes{i, own, others})
+		default:
+			found.kept = append(found.kept, instanceNodes{i, own, others})
+		}
+	}
+	for _, i := range inv.leftOut() {
+		own, others := inv.nodesOf(v, nodes, i)
+		if !slices.ContainsFunc(slices.Concat(own, others), adopted) && !inv.Launching(i.LaunchID) && !inv.wasTerminated(i.ID) {
+			found.kept = append(found.kept, instanceNodes{i, own, others}) // if it has lost its tags, only its nodes tell the next leader whose it is
+		}
+	}
+	return found
 }
 
 // instanceNodes are an instance, its node, if there is one, and those that its kubelet has registered

@@ -23,8 +23,11 @@ import (
 // says so. An instance that the cloud no longer lists may only have lost its tags, so the agent looks it up by
 // its id first. A node without a launch id may be another program's. If it has lost its launch id, that is put
 // back, but not on a node that is already being drained. It does not delete again what has just been closed.
-func (inv *Inventory) letGo(ctx context.Context, v *view.View, listed map[string]offer.Instance, closed []endingNode) map[string]bool {
-	missing := map[string]bool{}
+func (inv *Inventory) letGo(ctx context.Context, v *view.View, instances []offer.Instance, closed []endingNode) map[string]bool {
+	listed, missing := make(map[string]offer.Instance, len(instances)), map[string]bool{}
+	for _, i := range instances {
+		listed[i.ProviderID] = i
+	}
 	var unlisted []*cluster.Node
 	for i := range v.Snapshot.Nodes {
 		n := &v.Snapshot.Nodes[i]
