@@ -51,7 +51,7 @@ func (a *Agent) turn(ctx context.Context) time.Time {
 		a.metrics.Waited(a.metrics.UntilRunning, since)
 	}
 	export(a.metrics, v, plan)
-	a.metrics.Oldest.Set(a.history.oldest(v.Snapshot, plan, v.Now).Seconds())
+	a.metrics.OldestPlaced.Set(a.history.oldest(v.Snapshot, plan, v.Now).Seconds())
 	a.publish(v, plan)
 	a.metrics.Turns.Inc()
 	a.metrics.TurnSeconds.Observe(time.Since(began).Seconds())
@@ -147,7 +147,7 @@ func (a *Agent) provision(ctx context.Context, v *view.View) (summary, *decide.P
 	sum.pending = len(v.Snapshot.Pending())
 	for {
 		sum.rounds++
-		a.metrics.Rounds.Inc()
+		a.metrics.Plans.Inc()
 		plan := a.decide(v)
 		bought := a.buy(ctx, v, &plan)
 		sum.launched += bought.Launched()

@@ -69,7 +69,7 @@ func (d *Drainer) evict(ctx context.Context, n *cluster.Node, p *cluster.Pod) {
 		}
 		d.Log.Debug("evicted a pod", "pod", p.PodKey.String(), "node", n.Name)
 	case errors.As(err, &blocked):
-		d.Metrics.Blocked.WithLabelValues(n.Provisioner).Inc()
+		d.Metrics.EvictionsBlocked.WithLabelValues(n.Provisioner).Inc()
 		if !d.memory.refused(p, HeldByBudget, blocked) {
 			return
 		}

@@ -26,7 +26,7 @@ type Metrics struct {
 	followed      map[string]time.Time
 
 	Turns            prometheus.Counter
-	Rounds           prometheus.Counter
+	Plans            prometheus.Counter
 	TurnSeconds      prometheus.Histogram
 	DrainPassSeconds prometheus.Histogram
 	Pending          prometheus.Gauge
@@ -37,14 +37,14 @@ type Metrics struct {
 	Surges           *prometheus.CounterVec
 	Launches         *prometheus.CounterVec
 	Refusals         *prometheus.CounterVec
-	Oldest           prometheus.Gauge
+	OldestPlaced     prometheus.Gauge
 	CloudErrors      *prometheus.CounterVec
 	UntilLaunch      prometheus.Histogram
 	UntilBinding     prometheus.Histogram
 	UntilRunning     prometheus.Histogram
 	DrainSeconds     *prometheus.HistogramVec
 	Terminations     *prometheus.CounterVec
-	Blocked          *prometheus.CounterVec
+	EvictionsBlocked *prometheus.CounterVec
 	DrainsHeldUp     *prometheus.GaugeVec
 	HeldUpSeconds    *prometheus.GaugeVec
 	Notices          *prometheus.CounterVec
@@ -74,12 +74,12 @@ var (
 func New() *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry(), followed: map[string]time.Time{}}
 	m.Turns = m.counters("turns_total", "Turns of the planning loop.").WithLabelValues()
-	m.Rounds = m.counters("plans_total", "Plans made. More plans than turns mean that the cloud refused offerings.").WithLabelValues()
+	m.Plans = m.counters("plans_total", "Plans made. More plans than turns mean that the cloud refused offerings.").WithLabelValues()
 	m.TurnSeconds = m.histogram("turn_duration_seconds", "Duration of a turn of the planning loop.", overheadBuckets)
 	m.DrainPassSeconds = m.histogram("drain_pass_duration_seconds", "Duration of a pass of the draining loop.", overheadBuckets)
 	m.Pending = m.gauges("pods_pending", "Pods that are waiting for a node.").WithLabelValues()
 	m.Unplaced = m.gauges("pods_unplaced", "Pods for which no node can be bought.").WithLabelValues()
-	m.Oldest = m.gauges("pods_placed_oldest_seconds", "Longest time for which a pod that is waiting has had a place on a node, one that starts included.").WithLabelValues()
+	m.OldestPlaced = m.gauges("pods_placed_oldest_seconds", "Longest time for which a pod that is waiting has had a place on a node, one that starts included.").WithLabelValues()
 	m.UntilLaunch = m.histogram("unschedulable_to_launch_seconds", "Time from an order's first unschedulable pod to the launch call, waits for capacity included.", waitBuckets)
 	m.UntilBinding = m.histogram("unschedulable_to_binding_seconds", "Time from a pod being seen unschedulable to its binding by the agent, waits for capacity included.", waitBuckets)
 	m.UntilRunning = m.histogram("unschedulable_to_running_seconds", "Time from a pod being seen unschedulable to its being seen running.", lifeBuckets)
@@ -93,7 +93,7 @@ func New() *Metrics {
 	m.Disruptions = m.counters("disruptions_total", "Nodes that were chosen to go, by reason, each time; those that wait for replacements may be kept after all.", provisionerLabel, "reason")
 	m.DrainSeconds = m.histograms("drain_duration_seconds", "Time from a node's deletion to the termination of its machine.", lifeBuckets, provisionerLabel)
 	m.Terminations = m.counters("terminations_total", "Nodes whose machine was terminated.", provisionerLabel)
-	m.Blocked = m.counters("evictions_blocked_total", "Evictions that a PodDisruptionBudget prevented.", provisionerLabel)
+	m.EvictionsBlocked = m.counters("evictions_blocked_total", "Evictions that a PodDisruptionBudget prevented.", provisionerLabel)
 	m.DrainsHeldUp = m.gauges("drains_held_up", "Nodes whose drain takes longer than it should, by cause.", provisionerLabel, "cause")
 	m.HeldUpSeconds = m.gauges("drain_held_up_seconds", "Longest time for which a pod or something else has held up a drain, by cause.", provisionerLabel, "cause")
 	m.Notices = m.counters("notices_total", "Notices from the cloud, by kind.", "kind")
@@ -248,7 +248,7 @@ func (m *Metrics) begin(provisioner string) {
 	}
 	m.Consolidation.Evictions.WithLabelValues(provisioner)
 	m.Terminations.WithLabelValues(provisioner)
-	m.Blocked.WithLabelValues(provisioner)
+	m.EvictionsBlocked.WithLabelValues(provisioner)
 }
 
 // Registry is where they are registered.
