@@ -260,27 +260,27 @@ func (a *avoided) lacking(t *offer.InstanceType, of kind, now time.Time) string 
 	return ""
 }
 
-// apply marks avoided offerings of a Provisioner as unavailable, in a copy.
+// apply returns what a Provisioner may buy, in a copy in which avoided offerings are unavailable.
 func (a *avoided) apply(p *view.Provisioner) []offer.InstanceType {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := time.Now()
 	maps.DeleteFunc(a.offerings, func(_ avoidable, why avoidance) bool { return !now.Before(why.until) })
 	a.forgive(p)
-	marked := view.NewMarks(p.Market.Types)
-	a.markFailing(marked, p.Raw.Name, now)
+	market := view.CopyMarket(p.Market.Types)
+	a.withholdFailing(market, p.Raw.Name, now)
 	for _, provisioner := range []string{p.Raw.Name, ""} {
 		for of, why := range a.offerings {
 			if of.provisioner == provisioner {
-				marked.Find(of.instanceType, of.zone, of.capacityType, why.reason)
+				market.Withhold(of.instanceType, of.zone, of.capacityType, why.reason)
 			}
 		}
 	}
-	return marked.Types
+	return market.Types
 }
 
-// markFailing marks what a Provisioner does not buy because successive machines have failed.
-func (a *avoided) markFailing(m *view.Marks, provisioner string, now time.Time) {
+// withholdFailing withholds what a Provisioner does not buy because successive machines have failed.
+func (a *avoided) withholdFailing(m *view.MarketCopy, provisioner string, now time.Time) {
 	holds := false
 	for of, f := range a.failed {
 		holds = holds || of.provisioner == provisioner && now.Before(f.until)
@@ -292,7 +292,7 @@ func (a *avoided) markFailing(m *view.Marks, provisioner string, now time.Time) 
 	for i := range m.Types {
 		lacking := a.lacking(&m.Types[i], of, now)
 		for j := range m.Types[i].Offerings {
-			m.Mark(i, j, cmp.Or(a.failing(&m.Types[i], &m.Types[i].Offerings[j], of, now), lacking))
+			m.WithholdAt(i, j, cmp.Or(a.failing(&m.Types[i], &m.Types[i].Offerings[j], of, now), lacking))
 		}
 	}
 }

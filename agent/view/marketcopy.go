@@ -7,31 +7,31 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-// Marks marks offerings as unavailable in a copy of a market. A market is large, and many Provisioners may share one:
-// their copies share what is not marked.
-type Marks struct {
+// MarketCopy is a market from which offerings are withheld. A market is large, and many Provisioners may share one: their
+// copies share the types of which nothing is withheld.
+type MarketCopy struct {
 	Types  []offer.InstanceType
 	copied map[int]bool // types whose offerings are a copy; nil while the list is none
 }
 
-// NewMarks returns the marks of a list of types, which is not changed.
-func NewMarks(types []offer.InstanceType) *Marks { return &Marks{Types: types} }
+// CopyMarket returns a copy of a list of types, which is not changed.
+func CopyMarket(types []offer.InstanceType) *MarketCopy { return &MarketCopy{Types: types} }
 
-// Find marks the offerings of a type in a zone with a capacity type.
-func (m *Marks) Find(instanceType, zone, capacityType, why string) {
+// Withhold makes the offerings of a type in a zone with a capacity type unavailable.
+func (m *MarketCopy) Withhold(instanceType, zone, capacityType, why string) {
 	i, ok := slices.BinarySearchFunc(m.Types, instanceType, func(t offer.InstanceType, name string) int { return cmp.Compare(t.Name, name) })
 	if !ok {
 		return
 	}
 	for j, o := range m.Types[i].Offerings {
 		if o.Zone == zone && o.CapacityType == capacityType {
-			m.Mark(i, j, why)
+			m.WithholdAt(i, j, why)
 		}
 	}
 }
 
-// Mark marks an offering by its index, unless it is unavailable already or there is no reason.
-func (m *Marks) Mark(i, j int, why string) {
+// WithholdAt makes the offering j of the type i unavailable, unless it is already or there is no reason.
+func (m *MarketCopy) WithholdAt(i, j int, why string) {
 	if why == "" || m.Types[i].Offerings[j].Unavailable != "" {
 		return
 	}
