@@ -65,6 +65,12 @@ func (n *Node) OfNodePool() bool { return n.Labels[api.LabelNodePool] != "" }
 // node group, does not say so: it is taken as up, and is room as long as it is ready.
 func (n *Node) HasBeenUp() bool { return n.Initialized || n.Provisioner == "" }
 
+// HeldBy reports whether the node has that finalizer, so that its deletion waits.
+func (n *Node) HeldBy(finalizer string) bool { return slices.Contains(n.Finalizers, finalizer) }
+
+// InstanceID is the last part of the provider id, such as i-0123 of aws:///zone/i-0123.
+func (n *Node) InstanceID() string { return n.ProviderID[strings.LastIndex(n.ProviderID, "/")+1:] }
+
 // contactPatience is how long Kubernetes waits, by default, until it gives up the pods of a node that is not ready.
 const contactPatience = 5 * time.Minute
 
@@ -74,43 +80,6 @@ const contactPatience = 5 * time.Minute
 func (n *Node) Spares(p *Pod, now time.Time) bool {
 	lost := n.Annotations[api.AnnotationInterrupted] != "" || !n.UnreadySince.IsZero() && now.Sub(n.UnreadySince) >= contactPatience
 	return n.OfNodePool() && !lost && (p.Template.DoNotDisrupt && !p.Template.DoNotEvict || p.recent(now)) && p.State == PodBound && p.Running
-}
-
-// BelongsToNode reports whether such a pod goes with its node: those of DaemonSets and static pods.
-func (t *Template) BelongsToNode() bool { return t.DaemonSet || t.Static }
-
-// NeedsNode reports whether the pod needs its node to stay: those that belong to it, and those
-// that are going, do not.
-func (p *Pod) NeedsNode() bool { return p.State == PodBound && !p.Template.BelongsToNode() }
-
-// Finishes reports whether the pod does a piece of work for its owner and ends, as those of Jobs do. Pods that go on for
-// as long as their owner wants them are always started again.
-func (p *Pod) Finishes() bool {
-	return p.NeedsNode() && (p.Owner.Kind == "Job" || p.Owner.Kind != "" && p.Template.Ends)
-}
-
-// ComesBack reports whether the pod's owner, once the pod has gone, makes another one that takes its place: with its
-// name, or its volumes. Controllers that are not part of Kubernetes, such as those of databases, do so if they have given
-// it a claim, as a StatefulSet does.
-func (p *Pod) ComesBack() bool {
-	switch p.Owner.Kind {
-	case "StatefulSet":
-		return true
-	case "", "ReplicaSet", "ReplicationController", "Job", "DaemonSet":
-		return false
-	}
-	return !p.Template.Ends && slices.ContainsFunc(p.Template.Claims, func(c ClaimRef) bool { return !c.Ephemeral })
-}
-
-// NotDisrupted reports whether the pod must not be disrupted now.
-func (p *Pod) NotDisrupted(now time.Time) bool {
-	return p.Template.DoNotDisrupt || p.recent(now)
-}
-
-// recent reports whether the time for which the pod must not be disrupted has not passed.
-func (p *Pod) recent(now time.Time) bool {
-	t := p.Template
-	return t.DoNotDisruptFor > 0 && now.Before(p.Since.Add(t.DoNotDisruptFor))
 }
 
 // provisionerOf tells whose a node is, also if it has lost the label.
@@ -174,58 +143,4 @@ func FromDisruptionBudget(b *policyv1.PodDisruptionBudget) DisruptionBudget {
 		out.Healthy = b.Status.DesiredHealthy > 0 && b.Status.CurrentHealthy >= b.Status.DesiredHealthy
 	}
 	return out
-}
-
-// ofKubernetes are the keys of the taints that Kubernetes gives a node that is not ready for pods yet.
-var ofKubernetes = []string{
-	corev1.TaintNodeNotReady,
-	corev1.TaintNodeUnreachable,
-	corev1.TaintNodeNetworkUnavailable,
-	"node.cloudprovider.kubernetes.io/uninitialized",
-}
-
-const (
-	// ciliumNotReady is the key of the taint that the operator of Cilium adds to new nodes, whether or not it is
-	// a startup taint.
-	ciliumNotReady = "node.cilium.io/agent-not-ready"
-	// readinessRules begins the keys of the taints of the Node Readiness Controller.
-	readinessRules = "readiness.k8s.io/"
-)
-
-// IsOfKubernetes reports whether a taint is one that Kubernetes gives a node that is not ready for pods yet.
-func IsOfKubernetes(t *corev1.Taint) bool { return slices.Contains(ofKubernetes, t.Key) }
-
-// Passes reports whether a taint is one that a node loses when it comes up: it says so itself, or it is a startup
-// taint of the node's Provisioner, which may be nil.
-func Passes(t *corev1.Taint, p *api.Provisioner) bool {
-	startup := p != nil && slices.ContainsFunc(p.Spec.StartupTaints, func(s corev1.Taint) bool { return s.MatchTaint(t) })
-	return startup || IsOfKubernetes(t) || t.Key == ciliumNotReady || strings.HasPrefix(t.Key, readinessRules)
-}
-
-// PassingTaints are the keys of the taints that a node loses when it comes up and still has; see Passes.
-func (n *Node) PassingTaints(p *api.Provisioner) (keys []string) {
-	for _, t := range n.Taints {
-		if Passes(&t, p) {
-			keys = append(keys, t.Key)
-		}
-	}
-	return keys
-}
-
-// Tolerates reports whether the toleration covers the taint, by the rules of
-// https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/.
-func Tolerates(tol *corev1.Toleration, taint *corev1.Taint) bool {
-	if tol.Effect != "" && tol.Effect != taint.Effect {
-		return false
-	}
-	if tol.Key != "" && tol.Key != taint.Key {
-		return false
-	}
-	switch tol.Operator {
-	case corev1.TolerationOpExists:
-		return true
-	case corev1.TolerationOpEqual, "":
-		return tol.Key != "" && tol.Value == taint.Value
-	}
-	return false
 }

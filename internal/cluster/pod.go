@@ -121,3 +121,40 @@ func boundSince(pod *corev1.Pod) time.Time {
 	}
 	return pod.CreationTimestamp.Time
 }
+
+// BelongsToNode reports whether such a pod goes with its node: those of DaemonSets and static pods.
+func (t *Template) BelongsToNode() bool { return t.DaemonSet || t.Static }
+
+// NeedsNode reports whether the pod needs its node to stay: those that belong to it, and those
+// that are going, do not.
+func (p *Pod) NeedsNode() bool { return p.State == PodBound && !p.Template.BelongsToNode() }
+
+// Finishes reports whether the pod does a piece of work for its owner and ends, as those of Jobs do. Pods that go on for
+// as long as their owner wants them are always started again.
+func (p *Pod) Finishes() bool {
+	return p.NeedsNode() && (p.Owner.Kind == "Job" || p.Owner.Kind != "" && p.Template.Ends)
+}
+
+// ComesBack reports whether the pod's owner, once the pod has gone, makes another one that takes its place: with its
+// name, or its volumes. Controllers that are not part of Kubernetes, such as those of databases, do so if they have given
+// it a claim, as a StatefulSet does.
+func (p *Pod) ComesBack() bool {
+	switch p.Owner.Kind {
+	case "StatefulSet":
+		return true
+	case "", "ReplicaSet", "ReplicationController", "Job", "DaemonSet":
+		return false
+	}
+	return !p.Template.Ends && slices.ContainsFunc(p.Template.Claims, func(c ClaimRef) bool { return !c.Ephemeral })
+}
+
+// NotDisrupted reports whether the pod must not be disrupted now.
+func (p *Pod) NotDisrupted(now time.Time) bool {
+	return p.Template.DoNotDisrupt || p.recent(now)
+}
+
+// recent reports whether the time for which the pod must not be disrupted has not passed.
+func (p *Pod) recent(now time.Time) bool {
+	t := p.Template
+	return t.DoNotDisruptFor > 0 && now.Before(p.Since.Add(t.DoNotDisruptFor))
+}

@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"cmp"
-	"slices"
 	"sort"
 	"strings"
 )
@@ -75,9 +74,3 @@ func find[T any](sorted []T, order func(*T) int) *T {
 	}
 	return &sorted[i]
 }
-
-// HeldBy reports whether the node has that finalizer, so that its deletion waits.
-func (n *Node) HeldBy(finalizer string) bool { return slices.Contains(n.Finalizers, finalizer) }
-
-// InstanceID is the last part of the provider id, such as i-0123 of aws:///zone/i-0123.
-func (n *Node) InstanceID() string { return n.ProviderID[strings.LastIndex(n.ProviderID, "/")+1:] }
