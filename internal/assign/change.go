@@ -158,9 +158,9 @@ func (a *Assignment) withdrawFromMachine(old *Machine, w Withdrawal) *Machine {
 	p.N -= w.N
 	model.AddTimes(out.Used, p.Class.Need, -w.N)
 	out.itemise(p.Group)
-	out.Host = a.State.DaemonCounts(out.Offering)
+	out.Counts = a.State.DaemonCounts(out.Offering)
 	for _, p := range out.Placed {
-		out.Host = out.Host.Plus(p.Class.PerNode, p.N)
+		out.Counts = out.Counts.Plus(p.Class.PerNode, p.N)
 	}
 	if len(out.Pods) > 0 {
 		a.Refresh(out)

@@ -10,7 +10,7 @@ import (
 
 // Fitting returns the offerings of the options that hold an item. Special types are
 // left out unless they were asked for or nothing else fits.
-func (mk *Market) Fitting(need []int64, host []topology.PerNode, devices bool, o *model.Options) model.Bitset {
+func (mk *Market) Fitting(need []int64, perNode []topology.PerNode, devices bool, o *model.Options) model.Bitset {
 	perStep := 64 // offerings are words of bits
 	if mk.few {
 		perStep = 4 // each is looked at, see KeepRoomy
@@ -18,7 +18,7 @@ func (mk *Market) Fitting(need []int64, host []topology.PerNode, devices bool, o
 	mk.Effort.Spend(len(mk.Offerings) / perStep)
 	all := o.Offerings.Clone()
 	mk.KeepRoomy(all, need)
-	mk.KeepAble(all, host, o)
+	mk.KeepAble(all, perNode, o)
 	if devices || o.Special || mk.Special.Empty() {
 		return all
 	}
@@ -52,9 +52,9 @@ func (mk *Market) KeepRoomy(offerings model.Bitset, need []int64) {
 }
 
 // KeepAble removes offerings where an item may not be for other reasons than room.
-func (mk *Market) KeepAble(offerings model.Bitset, host []topology.PerNode, o *model.Options) {
-	if len(host) > 0 && len(mk.DaemonSets) > 0 {
-		mk.State.KeepBesideDaemons(offerings, host)
+func (mk *Market) KeepAble(offerings model.Bitset, perNode []topology.PerNode, o *model.Options) {
+	if len(perNode) > 0 && len(mk.DaemonSets) > 0 {
+		mk.State.KeepBesideDaemons(offerings, perNode)
 	}
 	for _, p := range mk.Selling {
 		if residual := o.Residual[p.Number]; mk.Choices[residual] {

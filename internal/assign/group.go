@@ -26,9 +26,9 @@ type PodGroup struct {
 	Members []*PodGroup
 
 	// Of one item:
-	Need []int64
-	Host []topology.PerNode
-	Size float64
+	Need    []int64
+	PerNode []topology.PerNode
+	Size    float64
 }
 
 // Part is the share of one class in an item.
@@ -90,7 +90,7 @@ func (g *PodGroup) Equal(o *PodGroup) bool {
 
 // only returns the pod group of single pods of one class that are bought for like the items.
 func (g *PodGroup) only(c *Class, level Level) *PodGroup {
-	return &PodGroup{Parts: []Part{{Class: c, Level: level, N: 1}}, Opt: g.Opt, At: g.At, Mask: g.Mask, Need: c.Need, Host: c.PerNode, Size: c.Size}
+	return &PodGroup{Parts: []Part{{Class: c, Level: level, N: 1}}, Opt: g.Opt, At: g.At, Mask: g.Mask, Need: c.Need, PerNode: c.PerNode, Size: c.Size}
 }
 
 // Growing returns how many items of the pod group are pods of owners that grow.
@@ -111,7 +111,7 @@ func (g *PodGroup) Growing() int64 {
 
 // GroupFor returns a pod group of the class, or false where no offering holds its pods.
 func (mk *Market) GroupFor(c *Class, level Level, o *model.Options) (*PodGroup, bool) {
-	g := &PodGroup{Parts: []Part{{Class: c, Level: level, N: 1}}, Opt: o, Need: c.Need, Host: c.PerNode, Size: c.Size}
+	g := &PodGroup{Parts: []Part{{Class: c, Level: level, N: 1}}, Opt: o, Need: c.Need, PerNode: c.PerNode, Size: c.Size}
 	if len(mk.DaemonSets)+len(c.Follows()) == 0 {
 		g.Mask = mk.holding(c, o)
 	} else {
@@ -124,7 +124,7 @@ func (mk *Market) GroupFor(c *Class, level Level, o *model.Options) (*PodGroup, 
 // FittingItem returns the offerings that can hold an item of several pods, and on which DaemonSets put
 // no pod that one of them must not meet.
 func (mk *Market) FittingItem(g *PodGroup, devices bool) model.Bitset {
-	out := mk.Fitting(g.Need, g.Host, devices, g.Opt)
+	out := mk.Fitting(g.Need, g.PerNode, devices, g.Opt)
 	for _, p := range g.Parts {
 		mk.State.KeepFromDaemons(out, p.Class.Rules)
 	}
@@ -135,7 +135,7 @@ func (mk *Market) FittingItem(g *PodGroup, devices bool) model.Bitset {
 // where it fits none of them.
 func (mk *Market) AsGuest(g *PodGroup, special model.Bitset) *PodGroup {
 	out := *g
-	out.Plain, out.Mask = g, mk.Fitting(g.Need, g.Host, true, g.Opt)
+	out.Plain, out.Mask = g, mk.Fitting(g.Need, g.PerNode, true, g.Opt)
 	mk.State.MindDaemons(out.Mask, g.Parts[0].Class.Rules)
 	if out.Mask.Keep(special); out.Mask.Empty() {
 		return nil
@@ -149,19 +149,19 @@ func (mk *Market) AsGuest(g *PodGroup, special model.Bitset) *PodGroup {
 func (g *PodGroup) Loosen(index int) {
 	most, none := int64(0), topology.NodeCounts{}
 	for _, of := range g.Members {
-		most += none.Room(of.Host, of.N)
+		most += none.Room(of.PerNode, of.N)
 	}
-	g.Host = nil
+	g.PerNode = nil
 	if most < g.N {
-		g.Host = []topology.PerNode{{Group: -1 - index, Self: 1, Cap: most, Entry: topology.Unbounded}}
+		g.PerNode = []topology.PerNode{{Group: -1 - index, Self: 1, Cap: most, Entry: topology.Unbounded}}
 	}
 	slices.SortStableFunc(g.Members, func(a, b *PodGroup) int { return cmp.Compare(b.demands(), a.demands()) })
 }
 
-// demands counts the groups of which the pod group stands only so many on its machines.
+// demands counts the groups of which the pod group tolerates only so many on its machines.
 func (g *PodGroup) demands() int {
 	n := 0
-	for _, t := range g.Host {
+	for _, t := range g.PerNode {
 		if t.Cap < topology.Unbounded {
 			n += 2
 		} else {

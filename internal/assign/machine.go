@@ -16,8 +16,8 @@ type Machine struct {
 	Used     []int64      // by pods, without DaemonSets
 	Mask     model.Bitset // offerings that the pod groups allow; not all of them hold the content
 	Residual int
-	Host     topology.NodeCounts
-	Ahead    int64 // more items that it has been bought to have room for
+	Counts   topology.NodeCounts // of its pods and DaemonSets
+	Ahead    int64               // more items that it has been bought to have room for
 	// Once assigned: the pods (indices of Problem.Pods), in the order of placed.
 	Pods   []int
 	Placed []Placement
@@ -65,7 +65,7 @@ func (mk *Market) Admit(m *Machine, g *PodGroup, limit int64) (int64, int) {
 	if !ok || residual != m.Residual && !mk.LeavesChoice(residual, o) {
 		return 0, 0
 	}
-	return m.Host.Room(g.Host, limit), residual
+	return m.Counts.Room(g.PerNode, limit), residual
 }
 
 // AddUpTo puts as many items of the pod group on the machine as may be there, at most n, and
@@ -81,7 +81,7 @@ func (mk *Market) AddUpTo(m *Machine, g *PodGroup, n int64) int64 {
 // Add puts n pods of the pod group on the machine, which must not be shared.
 func (m *Machine) Add(g *PodGroup, n int64, residual int) {
 	model.AddTimes(m.Used, g.Need, n)
-	m.Host = m.Host.Plus(g.Host, n)
+	m.Counts = m.Counts.Plus(g.PerNode, n)
 	m.Residual = residual
 	for i := range m.Items {
 		if m.Items[i].Group == g {
@@ -105,7 +105,7 @@ func (mk *Market) Reset(m *Machine, offering int) {
 	c := &mk.Offerings[offering]
 	p := mk.Pools[c.Pool]
 	m.Pool, m.Offering, m.Residual, m.Items, m.Ahead = p, offering, p.Residual, m.Items[:0], 0
-	m.Host = append(m.Host[:0], mk.State.DaemonCounts(offering)...)
+	m.Counts = append(m.Counts[:0], mk.State.DaemonCounts(offering)...)
 	clear(m.Used)
 	copy(m.Mask, p.Mask)
 }
@@ -113,7 +113,7 @@ func (mk *Market) Reset(m *Machine, offering int) {
 // Clone returns a machine of the same content that shares nothing.
 func (m *Machine) Clone() *Machine {
 	out := *m
-	out.Items, out.Used, out.Mask, out.Host = slices.Clone(m.Items), slices.Clone(m.Used), m.Mask.Clone(), slices.Clone(m.Host)
+	out.Items, out.Used, out.Mask, out.Counts = slices.Clone(m.Items), slices.Clone(m.Used), m.Mask.Clone(), slices.Clone(m.Counts)
 	return &out
 }
 
@@ -173,7 +173,7 @@ func (mk *Market) NodeOf(m *Machine) *model.Node {
 // Followed reports whether the machine has the pods that the class must share a
 // node with.
 func (mk *Market) Followed(m *Machine, c *Class) bool {
-	return mk.State.Accompanied(c.Rules, m.Host, false)
+	return mk.State.Accompanied(c.Rules, m.Counts, false)
 }
 
 // itemise makes the items say what is placed of a pod group of which pods have left. What

@@ -94,7 +94,7 @@ func (co confirmation) squeezeIn(c *assign.Class, o *model.Options, level assign
 	if !ok || residual != m.Residual && !co.LeavesChoice(residual, &co.Offerings[m.Offering]) {
 		return false
 	}
-	g := &assign.PodGroup{Parts: []assign.Part{{Class: c, Level: level, N: 1}}, N: 1, Opt: pinned, At: at, Mask: pinned.Offerings, Need: c.Need, Host: c.PerNode, Size: c.Size}
+	g := &assign.PodGroup{Parts: []assign.Part{{Class: c, Level: level, N: 1}}, N: 1, Opt: pinned, At: at, Mask: pinned.Offerings, Need: c.Need, PerNode: c.PerNode, Size: c.Size}
 	co.Extend(to.index, g, 1, residual)
 	return true
 }

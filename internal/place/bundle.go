@@ -202,7 +202,7 @@ func (pl *Placer) item(parts []assign.Part) *assign.PodGroup {
 		}
 		h = h.Plus(p.Class.PerNode, p.N)
 	}
-	g.Host = h.Together()
+	g.PerNode = h.Together()
 	keys := keysOf(parts)
 	if len(keys) == 0 {
 		g.Opt = pl.jointOptions(parts, nil)

@@ -52,7 +52,7 @@ func (f *filler) bestExchange(m *assign.Machine, seed int, gain float64) (out, i
 	out, in = -1, -1
 	room, w := f.Offerings[m.Offering].Room, &f.values.window
 	for k, it := range m.Items {
-		if len(it.Group.Host) > 0 || it.Group.Index == seed && it.N == 1 {
+		if len(it.Group.PerNode) > 0 || it.Group.Index == seed && it.N == 1 {
 			continue
 		}
 		for r, v := range it.Group.Need {
@@ -82,7 +82,7 @@ func (w *window) firstWithin(value float64) int {
 
 // joins reports whether the pod group may be on the machine, room apart.
 func (f *filler) joins(m *assign.Machine, g *assign.PodGroup) bool {
-	if len(g.Host) > 0 || !g.Mask.Has(m.Offering) {
+	if len(g.PerNode) > 0 || !g.Mask.Has(m.Offering) {
 		return false
 	}
 	o := &f.Offerings[m.Offering]

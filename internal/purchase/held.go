@@ -192,8 +192,8 @@ func (b *bought) fillNode(node int, items []assign.Items) bool {
 	h := b.of.nodes[node]
 	counts, put := slices.Clone(h.counts), []assign.Items{}
 	for _, it := range items {
-		if n := counts.Room(it.Group.Host, min(it.N, b.left[it.Group.Index])); n > 0 {
-			put, counts = append(put, assign.Items{Group: it.Group, N: n}), counts.Plus(it.Group.Host, n)
+		if n := counts.Room(it.Group.PerNode, min(it.N, b.left[it.Group.Index])); n > 0 {
+			put, counts = append(put, assign.Items{Group: it.Group, N: n}), counts.Plus(it.Group.PerNode, n)
 			b.left[it.Group.Index] -= n
 		}
 	}
@@ -209,7 +209,7 @@ func (r *request) nodeKinds(limits int) []colgen.MachineKind {
 		out[node] = colgen.MachineKind{Room: h.room, Cost: 1, Uses: make([]int64, limits+len(r.nodes))}
 		out[node].Uses[limits+node] = 1
 		for i, g := range r.asked {
-			if model.Fits(g.Need, h.room) && r.mayHold(h, g) && h.counts.Room(g.Host, 1) > 0 {
+			if model.Fits(g.Need, h.room) && r.mayHold(h, g) && h.counts.Room(g.PerNode, 1) > 0 {
 				out[node].Items = append(out[node].Items, i)
 			}
 		}

@@ -240,7 +240,7 @@ func (r *request) items() []colgen.Item {
 	out := make([]colgen.Item, len(r.asked))
 	for i, g := range r.asked {
 		var none topology.NodeCounts
-		out[i] = colgen.Item{Need: g.Need, Count: g.N, Most: none.Room(g.Host, g.N)}
+		out[i] = colgen.Item{Need: g.Need, Count: g.N, Most: none.Room(g.PerNode, g.N)}
 	}
 	return out
 }

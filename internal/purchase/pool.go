@@ -20,7 +20,7 @@ func pooled(groups []*assign.PodGroup) []*assign.PodGroup {
 		if g.N == 0 {
 			continue
 		}
-		if len(g.Host) > 0 || len(g.Parts) > 1 {
+		if len(g.PerNode) > 0 || len(g.Parts) > 1 {
 			out = append(out, g)
 			continue
 		}

@@ -127,7 +127,7 @@ func (p *searchProblem) addItems(b *bought, d duals) {
 
 // tied reports whether it depends on what else is on a machine whether the pod group may be there.
 func (p *searchProblem) tied(g *assign.PodGroup) bool {
-	return len(g.Host) > 0 || slices.ContainsFunc(p.pools, func(of *model.Pool) bool {
+	return len(g.PerNode) > 0 || slices.ContainsFunc(p.pools, func(of *model.Pool) bool {
 		return g.Opt.Residual[of.Number] != of.Residual && g.Mask.AnyIn(of.Offerings)
 	})
 }
@@ -146,7 +146,7 @@ func (p *searchProblem) Begin(offering int) {
 // Admits returns how many items may join those that are on the machine.
 func (p *searchProblem) Admits(item int, n int64) int64 {
 	if p.node != nil {
-		return p.counts.Room(p.asked[p.items[item]].Host, n)
+		return p.counts.Room(p.asked[p.items[item]].PerNode, n)
 	}
 	n, _ = p.Admit(p.machine, p.asked[p.items[item]], n)
 	return n
@@ -156,7 +156,7 @@ func (p *searchProblem) Admits(item int, n int64) int64 {
 func (p *searchProblem) Add(item int, n int64) {
 	g := p.asked[p.items[item]]
 	if p.node != nil {
-		p.counts = p.counts.Plus(g.Host, n)
+		p.counts = p.counts.Plus(g.PerNode, n)
 		return
 	}
 	residual, _ := p.Merge(p.machine.Residual, g.Opt.Residual[p.machine.Pool.Number])

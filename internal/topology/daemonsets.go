@@ -172,10 +172,10 @@ func crewsOf(s *State) []crew {
 
 // KeepBesideDaemons leaves out of a set the offerings on whose nodes pods of DaemonSets leave no
 // room for a pod with such constraints by node.
-func (s *State) KeepBesideDaemons(of model.Bitset, host []PerNode) {
+func (s *State) KeepBesideDaemons(of model.Bitset, perNode []PerNode) {
 	for _, c := range crewsOf(s) {
-		s.supply.Effort.Spend(1 + len(host))
-		if c.counts.Room(host, 1) <= 0 {
+		s.supply.Effort.Spend(1 + len(perNode))
+		if c.counts.Room(perNode, 1) <= 0 {
 			of.Remove(c.on)
 		}
 	}

@@ -17,7 +17,7 @@ type nodeCount struct {
 	cap   int64
 }
 
-// Get returns how many pods of a group there are, and how many its pods stand.
+// Get returns how many pods of a group there are, and how many its pods tolerate.
 func (h NodeCounts) Get(group int) (count, limit int64) {
 	if i, found := h.find(group); found {
 		return h[i].count, h[i].cap
@@ -30,7 +30,7 @@ func (h NodeCounts) find(group int) (int, bool) {
 }
 
 // Room returns how many pods with such constraints may be added, at most limit, so
-// that no group has more pods than any pod on the node stands, or than those that
+// that no group has more pods than any pod on the node tolerates, or than those that
 // are added may come to.
 func (h NodeCounts) Room(of []PerNode, limit int64) int64 {
 	attached := h.attaches(of)
@@ -77,7 +77,7 @@ const Unbounded = math.MaxInt64 / 4
 type PerNode struct {
 	Group int
 	Self  int64 // 1 if the class's pods belong to the group
-	Cap   int64 // pods of the group that a pod of the class stands on its node
+	Cap   int64 // pods of the group that a pod of the class tolerates on its node
 	Entry int64 // pods of the group, with itself, among which a pod of the class may come
 	// driver is 1 + the group of a driver's attachments, where the group is about one
 	// volume that several pods share: the first of them on a node attaches it.
@@ -87,7 +87,7 @@ type PerNode struct {
 // settled returns it once it is known which groups the class belongs to.
 func (p PerNode) settled(in []bool) PerNode {
 	if in[p.Group] {
-		p.Self, p.Cap = 1, max(p.Cap, 1) // a pod stands itself
+		p.Self, p.Cap = 1, max(p.Cap, 1) // a pod tolerates itself
 	}
 	return p
 }
