@@ -16,8 +16,9 @@ type market struct {
 	width int
 	need  []int64 // item by item
 	kinds []bitset.Set
-	// By offering, first the nodes and then the cheapest first:
-	order []int // index of Problem.Offerings
+	// Offerings are sorted, first the nodes and then the cheapest first. Within the package, an offering is its place in
+	// this order. By offering:
+	order []int // its index in Problem.Offerings
 	nodes int   // how many of them are nodes
 	place []int // the reverse
 	room  []int64

@@ -58,10 +58,11 @@ type Search struct {
 
 // holding is a machine of the purchase. Its parts are never changed.
 type holding struct {
-	Machine
-	cost  int64 // what is on it is worth no more
-	value float64
-	on    bitset.Set // offerings that all of its parts allow
+	offering int // its place in the market's order, and not that in Problem.Offerings
+	parts    []Part
+	cost     int64 // what is on it is worth no more
+	value    float64
+	on       bitset.Set // offerings that all of its parts allow
 }
 
 // change is an attempt that was accepted: so many machines were added at the end, after
@@ -93,14 +94,14 @@ func New(p *Problem, bought []Machine) *Search {
 		s.limits = append(s.limits, slices.Clone(left))
 	}
 	for _, m := range bought {
-		h := holding{Machine: Machine{s.place[m.Offering], slices.Clone(m.Parts)}, on: bitset.New(len(s.costs))}
-		h.cost = s.costs[h.Offering]
-		s.masked(h.on, h.Parts)
-		for _, part := range h.Parts {
+		h := holding{offering: s.place[m.Offering], parts: slices.Clone(m.Parts), on: bitset.New(len(s.costs))}
+		h.cost = s.costs[h.offering]
+		s.masked(h.on, h.parts)
+		for _, part := range h.parts {
 			h.value += float64(s.items[part.Item].Value * float64(part.N))
 		}
-		s.spend(h.Offering, 1)
-		s.bought, s.total = append(s.bought, h), s.total+s.price(h.Offering)
+		s.spend(h.offering, 1)
+		s.bought, s.total = append(s.bought, h), s.total+s.price(h.offering)
 	}
 	s.cost = s.total
 	s.attempt = newAttempt(len(s.items), s.width, len(s.costs))
@@ -115,7 +116,7 @@ func (s *Search) Best() []Machine {
 	s.restore()
 	out := make([]Machine, len(s.bought))
 	for i, h := range s.bought {
-		out[i] = Machine{s.order[h.Offering], h.Parts}
+		out[i] = Machine{s.order[h.offering], h.parts}
 	}
 	return out
 }
@@ -144,12 +145,12 @@ func (s *Search) restore() {
 	for _, c := range slices.Backward(s.since) {
 		kept := len(s.bought) - c.added
 		for _, h := range s.bought[kept:] {
-			s.spend(h.Offering, -1)
+			s.spend(h.offering, -1)
 		}
 		s.bought = s.bought[:kept]
 		for i, k := range slices.Backward(c.at) {
 			h := c.removed[i]
-			s.spend(h.Offering, 1)
+			s.spend(h.offering, 1)
 			if s.bought = append(s.bought, h); k < len(s.bought)-1 {
 				last := len(s.bought) - 1
 				s.bought[k], s.bought[last] = h, s.bought[k]
@@ -192,9 +193,9 @@ func (s *Search) try(more int64) {
 	s.begin()
 	for _, k := range s.out {
 		h := &s.bought[k]
-		cost, rest = cost+s.price(h.Offering), rest+h.value
-		s.spend(h.Offering, -1)
-		s.collect(h.Parts, &s.market)
+		cost, rest = cost+s.price(h.offering), rest+h.value
+		s.spend(h.offering, -1)
+		s.collect(h.parts, &s.market)
 	}
 	slices.Sort(s.pool)
 	s.steps -= stepsPerItem * len(s.pool)
@@ -204,7 +205,7 @@ func (s *Search) try(more int64) {
 	}
 	if !ok {
 		for _, k := range s.out {
-			s.spend(s.bought[k].Offering, 1)
+			s.spend(s.bought[k].offering, 1)
 		}
 		return
 	}
@@ -225,7 +226,7 @@ func (s *Search) accept() {
 	}
 	for i := range s.made[:s.count] {
 		h := s.made[i].hold()
-		s.spend(h.Offering, 1)
+		s.spend(h.offering, 1)
 		s.bought = append(s.bought, h)
 	}
 	s.since = append(s.since, c)
@@ -241,7 +242,7 @@ func (s *Search) choose() {
 		worst, most := -1, math.Inf(-1)
 		for range amongWorst {
 			i := s.random.below(len(s.bought))
-			if len(s.out) == 0 && s.bought[i].Offering < s.nodes || slices.Contains(s.out, i) || like && !s.bought[i].on.Meets(s.bought[s.out[0]].on) {
+			if len(s.out) == 0 && s.bought[i].offering < s.nodes || slices.Contains(s.out, i) || like && !s.bought[i].on.Meets(s.bought[s.out[0]].on) {
 				continue
 			}
 			if w := s.bought[i].waste(); w > most {
