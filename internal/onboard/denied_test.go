@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/inventory"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/assets"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
@@ -88,7 +88,7 @@ func TestDeniedIsLeftOut(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			who := strings.NewReplacer(" ", "-").Replace("as-" + name)
-			found, err := onboard.Find(t.Context(), "prod", cluster{}, inventory.New(box.As(t, who, c.policies)), c.only...)
+			found, err := onboard.Find(t.Context(), "prod", cluster{}, assets.New(box.As(t, who, c.policies)), c.only...)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -35,8 +35,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	packhorseaws "github.com/packhorse-io/terraform-provider-packhorse/internal/aws"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/assets"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/eventqueue"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/inventory"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/survey"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
@@ -59,7 +59,7 @@ func TestPlanOfAnAdoptedClusterShowsImportsOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	adopted, err := onboard.Find(t.Context(), box.ClusterName, cluster, inventory.New(cfg))
+	adopted, err := onboard.Find(t.Context(), box.ClusterName, cluster, assets.New(cfg))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/inventory"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/assets"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/survey"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard"
 )
@@ -73,7 +73,7 @@ func (o *importOptions) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	found, err := onboard.Find(ctx, o.cluster, cluster, inventory.New(cfg), o.only...)
+	found, err := onboard.Find(ctx, o.cluster, cluster, assets.New(cfg), o.only...)
 	if err != nil {
 		return fmt.Errorf("look at cluster %s: %w", o.cluster, err)
 	}

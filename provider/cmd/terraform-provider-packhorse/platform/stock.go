@@ -9,8 +9,8 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	packhorseaws "github.com/packhorse-io/terraform-provider-packhorse/internal/aws"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/assets"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/eksauth"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/inventory"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/survey"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard"
@@ -74,7 +74,7 @@ func (p *platform) Discover(ctx context.Context) (*onboard.Found, error) {
 	if err != nil {
 		return nil, err
 	}
-	return onboard.Find(ctx, p.config.ClusterName, cluster, inventory.New(cfg))
+	return onboard.Find(ctx, p.config.ClusterName, cluster, assets.New(cfg))
 }
 
 // Facts describes the cluster as EKS does. The cluster need not be active yet.

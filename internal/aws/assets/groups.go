@@ -1,7 +1,7 @@
-// Package inventory finds what Packhorse can take over in an AWS account: the roles of a
+// Package assets finds what Packhorse can take over in an AWS account: the roles of a
 // cluster's ServiceAccounts and nodes, interruption queues, managed node groups, and the
 // Auto Scaling groups of the Cluster Autoscaler.
-package inventory
+package assets
 
 import (
 	"context"

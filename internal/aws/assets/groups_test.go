@@ -1,4 +1,4 @@
-package inventory_test
+package assets_test
 
 import (
 	"testing"
@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/inventory"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/assets"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/cloudtest"
@@ -27,7 +27,7 @@ func TestFind(t *testing.T) {
 		},
 	})
 	account.AddScalingGroup(cloud.ScalingGroup{Name: "elsewhere", Tags: map[string]string{"k8s.io/cluster-autoscaler/enabled": "true"}})
-	got, err := inventory.New(account.Config).Groups(t.Context(), "prod")
+	got, err := assets.New(account.Config).Groups(t.Context(), "prod")
 	if err != nil {
 		t.Fatal(err)
 	}
