@@ -78,11 +78,8 @@ func (a *attempts) prune(s *cluster.Snapshot) {
 // eachPod calls use with each pod that the order's machines are for.
 func (o *order) eachPod(use func(cluster.PodKey)) {
 	for _, m := range o.machines {
-		for _, key := range m.Pods {
+		for _, key := range m.AllPods() {
 			use(key)
-		}
-		for _, move := range m.Moving {
-			use(move.Pod)
 		}
 	}
 }

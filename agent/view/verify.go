@@ -63,8 +63,7 @@ func ByUID(s *cluster.Snapshot) map[string]*cluster.Pod {
 // An expected replica may exist by now.
 func (v *Verifier) Machine(m *decide.Machine) bool {
 	return v.Provisioner(m.Provisioner) &&
-		!slices.ContainsFunc(m.Pods, func(p cluster.PodKey) bool { return !batch.IsExpected(p) && !v.Pod(p) }) &&
-		!slices.ContainsFunc(m.Moving, func(p decide.Move) bool { return !v.Pod(p.Pod) })
+		!slices.ContainsFunc(m.AllPods(), func(p cluster.PodKey) bool { return !batch.IsExpected(p) && !v.Pod(p) })
 }
 
 // Provisioner reports whether it still exists as it was planned with.

@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -92,6 +93,22 @@ type Machine struct {
 
 // Chosen returns the offering that the machine is planned on.
 func (m *Machine) Chosen() offer.Candidate { return m.Candidates[0] }
+
+// AllPods are those that are pending, and then those that move.
+func (m *Machine) AllPods() []cluster.PodKey {
+	out := slices.Clone(m.Pods)
+	for _, move := range m.Moving {
+		out = append(out, move.Pod)
+	}
+	return out
+}
+
+// Move is a running pod that is expected to come back on a machine once its node
+// has gone.
+type Move struct {
+	Pod  cluster.PodKey
+	From string
+}
 
 // Unplaced is a pod without a place.
 type Unplaced struct {

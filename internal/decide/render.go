@@ -112,10 +112,3 @@ func (d *decision) labels(m *pack.Machine) map[string]string {
 	out[api.LabelProvisioner] = common[api.LabelProvisioner]
 	return out
 }
-
-// Move is a running pod that is expected to come back on a machine once its node
-// has gone.
-type Move struct {
-	Pod  cluster.PodKey
-	From string
-}

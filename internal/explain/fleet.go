@@ -119,13 +119,9 @@ func fleet(plan *decide.Plan, snapshot *cluster.Snapshot) []Content {
 	for i := range plan.Machines {
 		m := &plan.Machines[i]
 		chosen := m.Chosen()
-		keys := slices.Clone(m.Pods)
-		for _, moving := range m.Moving {
-			keys = append(keys, moving.Pod)
-		}
 		c := Content{
 			Provisioner: m.Provisioner, InstanceType: chosen.InstanceType, Zone: chosen.Zone, CapacityType: chosen.CapacityType,
-			HourlyPrice: chosen.Price.Dollars(), Allocatable: m.Allocatable, Held: m.Used, Loads: p.loads(keys),
+			HourlyPrice: chosen.Price.Dollars(), Allocatable: m.Allocatable, Held: m.Used, Loads: p.loads(m.AllPods()),
 		}
 		for _, l := range c.Loads {
 			c.Held = c.Held.Minus(l.Each.Times(l.Pods))

@@ -31,36 +31,18 @@ const (
 
 // volumes says which machine gets the most volumes, where many instance types could not attach them.
 func volumes(plan *decide.Plan, snapshot *cluster.Snapshot) []string {
-	templates := map[string]*cluster.Template{}
+	claiming := map[cluster.PodKey]*cluster.Template{}
 	for i := range snapshot.Pods {
 		if p := &snapshot.Pods[i]; len(p.Template.Claims) > 0 {
-			templates[p.String()] = p.Template
+			claiming[p.PodKey] = p.Template
 		}
 	}
-	if len(templates) == 0 {
+	if len(claiming) == 0 {
 		return nil
 	}
 	all, beyond, most, worst := match.NewVolumes(snapshot), 0, 0, (*decide.Machine)(nil)
 	for i := range plan.Machines {
-		n, shared := 0, map[string]bool{}
-		count := func(pod cluster.PodKey) {
-			if t := templates[pod.String()]; t != nil {
-				needs := all.Attached(t)
-				n += int(needs.Attach[ebs])
-				for _, v := range needs.Shared {
-					if v.Driver == ebs && !shared[v.Volume] {
-						shared[v.Volume] = true
-						n++
-					}
-				}
-			}
-		}
-		for _, pod := range plan.Machines[i].Pods {
-			count(pod)
-		}
-		for j := range plan.Machines[i].Moving {
-			count(plan.Machines[i].Moving[j].Pod)
-		}
+		n := attached(&plan.Machines[i], claiming, all)
 		if n > mostVolumes {
 			beyond++
 		}
@@ -74,6 +56,24 @@ func volumes(plan *decide.Plan, snapshot *cluster.Snapshot) []string {
 	return []string{fmt.Sprintf("%s may get more volumes than can be attached, such as %s (%s) with %d: many instance types attach about %d of %s. "+
 		"How many is known once a node is up; pods that do not fit get another machine then, which is not in the price",
 		explain.Plural(beyond, "machine"), worst.Name, worst.Chosen().InstanceType, most, mostVolumes, ebs)}
+}
+
+// attached counts the volumes of EBS that a machine has to attach, those that pods share once.
+func attached(m *decide.Machine, claiming map[cluster.PodKey]*cluster.Template, all *match.Volumes) int {
+	n, shared := 0, map[string]bool{}
+	for _, pod := range m.AllPods() {
+		if claiming[pod] == nil {
+			continue
+		}
+		needs := all.Attached(claiming[pod])
+		n += int(needs.Attach[ebs])
+		for _, v := range needs.Shared {
+			if v.Driver == ebs {
+				shared[v.Volume] = true
+			}
+		}
+	}
+	return n + len(shared)
 }
 
 func prices(plan *decide.Plan, region *offer.Region) []string {
