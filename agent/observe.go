@@ -113,7 +113,7 @@ func (a *Agent) input(v *view.View) decide.Input {
 		Disturbed:       a.consolidation.Disturbed(),
 		Moved:           a.consolidation.Moved(),
 		NotConsolidated: !a.consolidation.Due(v.Cached, v.Now) || len(postponed) > 0,
-		Postponed:       postponed,
+		Begun:           postponed,
 		Settings:        a.options.Settings,
 		Provisioners:    v.Markets(),
 	}

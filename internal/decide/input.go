@@ -30,8 +30,8 @@ type Input struct {
 	Disturbed map[string]time.Time
 	// Moved is when the predecessor of a pod was evicted to consolidate its node, by UID.
 	Moved map[string]time.Time
-	// Postponed are nodes that go once machines have been bought that are being bought: budgets count them.
-	Postponed map[string]bool
+	// Begun are nodes that go once machines have been bought that are being bought: budgets count them.
+	Begun map[string]bool
 	// NotConsolidated: nodes in use are left alone this time, which saves work. What was
 	// begun goes on.
 	NotConsolidated bool

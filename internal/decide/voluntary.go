@@ -38,7 +38,7 @@ type voluntary struct {
 func (d *decision) retireVoluntarily(nodes []*retire.Node, now attempt) ([]Removal, []Kept, attempt) {
 	d.nominate(nodes, now)
 	v := &voluntary{decision: d, nodes: nodes, now: now, kept: map[string]string{}}
-	v.budgets = retire.NewBudgets(nodes, d.in.Now, func(n *retire.Node) bool { return d.leaving[n.Name] || d.in.Postponed[n.Name] })
+	v.budgets = retire.NewBudgets(nodes, d.in.Now, func(n *retire.Node) bool { return d.leaving[n.Name] || d.in.Begun[n.Name] })
 	found := retire.Voluntary(d.staying(nodes), d.in.Now)
 	used := v.retireUnused(found)
 	v.share = oldestShare
@@ -147,15 +147,15 @@ func (v *voluntary) goes(these ...retire.DueNode) {
 
 func (v *voluntary) keepForBudget(one retire.DueNode) {
 	why := "a disruption budget of provisioner " + one.Node.Provisioner.Name + " allows no more disruptions now"
-	if !v.in.Postponed[one.Node.Name] && v.budgets.Untried(one) {
+	if !v.in.Begun[one.Node.Name] && v.budgets.Untried(one) {
 		why = "no machine of what provisioner " + one.Node.Provisioner.Name + " describes now has come up yet: until then, drifted nodes go one by one"
 	}
 	v.kept[one.Node.Name] = cmp.Or(v.kept[one.Node.Name], why)
 }
 
-// take asks the budgets for a node. One that is postponed counts already.
+// take asks the budgets for a node. One that has begun to go counts already.
 func (v *voluntary) take(one retire.DueNode) bool {
-	if v.in.Postponed[one.Node.Name] {
+	if v.in.Begun[one.Node.Name] {
 		return !v.budgets.Exceeded(one)
 	}
 	return !v.budgets.Untried(one) && v.budgets.Take(one)
@@ -164,7 +164,7 @@ func (v *voluntary) take(one retire.DueNode) bool {
 // giveBack returns to the budgets what nodes had taken that stay.
 func (v *voluntary) giveBack(these []retire.DueNode) {
 	for _, one := range these {
-		if !v.in.Postponed[one.Node.Name] {
+		if !v.in.Begun[one.Node.Name] {
 			v.budgets.Return(one)
 		}
 		if v.kept[one.Node.Name] == "" {

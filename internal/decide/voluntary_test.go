@@ -77,7 +77,7 @@ func TestPostponedNodesUseBudgets(t *testing.T) {
 			text = "{requests: {cpu: 1}, annotations: {karpenter.sh/do-not-disrupt: 'true'}}"
 		}
 		w.node("n1", "small", "a", nil).running("r1", "n1", text).node("n2", "small", "a", nil).running("r2", "n2", "requests: {cpu: 1}")
-		w.in.Postponed = map[string]bool{"n1": true}
+		w.in.Begun = map[string]bool{"n1": true}
 		removals := w.decide().Removals
 		if len(removals) != c.want || c.want > 0 && removals[0].Node != "n1" {
 			t.Errorf("%s: %+v", name, removals)
@@ -108,7 +108,7 @@ func TestNoReplacementAtTheLastMoment(t *testing.T) {
 				}
 			}
 			check("nothing is bought", goes)
-			w.in.Postponed = map[string]bool{"used": true}
+			w.in.Begun = map[string]bool{"used": true}
 			check("its replacement is being bought", true)
 		}
 	}
