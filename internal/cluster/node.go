@@ -71,14 +71,14 @@ func (n *Node) HeldBy(finalizer string) bool { return slices.Contains(n.Finalize
 // InstanceID is the last part of the provider id, such as i-0123 of aws:///zone/i-0123.
 func (n *Node) InstanceID() string { return n.ProviderID[strings.LastIndex(n.ProviderID, "/")+1:] }
 
-// contactPatience is how long Kubernetes waits, by default, until it gives up the pods of a node that is not ready.
-const contactPatience = 5 * time.Minute
+// defaultToleration is how long Kubernetes waits, by default, until it gives up the pods of a node that is not ready.
+const defaultToleration = 5 * time.Minute
 
 // Spares reports whether a drain of the node leaves a pod to end by itself, as Karpenter's does where a NodePool has
 // made the node and the pod must not be disrupted. It does not if the machine or its kubelet is lost, nor because of
 // do-not-evict, which Karpenter ignores on nodes of NodePools.
 func (n *Node) Spares(p *Pod, now time.Time) bool {
-	lost := n.Annotations[api.AnnotationInterrupted] != "" || !n.UnreadySince.IsZero() && now.Sub(n.UnreadySince) >= contactPatience
+	lost := n.Annotations[api.AnnotationInterrupted] != "" || !n.UnreadySince.IsZero() && now.Sub(n.UnreadySince) >= defaultToleration
 	return n.OfNodePool() && !lost && (p.Template.DoNotDisrupt && !p.Template.DoNotEvict || p.recent(now)) && p.State == PodBound && p.Running
 }
 
