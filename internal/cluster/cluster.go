@@ -116,7 +116,8 @@ type Wanted struct {
 	Certain bool
 }
 
-// Template is everything about a pod that scheduling looks at.
+// Template is everything about a pod that scheduling looks at. Pods share it if its JSON is the same, so that all of its
+// fields are exported, and clone copies those that refer to memory.
 type Template struct {
 	Namespace     string
 	Labels        map[string]string
