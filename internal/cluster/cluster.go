@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 )
@@ -15,15 +14,15 @@ import (
 // Snapshot is the state of a cluster at one moment. All slices are sorted by
 // name (pods and claims by namespace, then name); nothing in it may be changed.
 type Snapshot struct {
-	Pods              []Pod
-	Nodes             []Node
-	DaemonSets        []DaemonSet
-	Namespaces        []Namespace
-	Claims            []Claim
-	Volumes           []Volume
-	StorageClasses    []StorageClass
-	DisruptionBudgets []DisruptionBudget
-	Deployments       []Deployment
+	Pods                 []Pod
+	Nodes                []Node
+	DaemonSets           []DaemonSet
+	Namespaces           []Namespace
+	Claims               []Claim
+	Volumes              []Volume
+	StorageClasses       []StorageClass
+	PodDisruptionBudgets []PodDisruptionBudget
+	Deployments          []Deployment
 }
 
 // ClockSkew is how far the clocks of the API server, the cloud and the computer that runs Terraform may be off
@@ -294,8 +293,8 @@ type StorageClass struct {
 	Created           time.Time
 }
 
-// DisruptionBudget is a PodDisruptionBudget.
-type DisruptionBudget struct {
+// PodDisruptionBudget bounds how many pods may be evicted, as Kubernetes does. api.Budget is about nodes.
+type PodDisruptionBudget struct {
 	Namespace          string
 	Name               string
 	Selector           *metav1.LabelSelector
@@ -304,20 +303,4 @@ type DisruptionBudget struct {
 	UnreadyAnyway bool
 	// Healthy: as many pods are ready as it demands, so that those that are not may be evicted.
 	Healthy bool
-}
-
-// Selects reports whether the budget is for pods with these labels. A selector with an error selects nothing: the
-// API server refuses it.
-func (b *DisruptionBudget) Selects(namespace string, pod labels.Set) bool {
-	if b.Namespace != namespace {
-		return false
-	}
-	selector, err := metav1.LabelSelectorAsSelector(b.Selector)
-	return err == nil && selector.Matches(pod)
-}
-
-// Forbids reports whether the Eviction API refuses for now to evict a pod that the budget selects. The API
-// looks at no budget if the pod's containers have not been started.
-func (b *DisruptionBudget) Forbids(p *Pod) bool {
-	return p.Running && b.DisruptionsAllowed <= 0 && (p.Ready || !b.UnreadyAnyway && !b.Healthy)
 }

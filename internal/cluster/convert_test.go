@@ -192,7 +192,7 @@ func TestFromDisruptionBudget(t *testing.T) {
 		"not up to date":         {`{metadata: {generation: 2}, status: {observedGeneration: 1, disruptionsAllowed: 3, currentHealthy: 5, desiredHealthy: 2}}`, 0, false},
 		"without figures":        {`{metadata: {generation: 1}}`, 0, false},
 	} {
-		got := FromDisruptionBudget(read[policyv1.PodDisruptionBudget](t, c.budget))
+		got := FromPodDisruptionBudget(read[policyv1.PodDisruptionBudget](t, c.budget))
 		if got.DisruptionsAllowed != c.want || got.Healthy != c.healthy {
 			t.Errorf("%s: it allows %d and is healthy: %t, want %d and %t", name, got.DisruptionsAllowed, got.Healthy, c.want, c.healthy)
 		}
@@ -204,14 +204,14 @@ func TestFromDisruptionBudget(t *testing.T) {
 func TestForbids(t *testing.T) {
 	starting, unready, ready := Pod{}, Pod{Running: true}, Pod{Running: true, Ready: true}
 	for name, c := range map[string]struct {
-		budget                   DisruptionBudget
+		budget                   PodDisruptionBudget
 		starting, unready, ready bool
 	}{
-		"it allows none":                      {DisruptionBudget{}, false, true, true},
-		"it allows one":                       {DisruptionBudget{DisruptionsAllowed: 1}, false, false, false},
-		"it allows none, enough are ready":    {DisruptionBudget{Healthy: true}, false, false, true},
-		"it allows none, and AlwaysAllow":     {DisruptionBudget{UnreadyAnyway: true}, false, false, true},
-		"it allows one, and enough are ready": {DisruptionBudget{DisruptionsAllowed: 1, Healthy: true}, false, false, false},
+		"it allows none":                      {PodDisruptionBudget{}, false, true, true},
+		"it allows one":                       {PodDisruptionBudget{DisruptionsAllowed: 1}, false, false, false},
+		"it allows none, enough are ready":    {PodDisruptionBudget{Healthy: true}, false, false, true},
+		"it allows none, and AlwaysAllow":     {PodDisruptionBudget{UnreadyAnyway: true}, false, false, true},
+		"it allows one, and enough are ready": {PodDisruptionBudget{DisruptionsAllowed: 1, Healthy: true}, false, false, false},
 	} {
 		if s, u, r := c.budget.Forbids(&starting), c.budget.Forbids(&unready), c.budget.Forbids(&ready); s != c.starting || u != c.unready || r != c.ready {
 			t.Errorf("%s: it keeps a pod that starts: %t, is not ready: %t, is ready: %t; want %t, %t, %t", name, s, u, r, c.starting, c.unready, c.ready)
@@ -343,10 +343,10 @@ provisioner: kubernetes.io/aws-ebs`, StorageClass{Name: "gp2", Driver: "ebs.csi.
 }
 
 func TestSelectorOfBudgetIsKept(t *testing.T) {
-	got := FromDisruptionBudget(read[policyv1.PodDisruptionBudget](t, `
+	got := FromPodDisruptionBudget(read[policyv1.PodDisruptionBudget](t, `
 metadata: {namespace: shop, name: web}
 spec: {selector: {matchLabels: {app: web}}}`))
-	want := DisruptionBudget{Namespace: "shop", Name: "web", Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}}
+	want := PodDisruptionBudget{Namespace: "shop", Name: "web", Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}

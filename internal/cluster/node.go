@@ -6,7 +6,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -128,19 +127,4 @@ func volumeLimits(csi *storagev1.CSINode) map[string]int64 {
 // FromNamespace converts a namespace.
 func FromNamespace(ns *corev1.Namespace) Namespace {
 	return Namespace{Name: ns.Name, Labels: ns.Labels}
-}
-
-// FromDisruptionBudget converts a budget. One that its controller has not
-// brought up to date allows nothing, as in the Eviction API, and is not known to be
-// healthy.
-func FromDisruptionBudget(b *policyv1.PodDisruptionBudget) DisruptionBudget {
-	out := DisruptionBudget{Namespace: b.Namespace, Name: b.Name, Selector: b.Spec.Selector}
-	if p := b.Spec.UnhealthyPodEvictionPolicy; p != nil {
-		out.UnreadyAnyway = *p == policyv1.AlwaysAllow
-	}
-	if b.Status.ObservedGeneration >= b.Generation {
-		out.DisruptionsAllowed = b.Status.DisruptionsAllowed
-		out.Healthy = b.Status.DesiredHealthy > 0 && b.Status.CurrentHealthy >= b.Status.DesiredHealthy
-	}
-	return out
 }

@@ -23,7 +23,7 @@ func (s *Snapshot) Sort() {
 	slices.SortFunc(s.Deployments, func(a, b Deployment) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
-	slices.SortFunc(s.DisruptionBudgets, func(a, b DisruptionBudget) int {
+	slices.SortFunc(s.PodDisruptionBudgets, func(a, b PodDisruptionBudget) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 }

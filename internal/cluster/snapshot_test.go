@@ -15,14 +15,14 @@ func pod(namespace, name, uid string) Pod {
 
 func sorted() *Snapshot {
 	return &Snapshot{
-		Pods:              []Pod{pod("a", "x", "1"), pod("a", "x", "2"), pod("a", "y", "0"), pod("b", "a", "0")},
-		Nodes:             []Node{{Name: "n1"}, {Name: "n2"}, {Name: "n3"}},
-		DaemonSets:        []DaemonSet{{Namespace: "a", Name: "z"}, {Namespace: "b", Name: "a"}},
-		Namespaces:        []Namespace{{Name: "a"}, {Name: "b"}},
-		Claims:            []Claim{{Namespace: "a", Name: "z"}, {Namespace: "b", Name: "a"}},
-		Volumes:           []Volume{{Name: "a"}, {Name: "b"}},
-		StorageClasses:    []StorageClass{{Name: "a"}, {Name: "b"}},
-		DisruptionBudgets: []DisruptionBudget{{Namespace: "a", Name: "z"}, {Namespace: "b", Name: "a"}},
+		Pods:                 []Pod{pod("a", "x", "1"), pod("a", "x", "2"), pod("a", "y", "0"), pod("b", "a", "0")},
+		Nodes:                []Node{{Name: "n1"}, {Name: "n2"}, {Name: "n3"}},
+		DaemonSets:           []DaemonSet{{Namespace: "a", Name: "z"}, {Namespace: "b", Name: "a"}},
+		Namespaces:           []Namespace{{Name: "a"}, {Name: "b"}},
+		Claims:               []Claim{{Namespace: "a", Name: "z"}, {Namespace: "b", Name: "a"}},
+		Volumes:              []Volume{{Name: "a"}, {Name: "b"}},
+		StorageClasses:       []StorageClass{{Name: "a"}, {Name: "b"}},
+		PodDisruptionBudgets: []PodDisruptionBudget{{Namespace: "a", Name: "z"}, {Namespace: "b", Name: "a"}},
 	}
 }
 
@@ -36,7 +36,7 @@ func TestSort(t *testing.T) {
 		s.Claims = rapid.Permutation(s.Claims).Draw(t, "claims")
 		s.Volumes = rapid.Permutation(s.Volumes).Draw(t, "volumes")
 		s.StorageClasses = rapid.Permutation(s.StorageClasses).Draw(t, "classes")
-		s.DisruptionBudgets = rapid.Permutation(s.DisruptionBudgets).Draw(t, "budgets")
+		s.PodDisruptionBudgets = rapid.Permutation(s.PodDisruptionBudgets).Draw(t, "budgets")
 		s.Sort()
 		if diff := cmp.Diff(sorted(), s); diff != "" {
 			t.Fatalf("-want +got\n%s", diff)

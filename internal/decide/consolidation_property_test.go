@@ -214,7 +214,7 @@ func (d *drama) check(node, what string) {
 		if p.Template.DoNotDisrupt {
 			d.Errorf("node %s %s with pod %s, which is protected", node, what, p)
 		}
-		for _, b := range d.w.in.Snapshot.DisruptionBudgets {
+		for _, b := range d.w.in.Snapshot.PodDisruptionBudgets {
 			if b.Selector.MatchLabels["app"] == p.Template.Labels["app"] && b.DisruptionsAllowed == 0 {
 				d.Errorf("node %s %s with pod %s, of which %s allows no eviction", node, what, p, b.Name)
 			}
@@ -260,7 +260,7 @@ func (d *drama) disturb() {
 		p := &s.Pods[d.IntN(len(s.Pods))]
 		p.Template = protected(p.Template, !p.Template.DoNotDisrupt, 0)
 	}
-	if len(s.DisruptionBudgets) > 0 && d.IntN(2) == 0 {
-		s.DisruptionBudgets[d.IntN(len(s.DisruptionBudgets))].DisruptionsAllowed = int32(d.IntN(2))
+	if len(s.PodDisruptionBudgets) > 0 && d.IntN(2) == 0 {
+		s.PodDisruptionBudgets[d.IntN(len(s.PodDisruptionBudgets))].DisruptionsAllowed = int32(d.IntN(2))
 	}
 }

@@ -171,7 +171,7 @@ func TestConsolidation(t *testing.T) {
 		}, want: "->", holds: "PodDisruptionBudget default/pdb allows no eviction of pod default/web-0 now"},
 		"CONS-005: a budget of another namespace does not count": {given: func(w *world) {
 			w.node("n2", "large", "a", nil).replicas(3, "web", "n2", half).budget("pdb", "app: web", 0)
-			w.in.Snapshot.DisruptionBudgets[0].Namespace = "other"
+			w.in.Snapshot.PodDisruptionBudgets[0].Namespace = "other"
 		}, want: "n2 -> small"},
 		"CONS-075: two budgets, which the Eviction API refuses": {given: func(w *world) {
 			w.node("n2", "large", "a", nil).replicas(3, "web", "n2", half).budget("one", "app: web", 5).budget("two", "app: web", 5)
@@ -184,11 +184,11 @@ func TestConsolidation(t *testing.T) {
 		}, change("n2", func(p *cluster.Pod) { p.Covered, p.Held = true, "was not moved" })), want: "->", holds: "pod default/web-0 was not moved"},
 		"DISR-032: pods that are not ready may go anyway": {given: all(func(w *world) {
 			w.node("n2", "large", "a", nil).replicas(3, "web", "n2", half).budget("one", "app: web", 0)
-			w.in.Snapshot.DisruptionBudgets[0].UnreadyAnyway = true
+			w.in.Snapshot.PodDisruptionBudgets[0].UnreadyAnyway = true
 		}, change("n2", func(p *cluster.Pod) { p.Ready = false })), want: "n2 -> small"},
 		"DISR-032: pods that are not ready may go where enough others are": {given: all(func(w *world) {
 			w.node("n2", "large", "a", nil).replicas(3, "web", "n2", half).budget("one", "app: web", 0)
-			w.in.Snapshot.DisruptionBudgets[0].Healthy = true
+			w.in.Snapshot.PodDisruptionBudgets[0].Healthy = true
 		}, change("n2", func(p *cluster.Pod) { p.Ready = false })), want: "n2 -> small"},
 		"DISR-032: pods that are not ready stay where too few others are": {given: all(func(w *world) {
 			w.node("n2", "large", "a", nil).replicas(3, "web", "n2", half).budget("one", "app: web", 0)
@@ -325,9 +325,9 @@ func protected(t *cluster.Template, always bool, d time.Duration) *cluster.Templ
 }
 
 func (w *world) budget(name, selector string, allowed int32) *world {
-	b := cluster.DisruptionBudget{Namespace: "default", Name: name, DisruptionsAllowed: allowed}
+	b := cluster.PodDisruptionBudget{Namespace: "default", Name: name, DisruptionsAllowed: allowed}
 	read(w.t, "matchLabels: {"+selector+"}", &b.Selector)
-	w.in.Snapshot.DisruptionBudgets = append(w.in.Snapshot.DisruptionBudgets, b)
+	w.in.Snapshot.PodDisruptionBudgets = append(w.in.Snapshot.PodDisruptionBudgets, b)
 	return w
 }
 

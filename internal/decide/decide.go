@@ -46,7 +46,7 @@ type decision struct {
 }
 
 func newDecision(in *Input) *decision {
-	d := &decision{in: in, leaving: map[string]bool{}, cancelled: map[string]string{}, forced: map[string]bool{}, ran: map[string]bool{}, hints: map[cluster.PodKey]string{}, exhausted: map[cluster.PodKey]*pack.Place{}, guards: retire.NewGuards(in.Snapshot.DisruptionBudgets)}
+	d := &decision{in: in, leaving: map[string]bool{}, cancelled: map[string]string{}, forced: map[string]bool{}, ran: map[string]bool{}, hints: map[cluster.PodKey]string{}, exhausted: map[cluster.PodKey]*pack.Place{}, guards: retire.NewGuards(in.Snapshot.PodDisruptionBudgets)}
 	for i := range in.Snapshot.Nodes {
 		if n := &in.Snapshot.Nodes[i]; leaving(n) {
 			d.leaving[n.Name] = true

@@ -366,7 +366,7 @@ func TestRemovalFacts(t *testing.T) {
 		}, "keep n; "},
 		{"budget of pods", "ttlSecondsUntilExpired: 30", func(w *world) {
 			w.node("n", "small", "a", nil).running("r", "n", "labels: {app: x}")
-			w.in.Snapshot.DisruptionBudgets = []cluster.DisruptionBudget{{Namespace: "default", Name: "b", Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "x"}}}}
+			w.in.Snapshot.PodDisruptionBudgets = []cluster.PodDisruptionBudget{{Namespace: "default", Name: "b", Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "x"}}}}
 		}, "keep n; "},
 		{"budget of nodes", "{ttlSecondsUntilExpired: 30, disruption: {budgets: [{nodes: 50%}]}}", func(w *world) {
 			for i := range 4 {

@@ -61,7 +61,7 @@ func protect(t *testing.T, c *Cluster, ns, name, app string) {
 		return nil
 	})
 	eventually(t, "the caches have the budget", func() error {
-		for _, b := range c.Snapshot().DisruptionBudgets {
+		for _, b := range c.Snapshot().PodDisruptionBudgets {
 			if b.Namespace == ns && b.Name == name {
 				return nil
 			}

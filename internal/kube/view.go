@@ -57,7 +57,7 @@ func (v *view) take() *cluster.Snapshot {
 	s.Claims = convertAll(v.caches.claims, cluster.FromClaim)
 	s.Volumes = convertAll(v.caches.volumes, cluster.FromVolume)
 	s.StorageClasses = convertAll(v.caches.storageClasses, cluster.FromStorageClass)
-	s.DisruptionBudgets = convertAll(v.caches.budgets, cluster.FromDisruptionBudget)
+	s.PodDisruptionBudgets = convertAll(v.caches.budgets, cluster.FromPodDisruptionBudget)
 	s.Deployments = convertAll(v.caches.deployments, func(d *deployment) cluster.Deployment { return d.converted })
 	s.Sort()
 	s.SetAutoscaled(list[*autoscalingv2.HorizontalPodAutoscaler](v.caches.autoscalers))
@@ -102,7 +102,7 @@ func get[O metav1.Object](m *mirror, namespace, name string) (O, bool) {
 // budgetsOver returns the PodDisruptionBudgets that select a pod, as namespace/name, sorted.
 func (v *view) budgetsOver(p *cluster.Pod) []string {
 	var out []string
-	for _, b := range convertAll(v.caches.budgets, cluster.FromDisruptionBudget) {
+	for _, b := range convertAll(v.caches.budgets, cluster.FromPodDisruptionBudget) {
 		if b.Selects(p.Namespace, p.Template.Labels) {
 			out = append(out, b.Namespace+"/"+b.Name)
 		}

@@ -7,9 +7,9 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
-// DisruptionBudgets converts budgets beside the pods that they may select.
-func DisruptionBudgets(budgets []*policyv1.PodDisruptionBudget, pods []cluster.Pod) []cluster.DisruptionBudget {
-	var out []cluster.DisruptionBudget
+// PodDisruptionBudgets converts budgets beside the pods that they may select.
+func PodDisruptionBudgets(budgets []*policyv1.PodDisruptionBudget, pods []cluster.Pod) []cluster.PodDisruptionBudget {
+	var out []cluster.PodDisruptionBudget
 	for _, b := range budgets {
 		out = append(out, disruptionBudget(b, pods))
 	}
@@ -18,8 +18,8 @@ func DisruptionBudgets(budgets []*policyv1.PodDisruptionBudget, pods []cluster.P
 
 // disruptionBudget converts a budget. For one without a status, which no controller has
 // seen, it does what the controller does. It takes the pods that the budget selects for all that are wanted.
-func disruptionBudget(b *policyv1.PodDisruptionBudget, pods []cluster.Pod) cluster.DisruptionBudget {
-	out := cluster.FromDisruptionBudget(b)
+func disruptionBudget(b *policyv1.PodDisruptionBudget, pods []cluster.Pod) cluster.PodDisruptionBudget {
+	out := cluster.FromPodDisruptionBudget(b)
 	if status := &b.Status; status.ObservedGeneration != 0 || status.ExpectedPods != 0 || status.DisruptionsAllowed != 0 || len(status.Conditions) > 0 {
 		return out
 	}

@@ -37,7 +37,7 @@ status: {phase: Running, conditions: [{type: Ready, status: "%s"}]}
 	} {
 		budget := "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: web}\n" +
 			strings.Replace(rest, "SELECTED", "selector: {matchLabels: {app: web}}", 1)
-		got := parse(t, budget+pods).Snapshot.DisruptionBudgets[0]
+		got := parse(t, budget+pods).Snapshot.PodDisruptionBudgets[0]
 		if got.DisruptionsAllowed != c.allowed || got.Healthy != c.healthy {
 			t.Errorf("%s: allows %d, healthy %v, want %d, %v", rest, got.DisruptionsAllowed, got.Healthy, c.allowed, c.healthy)
 		}

@@ -193,7 +193,7 @@ spec: {containers: []}
 	if diff := cmp.Diff([]cluster.StorageClass{{Name: "fast", Driver: "ebs.csi.aws.com"}}, s.StorageClasses); diff != "" {
 		t.Errorf("storage classes: -want +got\n%s", diff)
 	}
-	if diff := cmp.Diff([]cluster.DisruptionBudget{{Namespace: "default", Name: "web"}}, s.DisruptionBudgets); diff != "" {
+	if diff := cmp.Diff([]cluster.PodDisruptionBudget{{Namespace: "default", Name: "web"}}, s.PodDisruptionBudgets); diff != "" {
 		t.Errorf("budgets: -want +got\n%s", diff)
 	}
 	got := map[string]int32{}

@@ -79,7 +79,7 @@ func (b *Builder) snapshot() *cluster.Snapshot {
 		s.Deployments = append(s.Deployments, deployment(d))
 	}
 	s.DaemonSets = cluster.FromDaemonSets(b.objects.daemonSets, s.Pods)
-	s.DisruptionBudgets = DisruptionBudgets(b.objects.budgets, s.Pods)
+	s.PodDisruptionBudgets = PodDisruptionBudgets(b.objects.budgets, s.Pods)
 	s.Sort()
 	return s
 }

@@ -189,7 +189,7 @@ func Leaving(name string, s *cluster.Snapshot) Departure {
 			continue
 		}
 		out.Pods++
-		for _, b := range s.DisruptionBudgets {
+		for _, b := range s.PodDisruptionBudgets {
 			if b.Forbids(p) && b.Selects(p.Namespace, p.Template.Labels) {
 				out.Budgets = append(out.Budgets, b.Namespace+"/"+b.Name)
 			}

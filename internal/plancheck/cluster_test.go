@@ -22,7 +22,7 @@ func TestLeaving(t *testing.T) {
 			{PodKey: cluster.PodKey{Namespace: "shop", Name: "web-2"}, NodeName: "b", Running: true, Template: &cluster.Template{Labels: app}},
 			{PodKey: cluster.PodKey{Namespace: "kube-system", Name: "proxy"}, NodeName: "a", Template: &cluster.Template{DaemonSet: true}},
 		},
-		DisruptionBudgets: []cluster.DisruptionBudget{
+		PodDisruptionBudgets: []cluster.PodDisruptionBudget{
 			{Namespace: "shop", Name: "closed", Selector: &metav1.LabelSelector{MatchLabels: app}},
 			{Namespace: "shop", Name: "healthy", Selector: &metav1.LabelSelector{MatchLabels: app}, Healthy: true},
 			{Namespace: "shop", Name: "open", Selector: &metav1.LabelSelector{MatchLabels: app}, DisruptionsAllowed: 1},

@@ -16,7 +16,7 @@ import (
 func TestBlockers(t *testing.T) {
 	for name, c := range map[string]struct {
 		change  func(*Node)
-		budgets []cluster.DisruptionBudget
+		budgets []cluster.PodDisruptionBudget
 		policy  Policy
 		last    time.Time
 		want    Blocker
@@ -25,7 +25,7 @@ func TestBlockers(t *testing.T) {
 		"consolidation is off":         {change: func(n *Node) { n.Provisioner.Spec.Consolidation = nil }, want: BlockedOff},
 		"a protected pod":              {change: func(n *Node) { n.Pods[0].Template.DoNotDisrupt = true }, want: BlockedProtection},
 		"a pod that surge cannot move": {change: func(n *Node) { n.Pods[0].Covered, n.Pods[0].Held = true, "was not moved" }, want: BlockedProtection},
-		"a budget of pods":             {budgets: []cluster.DisruptionBudget{{Namespace: "d", Name: "b", Selector: &metav1.LabelSelector{}}}, want: BlockedPDB},
+		"a budget of pods":             {budgets: []cluster.PodDisruptionBudget{{Namespace: "d", Name: "b", Selector: &metav1.LabelSelector{}}}, want: BlockedPDB},
 		"it is not up":                 {change: func(n *Node) { n.Initialized = false }, want: BlockedQuiet},
 		"pods are on their way to it":  {change: func(n *Node) { n.Nominated = true }, want: BlockedQuiet},
 		"a pod came a moment ago":      {last: noon.Add(-time.Second), want: BlockedQuiet},

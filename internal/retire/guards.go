@@ -12,18 +12,18 @@ import (
 // BenchmarkGuards measures them.
 type Guards struct {
 	budgets map[string][]guard // by namespace, in the order of the snapshot
-	known   map[*cluster.Template][]*cluster.DisruptionBudget
+	known   map[*cluster.Template][]*cluster.PodDisruptionBudget
 }
 
 // guard is a budget with its selector.
 type guard struct {
-	budget   *cluster.DisruptionBudget
+	budget   *cluster.PodDisruptionBudget
 	selector labels.Selector
 }
 
 // NewGuards reads the selectors of budgets. One with an error selects nothing: the API server refuses it.
-func NewGuards(budgets []cluster.DisruptionBudget) *Guards {
-	g := &Guards{budgets: map[string][]guard{}, known: map[*cluster.Template][]*cluster.DisruptionBudget{}}
+func NewGuards(budgets []cluster.PodDisruptionBudget) *Guards {
+	g := &Guards{budgets: map[string][]guard{}, known: map[*cluster.Template][]*cluster.PodDisruptionBudget{}}
 	for i := range budgets {
 		b := &budgets[i]
 		if selector, err := metav1.LabelSelectorAsSelector(b.Selector); err == nil {
@@ -38,7 +38,7 @@ func NewGuards(budgets []cluster.DisruptionBudget) *Guards {
 func guarded(p *cluster.Pod) bool { return p.NeedsNode() && !p.Covered && p.Running }
 
 // over lists the budgets that select the pods of a template.
-func (g *Guards) over(t *cluster.Template) []*cluster.DisruptionBudget {
+func (g *Guards) over(t *cluster.Template) []*cluster.PodDisruptionBudget {
 	out, known := g.known[t]
 	if known {
 		return out

@@ -12,7 +12,7 @@ import (
 // A budget selects pods of its namespace. Without a selector it selects none, with an empty one all.
 func TestGuards(t *testing.T) {
 	web := map[string]string{"app": "web"}
-	g := NewGuards([]cluster.DisruptionBudget{
+	g := NewGuards([]cluster.PodDisruptionBudget{
 		{Namespace: "d", Name: "all", Selector: &metav1.LabelSelector{}},
 		{Namespace: "d", Name: "bad", Selector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Like"}}}},
 		{Namespace: "d", Name: "db", Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}}},
@@ -43,11 +43,11 @@ func TestGuards(t *testing.T) {
 
 // BenchmarkGuards asks for 20,000 pods of 500 workloads in one namespace, each of which has a budget.
 func BenchmarkGuards(b *testing.B) {
-	var budgets []cluster.DisruptionBudget
+	var budgets []cluster.PodDisruptionBudget
 	var templates []*cluster.Template
 	for i := range 500 {
 		app := map[string]string{"app": fmt.Sprintf("app-%d", i)}
-		budgets = append(budgets, cluster.DisruptionBudget{Namespace: "d", Name: app["app"], Selector: &metav1.LabelSelector{MatchLabels: app}})
+		budgets = append(budgets, cluster.PodDisruptionBudget{Namespace: "d", Name: app["app"], Selector: &metav1.LabelSelector{MatchLabels: app}})
 		templates = append(templates, &cluster.Template{Namespace: "d", Labels: app})
 	}
 	for b.Loop() {

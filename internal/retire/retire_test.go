@@ -46,7 +46,7 @@ func web() *cluster.Pod {
 func TestProtected(t *testing.T) {
 	for name, c := range map[string]struct {
 		change  func(*Node)
-		budgets []cluster.DisruptionBudget
+		budgets []cluster.PodDisruptionBudget
 		policy  Policy
 		want    string
 	}{
@@ -65,29 +65,29 @@ func TestProtected(t *testing.T) {
 		"young":                            {policy: Policy{MinLifetime: 2 * time.Hour}, want: "it is younger than 2h"},
 		"old enough":                       {policy: Policy{MinLifetime: time.Hour}, want: ""},
 		"budget": {
-			budgets: []cluster.DisruptionBudget{{Namespace: "d", Name: "b", Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}}},
+			budgets: []cluster.PodDisruptionBudget{{Namespace: "d", Name: "b", Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}}},
 			want:    "PodDisruptionBudget d/b allows no eviction of pod d/web now",
 		},
-		"budget with room": {budgets: []cluster.DisruptionBudget{{Namespace: "d", Name: "b", Selector: &metav1.LabelSelector{}, DisruptionsAllowed: 1}}, want: ""},
+		"budget with room": {budgets: []cluster.PodDisruptionBudget{{Namespace: "d", Name: "b", Selector: &metav1.LabelSelector{}, DisruptionsAllowed: 1}}, want: ""},
 		"budget, but the pod is not evicted": {
 			change:  func(n *Node) { n.Pods[0].Covered = true },
-			budgets: []cluster.DisruptionBudget{{Namespace: "d", Name: "b", Selector: &metav1.LabelSelector{}}},
+			budgets: []cluster.PodDisruptionBudget{{Namespace: "d", Name: "b", Selector: &metav1.LabelSelector{}}},
 		},
 		"budget, but the pod has not been started": {
 			change:  func(n *Node) { n.Pods[0].Running = false },
-			budgets: []cluster.DisruptionBudget{{Namespace: "d", Name: "b", Selector: &metav1.LabelSelector{}}},
+			budgets: []cluster.PodDisruptionBudget{{Namespace: "d", Name: "b", Selector: &metav1.LabelSelector{}}},
 		},
 		"two budgets": {
-			budgets: []cluster.DisruptionBudget{{Namespace: "d", Name: "b", Selector: &metav1.LabelSelector{}, DisruptionsAllowed: 1}, {Namespace: "d", Name: "c", Selector: &metav1.LabelSelector{}, DisruptionsAllowed: 1}},
+			budgets: []cluster.PodDisruptionBudget{{Namespace: "d", Name: "b", Selector: &metav1.LabelSelector{}, DisruptionsAllowed: 1}, {Namespace: "d", Name: "c", Selector: &metav1.LabelSelector{}, DisruptionsAllowed: 1}},
 			want:    "pod d/web is under PodDisruptionBudgets b and c, so it cannot be evicted",
 		},
 		"two budgets, but the pod has not been started": {
 			change:  func(n *Node) { n.Pods[0].Running = false },
-			budgets: []cluster.DisruptionBudget{{Namespace: "d", Name: "b", Selector: &metav1.LabelSelector{}}, {Namespace: "d", Name: "c", Selector: &metav1.LabelSelector{}}},
+			budgets: []cluster.PodDisruptionBudget{{Namespace: "d", Name: "b", Selector: &metav1.LabelSelector{}}, {Namespace: "d", Name: "c", Selector: &metav1.LabelSelector{}}},
 		},
 		"two budgets, but the pod is not evicted": {
 			change:  func(n *Node) { n.Pods[0].Covered = true },
-			budgets: []cluster.DisruptionBudget{{Namespace: "d", Name: "b", Selector: &metav1.LabelSelector{}}, {Namespace: "d", Name: "c", Selector: &metav1.LabelSelector{}}},
+			budgets: []cluster.PodDisruptionBudget{{Namespace: "d", Name: "b", Selector: &metav1.LabelSelector{}}, {Namespace: "d", Name: "c", Selector: &metav1.LabelSelector{}}},
 		},
 		"pod, of a NodePool":                           {change: func(n *Node) { ofNodePool(n, 0); n.Pods[0].Template.DoNotDisrupt = true }, want: "pod d/web must not be disrupted"},
 		"pod, of a NodePool whose drains have a limit": {change: func(n *Node) { ofNodePool(n, time.Hour); n.Pods[0].Template.DoNotDisrupt = true }, want: ""},
@@ -101,7 +101,7 @@ func TestProtected(t *testing.T) {
 		},
 		"budget, of a NodePool whose drains have a limit": {
 			change:  func(n *Node) { ofNodePool(n, time.Hour) },
-			budgets: []cluster.DisruptionBudget{{Namespace: "d", Name: "b", Selector: &metav1.LabelSelector{}}, {Namespace: "d", Name: "c", Selector: &metav1.LabelSelector{}}},
+			budgets: []cluster.PodDisruptionBudget{{Namespace: "d", Name: "b", Selector: &metav1.LabelSelector{}}, {Namespace: "d", Name: "c", Selector: &metav1.LabelSelector{}}},
 		},
 		"annotation, of a NodePool whose drains have a limit": {
 			change: func(n *Node) { ofNodePool(n, time.Hour); n.Annotations[api.AnnotationDoNotDisrupt] = "true" },
@@ -109,7 +109,7 @@ func TestProtected(t *testing.T) {
 		},
 		"surge cannot move it now": {change: func(n *Node) { n.Pods[0].Covered, n.Pods[0].Held = true, "was not moved" }, want: "pod d/web was not moved"},
 		"its deletion was refused": {change: func(n *Node) { n.Refused = "it could not be deleted" }, want: "it could not be deleted"},
-		"budget elsewhere":         {budgets: []cluster.DisruptionBudget{{Namespace: "e", Name: "b", Selector: &metav1.LabelSelector{}}}, want: ""},
+		"budget elsewhere":         {budgets: []cluster.PodDisruptionBudget{{Namespace: "e", Name: "b", Selector: &metav1.LabelSelector{}}}, want: ""},
 	} {
 		n := up("n", provisioner(nil), web())
 		n.Pods[0].Running = true
@@ -143,7 +143,7 @@ func ofNodePool(n *Node, limit time.Duration) {
 // TestDriftWithinTheLimit: a node of a NodePool that was chosen as drifted goes on although its pods must not be
 // disrupted by now; one that was chosen for another reason does not.
 func TestDriftWithinTheLimit(t *testing.T) {
-	guards := NewGuards([]cluster.DisruptionBudget{{Namespace: "d", Name: "b", Selector: &metav1.LabelSelector{}}})
+	guards := NewGuards([]cluster.PodDisruptionBudget{{Namespace: "d", Name: "b", Selector: &metav1.LabelSelector{}}})
 	for reason, held := range map[string]bool{api.ReasonDrift: false, api.ReasonExpiry: true, api.ReasonConsolidation: true} {
 		n := up("n", provisioner(nil), web())
 		ofNodePool(n, time.Hour)

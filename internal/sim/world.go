@@ -262,7 +262,7 @@ func (w *world) state() published {
 	}
 	s.DaemonSets = cluster.FromDaemonSets(sets, s.Pods)
 	for _, b := range w.budgets {
-		s.DisruptionBudgets = append(s.DisruptionBudgets, cluster.DisruptionBudget{
+		s.PodDisruptionBudgets = append(s.PodDisruptionBudgets, cluster.PodDisruptionBudget{
 			Namespace: metav1.NamespaceDefault, Name: b.Name,
 			Selector:           &metav1.LabelSelector{MatchLabels: b.Selector},
 			DisruptionsAllowed: int32(b.Allows(w.pods)),

@@ -105,8 +105,8 @@ func Combine(live *cluster.Survey, set *manifest.Set) *cluster.Survey {
 		Volumes:        overlay(a.Volumes, b.Volumes, func(v cluster.Volume) string { return v.Name }),
 		StorageClasses: overlay(a.StorageClasses, b.StorageClasses, func(c cluster.StorageClass) string { return c.Name }),
 	}
-	budgets := manifest.DisruptionBudgets(set.Budgets, snapshot.Pods) // of live pods too
-	snapshot.DisruptionBudgets = overlay(a.DisruptionBudgets, budgets, func(d cluster.DisruptionBudget) string { return d.Namespace + "/" + d.Name })
+	budgets := manifest.PodDisruptionBudgets(set.Budgets, snapshot.Pods) // of live pods too
+	snapshot.PodDisruptionBudgets = overlay(a.PodDisruptionBudgets, budgets, func(d cluster.PodDisruptionBudget) string { return d.Namespace + "/" + d.Name })
 	snapshot.Sort()
 	out := &cluster.Survey{
 		Snapshot:      snapshot,

@@ -309,8 +309,8 @@ metadata: {name: shop, labels: {team: new}}
 		})
 	}
 	both := Combine(live, set).Snapshot
-	if len(both.DisruptionBudgets) != 1 || both.DisruptionBudgets[0].DisruptionsAllowed != 1 {
-		t.Errorf("budgets: %+v", both.DisruptionBudgets)
+	if len(both.PodDisruptionBudgets) != 1 || both.PodDisruptionBudgets[0].DisruptionsAllowed != 1 {
+		t.Errorf("budgets: %+v", both.PodDisruptionBudgets)
 	}
 	teams := map[string]string{}
 	for _, n := range both.Namespaces {

@@ -184,7 +184,7 @@ func (p *player) integrate() {
 // withoutNodes is the cluster without nodes, with the pods that are alive waiting.
 func withoutNodes(s *cluster.Snapshot) *cluster.Snapshot {
 	out := *s
-	out.Nodes, out.Pods, out.DisruptionBudgets = nil, nil, nil
+	out.Nodes, out.Pods, out.PodDisruptionBudgets = nil, nil, nil
 	for _, p := range s.Pods {
 		if p.State == cluster.PodTerminating || p.Template.BelongsToNode() {
 			continue

@@ -37,7 +37,7 @@ func Take(ctx context.Context, client kubernetes.Interface, custom dynamic.Inter
 		kind(ctx, core.PersistentVolumeClaims(everywhere).List, &s.Claims, cluster.FromClaim),
 		kind(ctx, core.PersistentVolumes().List, &s.Volumes, cluster.FromVolume),
 		kind(ctx, client.StorageV1().StorageClasses().List, &s.StorageClasses, cluster.FromStorageClass),
-		kind(ctx, client.PolicyV1().PodDisruptionBudgets(everywhere).List, &s.DisruptionBudgets, cluster.FromDisruptionBudget),
+		kind(ctx, client.PolicyV1().PodDisruptionBudgets(everywhere).List, &s.PodDisruptionBudgets, cluster.FromPodDisruptionBudget),
 	} {
 		if err := read(); err != nil {
 			return nil, fmt.Errorf("survey the cluster: %w", err)

@@ -61,7 +61,7 @@ func (w *Watch) describe(ctx context.Context, node *corev1.Node, budgets []polic
 		}
 		out.Pods = append(out.Pods, pod.Namespace+"/"+pod.Name)
 		for j := range budgets {
-			b := cluster.FromDisruptionBudget(&budgets[j])
+			b := cluster.FromPodDisruptionBudget(&budgets[j])
 			if name := b.Namespace + "/" + b.Name; b.Selects(pod.Namespace, pod.Labels) && !slices.Contains(out.Budgets, name) {
 				out.Budgets = append(out.Budgets, name)
 			}

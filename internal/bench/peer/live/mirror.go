@@ -63,7 +63,7 @@ func (p *Peer) triggerNode(n *corev1.Node) {
 
 func (p *Peer) mirrorBudgets() {
 	var out []policyv1.PodDisruptionBudget
-	for _, b := range p.process.Cluster.Snapshot().DisruptionBudgets {
+	for _, b := range p.process.Cluster.Snapshot().PodDisruptionBudgets {
 		out = append(out, policyv1.PodDisruptionBudget{
 			ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: b.Name},
 			Spec:       policyv1.PodDisruptionBudgetSpec{Selector: b.Selector},
