@@ -33,8 +33,8 @@ type decision struct {
 	exhausted map[cluster.PodKey]*pack.Place
 	// effort is the work that the packings of this decision have taken.
 	effort int64
-	// guards are the PodDisruptionBudgets.
-	guards *retire.Guards
+	// pdbs are the PodDisruptionBudgets.
+	pdbs *retire.PDBs
 	// hints are where the pods of consolidated nodes were planned to go.
 	hints map[cluster.PodKey]string
 	// ran are nodes that have been up, as a pod shows, whether or not they are initialized.
@@ -46,7 +46,7 @@ type decision struct {
 }
 
 func newDecision(in *Input) *decision {
-	d := &decision{in: in, leaving: map[string]bool{}, cancelled: map[string]string{}, forced: map[string]bool{}, ran: map[string]bool{}, hints: map[cluster.PodKey]string{}, exhausted: map[cluster.PodKey]*pack.Place{}, guards: retire.NewGuards(in.Snapshot.PodDisruptionBudgets)}
+	d := &decision{in: in, leaving: map[string]bool{}, cancelled: map[string]string{}, forced: map[string]bool{}, ran: map[string]bool{}, hints: map[cluster.PodKey]string{}, exhausted: map[cluster.PodKey]*pack.Place{}, pdbs: retire.NewPDBs(in.Snapshot.PodDisruptionBudgets)}
 	for i := range in.Snapshot.Nodes {
 		if n := &in.Snapshot.Nodes[i]; leaving(n) {
 			d.leaving[n.Name] = true

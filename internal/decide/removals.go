@@ -120,7 +120,7 @@ func (d *decision) awaitVolumes(p *cluster.Pod) (nodes []string) {
 }
 
 func (d *decision) caseOf(f retire.DueNode) *retire.Case {
-	return &retire.Case{DueNode: f, Now: d.in.Now, Guards: d.guards, Snapshot: d.in.Snapshot, Policy: d.in.Settings.Policy, Begun: d.in.Begun[f.Node.Name]}
+	return &retire.Case{DueNode: f, Now: d.in.Now, PDBs: d.pdbs, Snapshot: d.in.Snapshot, Policy: d.in.Settings.Policy, Begun: d.in.Begun[f.Node.Name]}
 }
 
 func unplaced(a attempt) int {

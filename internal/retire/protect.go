@@ -17,8 +17,8 @@ import (
 type Case struct {
 	DueNode
 	Now time.Time
-	// Guards are the PodDisruptionBudgets of the cluster.
-	Guards *Guards
+	// PDBs are the PodDisruptionBudgets of the cluster.
+	PDBs *PDBs
 	// Snapshot is the cluster's state.
 	Snapshot *cluster.Snapshot
 	Policy   Policy
@@ -195,7 +195,7 @@ func twoPDBs(c *Case) string {
 		if !guarded(p) {
 			continue
 		}
-		if over := c.Guards.over(p.Template); len(over) > 1 {
+		if over := c.PDBs.over(p.Template); len(over) > 1 {
 			return fmt.Sprintf("pod %s is under PodDisruptionBudgets %s and %s, so it cannot be evicted", p, over[0].Name, over[1].Name)
 		}
 	}
@@ -207,7 +207,7 @@ func blockedByPDB(c *Case) string {
 		if !guarded(p) {
 			continue
 		}
-		for _, b := range c.Guards.over(p.Template) {
+		for _, b := range c.PDBs.over(p.Template) {
 			if b.Forbids(p) {
 				return fmt.Sprintf("PodDisruptionBudget %s/%s allows no eviction of pod %s now", b.Namespace, b.Name, p)
 			}

@@ -116,7 +116,7 @@ func TestProtected(t *testing.T) {
 		if c.change != nil {
 			c.change(n)
 		}
-		if got := (&Case{DueNode: DueNode{Node: n, Reason: Drifted}, Now: noon, Guards: NewGuards(c.budgets), Policy: c.policy}).Protected(); got != c.want {
+		if got := (&Case{DueNode: DueNode{Node: n, Reason: Drifted}, Now: noon, PDBs: NewPDBs(c.budgets), Policy: c.policy}).Protected(); got != c.want {
 			t.Errorf("%s: got %q, want %q", name, got, c.want)
 		}
 	}
@@ -143,13 +143,13 @@ func ofNodePool(n *Node, limit time.Duration) {
 // TestDriftWithinTheLimit: a node of a NodePool that was chosen as drifted goes on although its pods must not be
 // disrupted by now; one that was chosen for another reason does not.
 func TestDriftWithinTheLimit(t *testing.T) {
-	guards := NewGuards([]cluster.PodDisruptionBudget{{Namespace: "d", Name: "b", Selector: &metav1.LabelSelector{}}})
+	pdbs := NewPDBs([]cluster.PodDisruptionBudget{{Namespace: "d", Name: "b", Selector: &metav1.LabelSelector{}}})
 	for reason, held := range map[string]bool{api.ReasonDrift: false, api.ReasonExpiry: true, api.ReasonConsolidation: true} {
 		n := up("n", provisioner(nil), web())
 		ofNodePool(n, time.Hour)
 		n.Annotations[api.AnnotationDisruption] = reason
 		n.Pods[0].Running, n.Pods[0].Template.DoNotDisrupt = true, true
-		c := &Case{DueNode: DueNode{Node: n}, Now: noon, Guards: guards}
+		c := &Case{DueNode: DueNode{Node: n}, Now: noon, PDBs: pdbs}
 		if vetoed, delayed := c.Vetoed() != "", c.Delayed() != ""; vetoed != held || delayed != held {
 			t.Errorf("%s: vetoed %t, delayed %t, want %t", reason, vetoed, delayed, held)
 		}
@@ -466,7 +466,7 @@ func TestConsolidationRemovesEmptyNodes(t *testing.T) { // DISR-019
 		}
 		got := ""
 		for _, f := range Voluntary([]*Node{n}, noon) {
-			one := Case{DueNode: f, Now: noon, Guards: NewGuards(nil)}
+			one := Case{DueNode: f, Now: noon, PDBs: NewPDBs(nil)}
 			if got = f.Message; one.Protected() != "" {
 				got = one.Protected()
 			}
@@ -479,7 +479,7 @@ func TestConsolidationRemovesEmptyNodes(t *testing.T) { // DISR-019
 	expiring.Spec.TTLSecondsUntilExpired = seconds(60)
 	n := up("n", expiring)
 	n.Annotations[api.AnnotationDoNotConsolidate] = "true"
-	if one := (&Case{DueNode: DueNode{Node: n, Reason: Expired}, Now: noon, Guards: NewGuards(nil)}); one.Protected() != "" {
+	if one := (&Case{DueNode: DueNode{Node: n, Reason: Expired}, Now: noon, PDBs: NewPDBs(nil)}); one.Protected() != "" {
 		t.Errorf("an expired node stays: %s", one.Protected())
 	}
 }

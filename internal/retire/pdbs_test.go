@@ -10,9 +10,9 @@ import (
 )
 
 // A budget selects pods of its namespace. Without a selector it selects none, with an empty one all.
-func TestGuards(t *testing.T) {
+func TestPDBs(t *testing.T) {
 	web := map[string]string{"app": "web"}
-	g := NewGuards([]cluster.PodDisruptionBudget{
+	g := NewPDBs([]cluster.PodDisruptionBudget{
 		{Namespace: "d", Name: "all", Selector: &metav1.LabelSelector{}},
 		{Namespace: "d", Name: "bad", Selector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Like"}}}},
 		{Namespace: "d", Name: "db", Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}}},
@@ -41,8 +41,8 @@ func TestGuards(t *testing.T) {
 	}
 }
 
-// BenchmarkGuards asks for 20,000 pods of 500 workloads in one namespace, each of which has a budget.
-func BenchmarkGuards(b *testing.B) {
+// BenchmarkPDBs asks for 20,000 pods of 500 workloads in one namespace, each of which has a budget.
+func BenchmarkPDBs(b *testing.B) {
 	var budgets []cluster.PodDisruptionBudget
 	var templates []*cluster.Template
 	for i := range 500 {
@@ -51,7 +51,7 @@ func BenchmarkGuards(b *testing.B) {
 		templates = append(templates, &cluster.Template{Namespace: "d", Labels: app})
 	}
 	for b.Loop() {
-		g := NewGuards(budgets)
+		g := NewPDBs(budgets)
 		for i := range 20_000 {
 			if over := g.over(templates[i%len(templates)]); len(over) != 1 {
 				b.Fatalf("%d budgets select the pod, want 1", len(over))
