@@ -3,6 +3,8 @@ package agent
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -118,6 +120,36 @@ func (s *statusSnapshot) provisioner(p *view.Provisioner, used amount.List) stat
 		out.Limits = append(out.Limits, limit)
 	}
 	return out
+}
+
+// unavailable lists the offerings that are not bought for now, with who would.
+func (s *statusSnapshot) unavailable() []status.Offering {
+	known := map[offering]*status.Offering{}
+	for _, p := range s.view.Provisioners {
+		for i := range p.Market.Types {
+			t := &p.Market.Types[i]
+			for _, o := range t.Offerings {
+				if o.Unavailable != "" && o.Price > 0 {
+					record(known, t, o, p.Raw.Name)
+				}
+			}
+		}
+	}
+	out := []status.Offering{}
+	for _, key := range slices.SortedFunc(maps.Keys(known), func(a, b offering) int {
+		return cmp.Or(cmp.Compare(a.instanceType, b.instanceType), cmp.Compare(a.capacityType, b.capacityType), cmp.Compare(a.zone, b.zone))
+	}) {
+		out = append(out, *known[key])
+	}
+	return out
+}
+
+func record(known map[offering]*status.Offering, t *offer.InstanceType, o offer.Offering, provisioner string) {
+	key := offering{t.Name, o.Zone, o.CapacityType}
+	if known[key] == nil {
+		known[key] = &status.Offering{InstanceType: t.Name, Zone: o.Zone, CapacityType: o.CapacityType, Why: o.Unavailable}
+	}
+	known[key].Provisioners = append(known[key].Provisioners, provisioner)
 }
 
 // waiting says for the pods that wait for a node why they do, in the order of the

@@ -1,9 +1,7 @@
 package agent
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -13,7 +11,6 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/status"
 )
 
@@ -123,34 +120,4 @@ func (s *statusSnapshot) unready(n *cluster.Node) (status.Leaving, bool) {
 		return status.Leaving{What: "is not ready and stays, because more than a fifth of the nodes have lost contact", Blocked: true}, true
 	}
 	return status.Leaving{What: "is not ready; replaced unless it is by then", At: at}, true
-}
-
-// unavailable lists the offerings that are not bought for now, with who would.
-func (s *statusSnapshot) unavailable() []status.Offering {
-	known := map[offering]*status.Offering{}
-	for _, p := range s.view.Provisioners {
-		for i := range p.Market.Types {
-			t := &p.Market.Types[i]
-			for _, o := range t.Offerings {
-				if o.Unavailable != "" && o.Price > 0 {
-					record(known, t, o, p.Raw.Name)
-				}
-			}
-		}
-	}
-	out := []status.Offering{}
-	for _, key := range slices.SortedFunc(maps.Keys(known), func(a, b offering) int {
-		return cmp.Or(cmp.Compare(a.instanceType, b.instanceType), cmp.Compare(a.capacityType, b.capacityType), cmp.Compare(a.zone, b.zone))
-	}) {
-		out = append(out, *known[key])
-	}
-	return out
-}
-
-func record(known map[offering]*status.Offering, t *offer.InstanceType, o offer.Offering, provisioner string) {
-	key := offering{t.Name, o.Zone, o.CapacityType}
-	if known[key] == nil {
-		known[key] = &status.Offering{InstanceType: t.Name, Zone: o.Zone, CapacityType: o.CapacityType, Why: o.Unavailable}
-	}
-	known[key].Provisioners = append(known[key].Provisioners, provisioner)
 }
