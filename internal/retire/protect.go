@@ -31,9 +31,12 @@ type Case struct {
 type protection func(c *Case) string
 
 var (
+	// protections keep a node from being chosen for emptiness, expiry or drift. Source has those that keep one from
+	// consolidation.
 	protections = []protection{blocked, notUp, closed, closing, nominated, annotated, inTime(doNotDisrupt), ownerless, young, inTime(twoPDBs), inTime(blockedByPDB), heldBySurge, refused}
-	lasting     = []protection{annotated, inTime(doNotDisrupt), ownerless, consolidated(finishing), local}
-	passing     = []protection{blocked, notUp, inTime(twoPDBs), inTime(blockedByPDB), heldBySurge, refused}
+	// vetoes make a node stay after it was chosen, and delays make it wait.
+	vetoes = []protection{annotated, inTime(doNotDisrupt), ownerless, consolidated(finishing), local}
+	delays = []protection{blocked, notUp, inTime(twoPDBs), inTime(blockedByPDB), heldBySurge, refused}
 )
 
 // Protected returns what holds a node back from going voluntarily, or an empty
@@ -42,14 +45,14 @@ func (c *Case) Protected() string { return c.first(protections) }
 
 // Vetoed returns what on the node keeps it, also if that has come up since the node was chosen, or
 // an empty string.
-func (c *Case) Vetoed() string { return c.first(lasting) }
+func (c *Case) Vetoed() string { return c.first(vetoes) }
 
 // Closed returns why nothing voluntary happens now, or an empty string.
 func (c *Case) Closed() string { return closed(c) }
 
 // Delayed returns what has come up since the node was chosen that keeps it for a
 // while, or an empty string.
-func (c *Case) Delayed() string { return c.first(passing) }
+func (c *Case) Delayed() string { return c.first(delays) }
 
 func (c *Case) first(all []protection) string {
 	for _, p := range all {
