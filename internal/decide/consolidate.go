@@ -125,7 +125,7 @@ func (c *consolidator) sources(nodes []*retire.Node) []consolidate.Source {
 			c.out.HourlyPrice += price
 		}
 		due := c.dueNode(n.Name)
-		hold := c.caseOf(due).Source(last)
+		hold := c.caseOf(due).Unmovable(last)
 		if hold.Why == "" && price == 0 {
 			hold = retire.Hold{Blocker: retire.BlockedProtection, Why: "its price is not known"}
 		}

@@ -28,9 +28,9 @@ const (
 	BlockedUnpaid     Blocker = "does-not-pay" // it would not save enough, or not yet
 )
 
-// Source says what keeps a node from being a source of moves; a zero Hold means that
+// Unmovable says what keeps the pods of a node from being moved elsewhere; a zero Hold means that
 // nothing does. Last is when a workload pod last came to the node or left it.
-func (c *Case) Source(last time.Time) Hold {
+func (c *Case) Unmovable(last time.Time) Hold {
 	after, on := c.Node.Provisioner.Spec.ConsolidateAfter()
 	_, moves := c.Node.Provisioner.Spec.EvictionCost()
 	switch {

@@ -52,7 +52,7 @@ func TestBlockers(t *testing.T) {
 		if c.change != nil {
 			c.change(n)
 		}
-		got := (&Case{DueNode: DueNode{Node: n, Reason: Consolidated}, Now: noon, PDBs: NewPDBs(c.budgets), Policy: c.policy}).Source(c.last)
+		got := (&Case{DueNode: DueNode{Node: n, Reason: Consolidated}, Now: noon, PDBs: NewPDBs(c.budgets), Policy: c.policy}).Unmovable(c.last)
 		if got.Blocker != c.want || (got.Why == "") != (c.want == "") {
 			t.Errorf("%s: %q (%s), want %q", name, got.Blocker, got.Why, c.want)
 		}

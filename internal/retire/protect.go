@@ -31,7 +31,7 @@ type Case struct {
 type protection func(c *Case) string
 
 var (
-	// protections keep a node from being chosen for emptiness, expiry or drift. Source has those that keep one from
+	// protections keep a node from being chosen for emptiness, expiry or drift. Unmovable has those that keep one from
 	// consolidation.
 	protections = []protection{blocked, notUp, closed, closing, nominated, annotated, inTime(doNotDisrupt), ownerless, young, inTime(twoPDBs), inTime(blockedByPDB), heldBySurge, refused}
 	// vetoes make a node stay after it was chosen, and delays make it wait.
