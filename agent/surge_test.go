@@ -127,6 +127,30 @@ func TestSurge(t *testing.T) {
 	}
 }
 
+// A node that is chosen to go has been removed by force before, while the cloud did not list its machine. That it is
+// drained once the machine is listed is what a person has asked for, so that surge does not move its pods.
+func TestNoSurgeFromANodeRemovedByForce(t *testing.T) {
+	inBubble(t, sim.Options{BootTime: 3 * time.Minute}, func(r *rig) {
+		load := surging("web", 1)
+		node := r.onOldNode(load)
+		id := r.Machines()[0].ID
+		r.Unlist(id, true)
+		r.removeByForce(node)
+		r.until("the node is made again", func() bool { return r.node(node) != nil && r.allUp() })
+		r.Apply(testProvisioner("default", func(s *api.ProvisionerSpec) { s.Labels = map[string]string{"team": "b"} }))
+		r.until("it is chosen to go", func() bool { return r.node(node).Annotations[api.AnnotationDisruption] == api.ReasonDrift })
+		r.Unlist(id, false)
+		r.until("it is drained", func() bool { return r.node(node).DeletionTimestamp != nil })
+		if r.onNode("web", node) == 0 {
+			t.Error("its pod has been moved before it was drained, so that this test shows nothing")
+		}
+		r.until("its pod has moved", r.moved(node, load))
+		if len(r.Missed())+len(r.CutOff()) > 0 {
+			t.Error(r.Missed(), r.CutOff())
+		}
+	})
+}
+
 // Pods of one Deployment that leave several nodes at the same time do so one node after the other.
 func TestSurgeOnSeveralNodes(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {

@@ -100,8 +100,8 @@ func (a *audit) scaled(w *world, name string, replicas int) {
 func (a *audit) letGo(w *world, n *corev1.Node) {
 	m := w.kubelets().machineOf(n.Name)
 	p := w.provisioners[n.Labels[api.LabelProvisioner]]
-	if n.Annotations[api.AnnotationDisruption] == "" || n.DeletionTimestamp != nil || m == nil || m.State != offer.StateRunning || m.node != m.NodeName || m.noticed || m.silent || p == nil || p.DeletionTimestamp != nil {
-		return // it is not voluntary, or the machine has another Node object too
+	if n.Annotations[api.AnnotationDisruption] == "" || n.Annotations[api.AnnotationRemade] != "" || n.DeletionTimestamp != nil || m == nil || m.State != offer.StateRunning || m.node != m.NodeName || m.noticed || m.silent || p == nil || p.DeletionTimestamp != nil {
+		return // it is not voluntary, such as that of a node that a person has removed by force, or the machine has another Node object too
 	}
 	for _, pod := range w.pods {
 		if pod.Spec.NodeName == n.Name && pod.Annotations[api.AnnotationDoNotDisrupt] == "true" && replicas.Active(pod) {
