@@ -22,13 +22,14 @@ type audit struct {
 	cut     []string               // pods that an agent ended although they ran and could have been asked to stop
 	usurped []string               // calls of processes that had lost the lease
 	missed  []string               // what made fewer pods of a Deployment ready than are wanted, which had asked for surge, or disrupted protected ones
+	sent    metav1.Time            // when the call was sent that takes effect now
+	late    bool                   // its process was stopped meanwhile
 }
-
-func newAudit() audit { return audit{peak: map[string]amount.List{}} }
 
 // acted notes a change by a process whose lease another one may have taken, unless
 // it was on its way when the process was stopped: nothing can call it back.
-func (a *audit) acted(w *world, held *election.Term, call string, late bool) {
+func (a *audit) acted(w *world, held *election.Term, call string, sent metav1.Time, late bool) {
+	a.sent, a.late = sent, late
 	if held != nil && !w.election.Leads(held) && !late && !slices.Contains(reads, call) {
 		a.usurped = append(a.usurped, call)
 	}
@@ -64,6 +65,9 @@ func (a *audit) placed(w *world, p *corev1.Pod) {
 func (a *audit) terminated(w *world, m *machine) {
 	if m == nil || !m.up || m.silent || m.State == offer.StateStopping {
 		return
+	}
+	if n := w.nodes[m.node]; a.late && n != nil && !n.CreationTimestamp.Before(&a.sent) {
+		return // its kubelet has registered since: nobody could have closed the node, or called the order back
 	}
 	for _, p := range w.pods {
 		if p.Spec.NodeName == m.node {
@@ -114,13 +118,15 @@ func (a *audit) letGo(w *world, n *corev1.Node) {
 	}
 }
 
-// Missed lists what agents did that made fewer pods of Deployments ready than are wanted, where
-// they had asked for surge, and the nodes that they gave up voluntarily with protected pods.
-func (w Records) Missed() []string {
+func (w Records) noted(in *[]string) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.Clone(w.audit.missed)
+	return slices.Clone(*in)
 }
+
+// Missed lists what agents did that made fewer pods of Deployments ready than are wanted, where
+// they had asked for surge, and the nodes that they gave up voluntarily with protected pods.
+func (w Records) Missed() []string { return w.noted(&w.audit.missed) }
 
 // Peak returns the most capacity that the machines of a Provisioner have had
 // together, those on their way out not counted.
@@ -132,18 +138,10 @@ func (w Records) Peak(provisioner string) amount.List {
 
 // CutOff lists the pods of workloads that an agent ended without asking although
 // they ran and could have been stopped in order.
-func (w Records) CutOff() []string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.Clone(w.audit.cut)
-}
+func (w Records) CutOff() []string { return w.noted(&w.audit.cut) }
 
 // Usurped lists the calls with an effect of processes that had lost the lease.
-func (w Records) Usurped() []string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.Clone(w.audit.usurped)
-}
+func (w Records) Usurped() []string { return w.noted(&w.audit.usurped) }
 
 // Unused lists the machines, gone or not, that came up under the right name and on which no pod of a
 // workload was ever placed, sorted by id.

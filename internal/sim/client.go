@@ -80,12 +80,13 @@ func (c *client) do(ctx context.Context, call string, effect func(w *world) erro
 			return fmt.Errorf("%s: not sent: %w", call, err)
 		}
 	}
+	sent := c.world.now()
 	late, err := c.Ask(ctx, call, Sent)
 	if err != nil {
 		return err
 	}
 	c.world.mu.Lock()
-	c.world.audit.acted(c.world, held, call, late)
+	c.world.audit.acted(c.world, held, call, sent, late)
 	err = effect(c.world)
 	c.world.mu.Unlock()
 	if err != nil {

@@ -317,3 +317,41 @@ func TestProvisionerOwnsNodes(t *testing.T) {
 		}
 	})
 }
+
+// A process is stopped when the order to terminate a machine is on its way. A kubelet that registers before the order
+// arrives gets pods, which end with the machine: the agent can prevent neither. It could have closed a node that was there.
+func TestTerminationThatArrivesLate(t *testing.T) {
+	for name, c := range map[string]struct {
+		age time.Duration
+		cut int
+	}{
+		"before the kubelet registers": {age: 0, cut: 0},
+		"while it runs":                {age: time.Minute, cut: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, w *World) {
+				var p *Process
+				p = w.Connect(func(call string, when When) error {
+					if call == "Terminate" && when == Sent {
+						p.Stop()
+						time.AfterFunc(time.Minute, p.Continue)
+					}
+					return nil
+				})
+				got, err := p.Cloud.Launch(t.Context(), order("one", 1, small))
+				if err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(c.age)
+				w.Deploy(Workload{Name: "web", Replicas: 2, Spec: Requests("100m", "100Mi")})
+				machine := got.Instances[0]
+				if _, err := p.Cloud.Terminate(t.Context(), []string{machine.ID}); err != nil {
+					t.Fatal(err)
+				}
+				if cut := w.CutOff(); len(cut) != c.cut || placed(w, "web")[machine.NodeName] != 2 {
+					t.Errorf("ended without asking: %v, want %d of %v", cut, c.cut, placed(w, "web"))
+				}
+			})
+		})
+	}
+}

@@ -173,7 +173,7 @@ func New(options Options) *World {
 		shortfalls:      map[string]amount.List{},
 		interned:        cluster.NewTemplates(),
 		asked:           map[types.UID]*cluster.Template{},
-		audit:           newAudit(),
+		audit:           audit{peak: map[string]amount.List{}},
 		moves:           moves.New(),
 	}
 	w.published = w.state()
