@@ -30,7 +30,7 @@ type Problem struct {
 	// NodeCost is the cost of a machine beyond its price.
 	NodeCost offer.Price
 	// Trials bounds how many machines are filled in search of a cheaper plan; 0
-	// means 48,000, or four times that for 1,000 pods and more.
+	// means 96,000, or twice that for 1,000 pods and more.
 	Trials int
 	// Without lists heuristics to leave out, as measurements do, and the agent after a fault.
 	Without []Heuristic
