@@ -119,10 +119,11 @@ func (out *standIns) add(p *pools, u *unstructured.Unstructured, s karpenter.Ser
 }
 
 // leaveAlone makes the agent disrupt none of the Provisioner's nodes, because Karpenter still
-// manages them.
+// manages them. The terminationGracePeriod stays: it ends drains that others begin.
 func leaveAlone(p *api.Provisioner) {
 	p.Spec.TTLSecondsAfterEmpty, p.Spec.TTLSecondsUntilExpired, p.Spec.Consolidation = nil, nil, nil
-	p.Spec.Disruption = &api.Disruption{Drift: ptr.To(false), ConsolidateAfter: ptr.To(api.Never)}
+	p.Spec.Disruption = cmp.Or(p.Spec.Disruption, &api.Disruption{})
+	p.Spec.Disruption.Drift, p.Spec.Disruption.ConsolidateAfter = ptr.To(false), ptr.To(api.Never)
 }
 
 // has reports whether a NodePool of the name is served.

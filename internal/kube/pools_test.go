@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -400,7 +401,7 @@ func wantConditions(t *testing.T, gvr schema.GroupVersionResource, want map[stri
 // another replica of Karpenter may still take it.
 func TestNodePoolsWaitForKarpenter(t *testing.T) {
 	definePools(t)
-	createObject(t, nodePoolGVR, strings.ReplaceAll(servedPool, "served", "waiting"))
+	createObject(t, nodePoolGVR, strings.NewReplacer("served", "waiting", `"nodeClassRef"`, `"terminationGracePeriod":"10m","nodeClassRef"`).Replace(servedPool))
 	lead(t)
 	told := make(chan string, 10)
 	c, err := New(adminConfig, Options{NodePools: true, Karpenter: func(waits string) { told <- waits }})
@@ -419,6 +420,9 @@ func TestNodePoolsWaitForKarpenter(t *testing.T) {
 	waits := func() string {
 		for _, p := range c.Provisioners() {
 			if p.Name == "waiting" {
+				if limit := p.Spec.Disruption.TerminationGracePeriod; limit == nil || limit.Duration != 10*time.Minute {
+					t.Errorf("the drains of its nodes have the limit %v, want 10m", limit)
+				}
 				return p.Source.Waits
 			}
 		}
