@@ -363,6 +363,27 @@ func TestDrainWaitsForVolumes(t *testing.T) {
 	}
 }
 
+// Volumes are waited for from the moment when the last pod has gone. The caches may show a pod late that the scheduler
+// has bound before the taint.
+func TestVolumesOfALatePodAreWaitedFor(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.served(testProvisioner("default"), sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("300m", "300Mi")})
+		old := r.ours()[0].Name
+		r.Attach(old, "kubernetes.io/csi/ebs.csi.aws.com^vol-1")
+		r.DeleteNode(old)
+		time.Sleep(30 * time.Second) // the node is empty
+		never := sim.Budget{Name: "never", Selector: map[string]string{"app": "late"}, MinAvailable: 1}
+		r.Protect(never)
+		r.stray("late", old)
+		time.Sleep(2 * drain.DetachPatience)
+		never.MinAvailable = 0
+		r.Protect(never)
+		if took := r.until("the node is gone", r.gone(old)); took < drain.DetachPatience {
+			t.Errorf("the drain went on for %s, want %s", took, drain.DetachPatience)
+		}
+	})
+}
+
 // Deleting a Provisioner drains its nodes; it goes when they have.
 func TestProvisionerDeletion(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {

@@ -25,6 +25,9 @@ const (
 
 // stop asks pods to stop, as the Provisioner's terminationGracePeriod allows.
 func (d *Drainer) stop(ctx context.Context, s *step, pods []*cluster.Pod) {
+	if len(pods) > 0 {
+		d.memory.occupied(s.node.Name)
+	}
 	d.endAll(ctx, s, s.ending(pods))
 	d.evictAll(ctx, s.node, slices.DeleteFunc(slices.Clone(pods), func(p *cluster.Pod) bool { return s.spares(p) || s.ends(p) }))
 }

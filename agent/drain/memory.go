@@ -73,6 +73,13 @@ func (m *memory) keep(leaving []*cluster.Node, s *cluster.Snapshot) {
 	m.retries = retries
 }
 
+// occupied notes that there are pods on a node, so that it counts as empty only from a later time on.
+func (m *memory) occupied(node string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.emptied, node)
+}
+
 // emptySince returns for how long a node has had nothing to evict, from the first
 // call on.
 func (m *memory) emptySince(node string) time.Duration {
