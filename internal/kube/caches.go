@@ -113,7 +113,7 @@ func newCaches(client kubernetes.Interface, custom dynamic.Interface, o Options)
 }
 
 func (c *caches) mirror(gvr schema.GroupVersionResource, informer cache.SharedIndexInformer) *mirror {
-	m := &mirror{resource: gvr, informer: informer}
+	m := &mirror{resource: gvr, informer: informer, statuses: map[string]writtenStatus{}}
 	c.all = append(c.all, m)
 	return m
 }

@@ -48,7 +48,7 @@ type Options struct {
 	// changes something. If nil, all requests are sent.
 	Fence *fence.Fence
 	// Unwritten, if set, is called when events could not be written, with their number and
-	// the last error.
+	// the last error. It is called concurrently.
 	Unwritten func(events int, err error)
 }
 

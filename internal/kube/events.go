@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -29,9 +30,12 @@ const (
 	longestName = 253
 	// writeTries is how often to try to write an event, with writePause in between.
 	writeTries, writePause = 10, 10 * time.Second
+	// writers is the largest number of namespaces in which events are written at the same time.
+	writers = 100
 )
 
-// events writes events in the background, one after the other. It counts equal events instead of
+// events writes events in the background, those of a namespace one after the other. A webhook that
+// fails may hold up those of one namespace, and no others. It counts equal events instead of
 // repeating them. If more than ten events on an object within ten minutes differ only in their
 // message, it combines them. It drops no event that says something new: the agent itself limits
 // how often it says something.
@@ -42,8 +46,9 @@ type events struct {
 
 	mu     sync.Mutex
 	queue  []*corev1.Event
-	missed int   // events that were dropped since the last take
-	stamp  int64 // in the name of the last event
+	busy   map[string]bool // namespaces of which events are being written
+	missed int             // events that were dropped since the last take
+	stamp  int64           // in the name of the last event
 }
 
 func newEvents(unwritten func(int, error)) *events {
@@ -53,6 +58,7 @@ func newEvents(unwritten func(int, error)) *events {
 		correlator: record.NewEventCorrelatorWithOptions(record.CorrelatorOptions{SpamKeyFunc: wording}),
 		unwritten:  unwritten,
 		wake:       make(chan struct{}, 1),
+		busy:       map[string]bool{},
 	}
 }
 
@@ -73,12 +79,22 @@ func (e *events) add(event *corev1.Event) {
 	offer(e.wake)
 }
 
-// take returns the queued events, and the number of those that were dropped.
-func (e *events) take() (waiting []*corev1.Event, missed int) {
+// take returns queued events by namespace, and the number of those that were dropped. Their
+// namespaces are then busy.
+func (e *events) take() (waiting map[string][]*corev1.Event, missed int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	waiting, missed = e.queue, e.missed
-	e.queue, e.missed = nil, 0
+	waiting = map[string][]*corev1.Event{}
+	e.queue = slices.DeleteFunc(e.queue, func(event *corev1.Event) bool {
+		of := event.Namespace
+		if waiting[of] == nil && (e.busy[of] || len(e.busy) == writers) {
+			return false
+		}
+		e.busy[of] = true
+		waiting[of] = append(waiting[of], event)
+		return true
+	})
+	missed, e.missed = e.missed, 0
 	return waiting, missed
 }
 
@@ -90,20 +106,34 @@ func (e *events) run(ctx context.Context, client kubernetes.Interface) {
 			return
 		case <-e.wake:
 		}
-		waiting, lost := e.take()
-		var last error
-		if lost > 0 {
-			last = fmt.Errorf("the queue was full with %d events", queuedEvents)
+		waiting, missed := e.take()
+		e.report(ctx, missed, fmt.Errorf("the queue was full with %d events", queuedEvents))
+		for namespace, events := range waiting {
+			go e.writeAll(ctx, client, namespace, events)
 		}
-		for _, event := range waiting {
-			if err := e.write(ctx, client, event); err != nil {
-				lost++
-				last = fmt.Errorf("write event %s of %s %s: %w", event.Reason, event.InvolvedObject.Kind, event.InvolvedObject.Name, err)
-			}
+	}
+}
+
+// writeAll writes the events of a namespace.
+func (e *events) writeAll(ctx context.Context, client kubernetes.Interface, namespace string, waiting []*corev1.Event) {
+	lost, last := 0, error(nil)
+	for _, event := range waiting {
+		if err := e.write(ctx, client, event); err != nil {
+			lost++
+			last = fmt.Errorf("write event %s of %s %s: %w", event.Reason, event.InvolvedObject.Kind, event.InvolvedObject.Name, err)
 		}
-		if lost > 0 && e.unwritten != nil && ctx.Err() == nil {
-			e.unwritten(lost, last)
-		}
+	}
+	e.report(ctx, lost, last)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.busy, namespace)
+	offer(e.wake)
+}
+
+// report tells that events were not written, and why the last of them was not.
+func (e *events) report(ctx context.Context, lost int, last error) {
+	if lost > 0 && e.unwritten != nil && ctx.Err() == nil {
+		e.unwritten(lost, last)
 	}
 }
 
@@ -137,7 +167,7 @@ func (e *events) write(ctx context.Context, client kubernetes.Interface, event *
 }
 
 // insist repeats a request for about two minutes while it fails with temporary errors. The other
-// events wait meanwhile, because they would fail too.
+// events of the namespace wait meanwhile, because they would fail too.
 func insist(ctx context.Context, write func(context.Context) error) error {
 	patient := wait.Backoff{Steps: writeTries, Duration: writePause}
 	return call.Retry(ctx, patient, passing, func(ctx context.Context) error { return retry(ctx, write) })

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -53,23 +54,52 @@ func TestEventsAreNotDropped(t *testing.T) {
 func TestEventsThatCannotBeWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset()
-		fail := error(apierrors.NewServiceUnavailable("starting"))
-		client.PrependReactor("create", "events", func(kubetesting.Action) (bool, runtime.Object, error) { return fail != nil, nil, fail })
+		var fail atomic.Pointer[apierrors.StatusError]
+		fail.Store(apierrors.NewServiceUnavailable("starting"))
+		client.PrependReactor("create", "events", func(kubetesting.Action) (bool, runtime.Object, error) {
+			return fail.Load() != nil, nil, fail.Load()
+		})
 		lost, last := 0, error(nil)
 		e := newEvents(func(n int, err error) { lost, last = lost+n, err })
 		go e.run(t.Context(), client)
 		e.add(newEvent(podNamed("web"), corev1.EventTypeNormal, "Nominated", "fits node a"))
 		time.Sleep(45 * time.Second)
-		fail = nil
+		fail.Store(nil)
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if got := written(t, client); got != 1 || lost != 0 {
 			t.Errorf("%d events are there, %d are lost (%v), want the one", got, lost, last)
 		}
-		fail = apierrors.NewForbidden(corev1.Resource("events"), "", errors.New("no"))
+		fail.Store(apierrors.NewForbidden(corev1.Resource("events"), "", errors.New("no")))
 		e.add(newEvent(podNamed("web"), corev1.EventTypeNormal, "Unplaceable", "it is too large"))
 		time.Sleep(time.Second)
+		synctest.Wait()
 		if lost != 1 || !strings.Contains(fmt.Sprint(last), "write event Unplaceable of Pod web: ") {
 			t.Errorf("%d events are lost, the last because of %v", lost, last)
+		}
+	})
+}
+
+// A webhook that fails holds up the events of its namespace, and no others.
+func TestEventsOfOtherNamespacesGoOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset()
+		client.PrependReactor("create", "events", func(action kubetesting.Action) (bool, runtime.Object, error) {
+			return action.GetNamespace() == "stuck", nil, apierrors.NewInternalError(errors.New("failed calling webhook"))
+		})
+		e := newEvents(nil)
+		go e.run(t.Context(), client)
+		for i := range 100 {
+			name := fmt.Sprintf("pod-%d", i)
+			e.add(newEvent(cluster.ObjectRef{Kind: "Pod", Namespace: "stuck", Name: name, UID: name}, corev1.EventTypeWarning, "Unplaceable", "it is too large"))
+		}
+		time.Sleep(time.Minute)
+		for i := range 100 {
+			e.add(newEvent(podNamed(fmt.Sprintf("pod-%d", i)), corev1.EventTypeWarning, "Unplaceable", "it is too large"))
+		}
+		time.Sleep(time.Minute)
+		if got := written(t, client); got != 100 {
+			t.Errorf("%d events of the other namespace are there, want 100", got)
 		}
 	})
 }

@@ -2,14 +2,12 @@ package kube
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -82,14 +80,8 @@ func (c Claims) releaseNodeClaim(ctx context.Context, claim cluster.NodeClaim) e
 		return err // a NodeClaim of the same name with another UID stays
 	}
 	if slices.Contains(u.GetFinalizers(), api.Finalizer) {
-		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-			"resourceVersion": u.GetResourceVersion(),
-			"finalizers":      slices.DeleteFunc(u.GetFinalizers(), func(f string) bool { return f == api.Finalizer }),
-		}})
-		if err != nil {
-			return err
-		}
-		if u, err = resource.Patch(ctx, claim.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager}); err != nil {
+		want := slices.DeleteFunc(u.GetFinalizers(), func(f string) bool { return f == api.Finalizer })
+		if u, err = setFinalizers(ctx, resource, u, want); err != nil {
 			return err
 		}
 	}

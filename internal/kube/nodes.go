@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -14,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -62,7 +62,7 @@ func (c *Cluster) takeOver(ctx context.Context, node *corev1.Node, taints []core
 			"resourceVersion": there.ResourceVersion,
 			"labels":          node.Labels,
 			"annotations":     annotations,
-			"finalizers":      union(there.Finalizers, node.Finalizers...),
+			"finalizers":      sets.List(sets.New(there.Finalizers...).Insert(node.Finalizers...)),
 			"ownerReferences": node.OwnerReferences,
 		},
 		"spec": map[string]any{"providerID": node.Spec.ProviderID, "taints": there.Spec.Taints},
@@ -143,15 +143,4 @@ func nodePatch(node *corev1.Node, change cluster.NodeChange) ([]byte, error) {
 		return nil, err
 	}
 	return jsonmergepatch.CreateThreeWayJSONMergePatch(from, to, from)
-}
-
-// union appends the elements of more that are not in have.
-func union(have []string, more ...string) []string {
-	out := slices.Clone(have)
-	for _, m := range more {
-		if !slices.Contains(out, m) {
-			out = append(out, m)
-		}
-	}
-	return out
 }

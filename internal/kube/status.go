@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -133,9 +134,6 @@ func (m *mirror) written(name string) writtenStatus {
 func (m *mirror) note(name string, s writtenStatus) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.statuses == nil {
-		m.statuses = map[string]writtenStatus{}
-	}
 	m.statuses[name] = s
 }
 
@@ -206,13 +204,15 @@ func (c *Cluster) setFinalizer(ctx context.Context, name string, present bool) e
 	if present {
 		want = append(want, api.Finalizer)
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"resourceVersion": p.GetResourceVersion(),
-		"finalizers":      want,
-	}})
-	if err != nil {
-		return err
-	}
-	_, err = resource.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager})
+	_, err = setFinalizers(ctx, resource, p, want)
 	return err
+}
+
+// setFinalizers replaces the finalizers of an object. It is a conflict if the object has changed since it was read.
+func setFinalizers(ctx context.Context, of dynamic.ResourceInterface, u *unstructured.Unstructured, want []string) (*unstructured.Unstructured, error) {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": u.GetResourceVersion(), "finalizers": want}})
+	if err != nil {
+		return nil, err
+	}
+	return of.Patch(ctx, u.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager})
 }
