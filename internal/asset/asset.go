@@ -1,6 +1,6 @@
 // Package asset describes what is kept in an AWS account besides machines. The cluster is as
-// EKS describes it. Roles, instance profiles, access entries, pod identity associations,
-// queues and rules are as they are declared.
+// EKS describes it. Roles, OIDC providers, instance profiles, access entries, pod identity
+// associations, queues and rules are as they are declared.
 package asset
 
 import (
@@ -65,6 +65,15 @@ type Role struct {
 	// Attached are the ARNs of managed policies.
 	Attached []string
 	Tags     map[string]string
+}
+
+// OIDCProvider is an IAM OIDC provider.
+type OIDCProvider struct {
+	Issuer string // URL
+	ARN    string
+	// Create is whether it is created if there is none.
+	Create bool
+	Tags   map[string]string
 }
 
 // Profile is an instance profile.

@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/podrole"
@@ -52,8 +53,20 @@ type fixture struct {
 
 func start(t *testing.T) *fixture {
 	t.Helper()
-	account := cloudtest.Start(t)
+	return fixtureOf(cloudtest.Start(t))
+}
+
+func fixtureOf(account *cloudtest.Account) *fixture {
 	return &fixture{keeperOf(account.Config), account, iam.NewFromConfig(account.Config)}
+}
+
+// startLagging is start with an IAM that shows late what has changed, by the clock.
+func startLagging(t *testing.T, lag time.Duration) (*fixture, *clocktesting.FakeClock) {
+	t.Helper()
+	clock := clocktesting.NewFakeClock(time.Now())
+	f := fixtureOf(cloudtest.Serve(t, cloud.Config{Now: clock.Now}))
+	f.account.SetBehaviour(cloud.Behaviour{IAMLag: lag})
+	return f, clock
 }
 
 func keeperOf(config aws.Config) keeper {
@@ -287,88 +300,167 @@ func TestListOfRolesIsOrdered(t *testing.T) {
 	}
 }
 
+// trusting is a role that trusts the OIDC provider.
+func trusting(name string) asset.Role {
+	document := `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Federated":"` + providerARN + `"},"Action":"sts:AssumeRoleWithWebIdentity"}]}`
+	return role(func(r *asset.Role) { r.Name, r.Trust, r.Inline, r.Attached = name, document, nil, nil })
+}
+
+// provider is the declared OIDC provider of a role that creates it.
+func provider() asset.OIDCProvider {
+	return asset.OIDCProvider{Issuer: issuer, ARN: providerARN, Create: true}
+}
+
+// ensure makes sure that there is a provider for the role, and reports whether it was created.
+func (f *fixture) ensure(t *testing.T, name string, create bool) (created bool) {
+	t.Helper()
+	wanted := provider()
+	wanted.Create = create
+	created, err := f.EnsureProvider(t.Context(), name, wanted)
+	must(t, err)
+	return created
+}
+
+// makeTrusting creates a role as Terraform does: the provider first.
+func (f *fixture) makeTrusting(t *testing.T, name string, create bool) {
+	t.Helper()
+	f.ensure(t, name, create)
+	_, err := f.Create(t.Context(), trusting(name))
+	must(t, err)
+}
+
+// wantProvider checks whether IAM has the provider in the end.
+func (f *fixture) wantProvider(t *testing.T, want bool, when string) {
+	t.Helper()
+	_, err := f.iam.GetOpenIDConnectProvider(t.Context(), &iam.GetOpenIDConnectProviderInput{OpenIDConnectProviderArn: aws.String(providerARN)})
+	if got := err == nil; got != want {
+		t.Errorf("%s: IAM has the provider: %t, want %t: %v", when, got, want, err)
+	}
+}
+
 // An OIDC provider that was made for a role goes with the last role that trusts it, and one
 // that somebody else has made stays. What becomes of a role that finds none and is not to
 // make it, TestIRSARoleNeedsAnOIDCProvider says.
 func TestProvider(t *testing.T) {
 	f, ctx := start(t), t.Context()
-	exists := func() bool {
-		known, err := f.HasProvider(ctx, providerARN)
-		must(t, err)
-		return known
-	}
-	trust := func(name string) asset.Role {
-		document := `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Federated":"` + providerARN + `"},"Action":"sts:AssumeRoleWithWebIdentity"}]}`
-		return role(func(r *asset.Role) { r.Name, r.Trust, r.Inline, r.Attached = name, document, nil, nil })
-	}
 	unseen := cloud.Fault{Service: "iam", Action: "GetOpenIDConnectProvider", Code: "NoSuchEntity", Times: 1}
-	if created, err := f.EnsureProvider(ctx, issuer, providerARN, "app", map[string]string{"team": "infra"}); !created || err != nil || !exists() {
-		t.Errorf("none: created = %t, %v", created, err)
+	if !f.ensure(t, "app", true) {
+		t.Error("none: it is not created")
 	}
-	if created, err := f.EnsureProvider(ctx, issuer, providerARN, "other", nil); created || err != nil {
-		t.Errorf("there already: created = %t, %v", created, err)
-	}
-	f.account.Inject(unseen)
-	if created, err := f.EnsureProvider(ctx, issuer, providerARN, "other", nil); created || err != nil {
-		t.Errorf("made by somebody since the look: created = %t, %v", created, err)
+	if f.ensure(t, "successor", true) {
+		t.Error("there already: it is created")
 	}
 	f.account.Inject(unseen)
-	if created, err := f.EnsureProvider(ctx, issuer, providerARN, "", nil); created || err != nil {
-		t.Errorf("made by somebody who is waited for: created = %t, %v", created, err)
+	if f.ensure(t, "successor", true) {
+		t.Error("made by somebody since the look: it is created")
+	}
+	f.account.Inject(unseen)
+	if f.ensure(t, "successor", false) {
+		t.Error("made by somebody who is waited for: it is created")
 	}
 	for _, name := range []string{"app", "successor"} {
-		_, err := f.Create(ctx, trust(name))
+		_, err := f.Create(ctx, trusting(name))
 		must(t, err)
 	}
-	must(t, f.Delete(ctx, trust("app")))
+	must(t, f.Delete(ctx, trusting("app")))
 	must(t, f.DeleteProvider(ctx, providerARN, "app"))
-	if !exists() {
-		t.Error("the provider is gone, which a successor trusts")
-	}
+	f.wantProvider(t, true, "a successor trusts it")
 	for range 2 { // the role itself may still be listed
 		must(t, f.DeleteProvider(ctx, providerARN, "successor"))
 	}
-	if exists() {
-		t.Error("the provider is left, which only the role of the deletion trusts")
-	}
+	f.wantProvider(t, false, "only the role of the deletion trusts it")
 	_, err := f.iam.CreateOpenIDConnectProvider(ctx, &iam.CreateOpenIDConnectProviderInput{Url: aws.String(issuer), ClientIDList: []string{policy.Audience}})
 	must(t, err)
 	must(t, f.DeleteProvider(ctx, providerARN, "successor"))
-	if !exists() {
-		t.Error("the provider of somebody else is gone")
-	}
+	f.wantProvider(t, true, "somebody else has made it")
 }
 
 // The OIDC provider goes with roles that are destroyed at the same time, and stays for one that is made again.
 func TestProviderOfRolesThatGoTogether(t *testing.T) {
 	f, ctx := start(t), t.Context()
-	trusting := func(name string) asset.Role {
-		document := `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Federated":"` + providerARN + `"},"Action":"sts:AssumeRoleWithWebIdentity"}]}`
-		return role(func(r *asset.Role) { r.Name, r.Trust, r.Inline, r.Attached = name, document, nil, nil })
-	}
-	known := func(want bool, when string) {
+	f.makeTrusting(t, "one", true)
+	f.makeTrusting(t, "two", true)
+	must(t, f.DeleteProvider(ctx, providerARN, "one"))
+	f.wantProvider(t, true, "while one role stays")
+	must(t, f.DeleteProvider(ctx, providerARN, "two"))
+	f.wantProvider(t, false, "once both roles go")
+	must(t, f.Delete(ctx, trusting("one")))
+	f.makeTrusting(t, "one", true)
+	must(t, f.DeleteProvider(ctx, providerARN, "two"))
+	f.wantProvider(t, true, "a role is made again")
+}
+
+// A role that is created has its OIDC provider, whichever roles are destroyed at the same time, although IAM shows late what
+// has changed.
+func TestProviderOfARoleThatReplacesAnother(t *testing.T) {
+	destroy := func(t *testing.T, f *fixture, name string) {
 		t.Helper()
-		if got, err := f.HasProvider(ctx, providerARN); err != nil || got != want {
-			t.Errorf("%s: there is a provider: %t, %v", when, got, err)
+		must(t, f.DeleteProvider(t.Context(), providerARN, name))
+		must(t, f.Delete(t.Context(), trusting(name)))
+	}
+	sequences := map[string]func(t *testing.T, f *fixture){
+		"replaced": func(t *testing.T, f *fixture) {
+			destroy(t, f, "old")
+			f.makeTrusting(t, "new", true)
+		},
+		"create before destroy": func(t *testing.T, f *fixture) {
+			f.makeTrusting(t, "new", true)
+			destroy(t, f, "old")
+		},
+		"created without a provider of its own before destroy": func(t *testing.T, f *fixture) {
+			f.makeTrusting(t, "new", false)
+			destroy(t, f, "old")
+		},
+		"an unrelated role": func(t *testing.T, f *fixture) {
+			f.ensure(t, "new", true)
+			destroy(t, f, "old")
+			_, err := f.Create(t.Context(), trusting("new"))
+			must(t, err)
+		},
+	}
+	for name, sequence := range sequences {
+		t.Run(name, func(t *testing.T) {
+			f, clock := startLagging(t, 5*time.Second)
+			f.makeTrusting(t, "old", true)
+			clock.Step(time.Minute)
+			sequence(t, f)
+			clock.Step(time.Minute)
+			f.wantProvider(t, true, "the new role trusts it")
+			must(t, f.DeleteProvider(t.Context(), providerARN, "new"))
+			clock.Step(time.Minute)
+			f.wantProvider(t, false, "the new role goes, too")
+		})
+	}
+}
+
+// A role that could not be created keeps no OIDC provider.
+func TestProviderOfARoleThatFails(t *testing.T) {
+	f, ctx := start(t), t.Context()
+	f.makeTrusting(t, "one", true)
+	f.make(t, role())
+	f.ensure(t, "app", true)
+	if _, err := f.Create(ctx, trusting("app")); !errors.Is(err, fs.ErrExist) {
+		t.Fatalf("error = %v, want that the role exists", err)
+	}
+	must(t, f.DeleteProvider(ctx, providerARN, "one"))
+	f.wantProvider(t, false, "no role trusts it")
+}
+
+// Roles that come and go at the same time leave an OIDC provider if one of them stays.
+func TestProviderOfRolesThatComeAndGo(t *testing.T) {
+	f := start(t)
+	for range 20 {
+		f.makeTrusting(t, "old", true)
+		failed := make(chan error)
+		go func() { failed <- f.DeleteProvider(t.Context(), providerARN, "old") }()
+		f.makeTrusting(t, "new", true)
+		must(t, <-failed)
+		f.wantProvider(t, true, "a role has just been made")
+		for _, name := range []string{"old", "new"} {
+			must(t, f.DeleteProvider(t.Context(), providerARN, name))
+			must(t, f.Delete(t.Context(), trusting(name)))
 		}
 	}
-	ensure := func(name string) {
-		t.Helper()
-		_, err := f.EnsureProvider(ctx, issuer, providerARN, name, nil)
-		must(t, err)
-		_, err = f.Create(ctx, trusting(name))
-		must(t, err)
-	}
-	ensure("one")
-	ensure("two")
-	must(t, f.DeleteProvider(ctx, providerARN, "one"))
-	known(true, "while one role stays")
-	must(t, f.DeleteProvider(ctx, providerARN, "two"))
-	known(false, "once both roles go")
-	must(t, f.Delete(ctx, trusting("one")))
-	ensure("one")
-	must(t, f.DeleteProvider(ctx, providerARN, "two"))
-	known(true, "a role is made again")
 }
 
 // association is a declared association of a role.
@@ -435,10 +527,12 @@ func TestProviderLacksTheAudience(t *testing.T) {
 		Url: &url, ClientIDList: []string{"sts.amazonaws.com.cn"},
 	})
 	must(t, err)
-	for _, owner := range []string{"app", ""} {
-		created, err := f.EnsureProvider(t.Context(), issuer, providerARN, owner, nil)
+	for _, create := range []bool{true, false} {
+		wanted := provider()
+		wanted.Create = create
+		created, err := f.EnsureProvider(t.Context(), "app", wanted)
 		if created || err == nil || !strings.Contains(err.Error(), `lacks the audience sts.amazonaws.com, and has ["sts.amazonaws.com.cn"]`) {
-			t.Errorf("owner %q: created = %t, error %v", owner, created, err)
+			t.Errorf("create %t: created = %t, error %v", create, created, err)
 		}
 	}
 }
@@ -455,7 +549,7 @@ func TestMissingPermissionIsNamed(t *testing.T) {
 		return k.Update(t.Context(), role(), bare(role(func(r *asset.Role) { r.Description, r.Tags = "", nil })))
 	}
 	trust := func(k keeper) error {
-		_, err := k.EnsureProvider(t.Context(), issuer+"2", providerARN+"2", "app", nil)
+		_, err := k.EnsureProvider(t.Context(), "app", asset.OIDCProvider{Issuer: issuer + "2", ARN: providerARN + "2", Create: true})
 		return err
 	}
 	associate := func(k keeper) error {
@@ -499,9 +593,8 @@ func TestMissingPermissionIsNamed(t *testing.T) {
 	for action, tt := range tests {
 		t.Run(action, func(t *testing.T) {
 			f := made(t)
-			_, err := f.EnsureProvider(t.Context(), issuer, providerARN, "app", nil)
-			must(t, err)
-			_, err = f.associations.Ensure(t.Context(), nil, association(roleARN))
+			f.ensure(t, "app", true)
+			_, err := f.associations.Ensure(t.Context(), nil, association(roleARN))
 			must(t, err)
 			err = tt.act(f.without(t, action))
 			if err == nil || !strings.Contains(err.Error(), tt.of) || !strings.Contains(err.Error(), "is not authorized to perform: "+action) {

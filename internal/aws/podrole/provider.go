@@ -12,6 +12,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
@@ -26,47 +27,59 @@ const ownerTag = "packhorse.io/irsa-role"
 // role: Terraform creates resources concurrently, and IAM takes seconds to become consistent.
 const providerWait = 10 * time.Second
 
-// EnsureProvider makes sure that IAM has an OIDC provider for the issuer, and reports whether
-// it has created it. An existing provider stays as it is, and is an error if it refuses the
-// tokens of pods because of their audience. If there is none, it is created with the tags for the
-// role named owner. If owner is empty, EnsureProvider creates none; it waits up to 10 seconds for
-// one to appear, and returns fs.ErrNotExist if none does.
-func (r *Roles) EnsureProvider(ctx context.Context, issuer, arn, owner string, tags map[string]string) (created bool, err error) {
-	if owner == "" {
-		return false, r.awaitProvider(ctx, issuer, arn)
+// EnsureProvider makes sure that IAM has the OIDC provider for a role, which is about to trust it, and reports whether it
+// has created it. An existing provider stays as it is, and is an error if it refuses the tokens of pods because of their
+// audience. If there is none and it is not to be created, EnsureProvider waits up to 10 seconds for one to appear, and
+// returns fs.ErrNotExist if none does.
+func (r *Roles) EnsureProvider(ctx context.Context, role string, wanted asset.OIDCProvider) (created bool, err error) {
+	start := time.Now()
+	awaited := func(err error) bool {
+		return (errors.Is(err, fs.ErrNotExist) || call.Code(err) == call.Exists) && time.Since(start) < providerWait
 	}
-	known, err := r.provider(ctx, arn)
-	if err != nil {
-		return false, err
-	}
-	if known != nil {
-		return false, checkAudience(arn, known)
-	}
-	all := maps.Collect(maps.All(tags)) // never nil
-	all[ownerTag] = owner
-	// No thumbprints: IAM verifies the issuer's certificate by its own store.
-	err = call.Change(ctx, nil, r.client.CreateOpenIDConnectProvider, &iam.CreateOpenIDConnectProviderInput{
-		Url: aws.String(issuer), ClientIDList: []string{policy.Audience}, Tags: call.TagList(all),
+	err = call.Eventually(ctx, awaited, func(ctx context.Context) error {
+		created, err = r.ensure(ctx, role, wanted)
+		return err
 	})
-	if err != nil && call.Code(err) != call.Exists {
-		return false, fmt.Errorf("create OIDC provider for %s: %w", issuer, err)
-	}
-	return err == nil, nil
+	return created, err
 }
 
-func (r *Roles) awaitProvider(ctx context.Context, issuer, arn string) error {
-	start := time.Now()
-	awaited := func(err error) bool { return errors.Is(err, fs.ErrNotExist) && time.Since(start) < providerWait }
-	return call.Eventually(ctx, awaited, func(ctx context.Context) error {
-		known, err := r.provider(ctx, arn)
-		if err != nil {
-			return err
-		}
-		if known == nil {
-			return fmt.Errorf("find the OIDC provider for %s: %w", issuer, fs.ErrNotExist)
-		}
-		return checkAudience(arn, known)
+// ensure is one attempt of EnsureProvider.
+func (r *Roles) ensure(ctx context.Context, role string, wanted asset.OIDCProvider) (created bool, err error) {
+	r.settling.Lock()
+	defer r.settling.Unlock()
+	known, err := r.provider(ctx, wanted.ARN)
+	switch {
+	case err != nil:
+	case known != nil:
+		err = checkAudience(wanted.ARN, known)
+	case wanted.Create:
+		created, err = r.createProvider(ctx, role, wanted)
+	default:
+		err = fmt.Errorf("find the OIDC provider for %s: %w", wanted.Issuer, fs.ErrNotExist)
+	}
+	if err == nil {
+		r.trusts.Store(trust{wanted.ARN, role}, true)
+	}
+	return created, err
+}
+
+// createProvider creates an OIDC provider, unless somebody has done so since the look. That it exists is an error if
+// Roles has deleted it: IAM may not know of the deletion yet.
+func (r *Roles) createProvider(ctx context.Context, role string, wanted asset.OIDCProvider) (created bool, err error) {
+	tags := maps.Collect(maps.All(wanted.Tags)) // never nil
+	tags[ownerTag] = role
+	// No thumbprints: IAM verifies the issuer's certificate by its own store.
+	err = call.Change(ctx, nil, r.client.CreateOpenIDConnectProvider, &iam.CreateOpenIDConnectProviderInput{
+		Url: aws.String(wanted.Issuer), ClientIDList: []string{policy.Audience}, Tags: call.TagList(tags),
 	})
+	if _, deleted := r.deleted.Load(wanted.ARN); call.Code(err) == call.Exists && !deleted {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("create OIDC provider for %s: %w", wanted.Issuer, err)
+	}
+	r.deleted.Delete(wanted.ARN)
+	return true, nil
 }
 
 // checkAudience returns an error if IAM would refuse the tokens of pods, which are for policy.Audience.
@@ -88,6 +101,7 @@ func (r *Roles) HasProvider(ctx context.Context, arn string) (bool, error) {
 // which is about to be deleted or trusts it no longer, and others that DeleteProvider was called for. If several
 // roles are deleted at the same time, one of the calls deletes it. IAM may list the trust of all these roles for a while.
 func (r *Roles) DeleteProvider(ctx context.Context, arn, role string) error {
+	r.trusts.Store(trust{arn, role}, false)
 	known, err := r.provider(ctx, arn)
 	if err != nil || known == nil {
 		return err
@@ -95,25 +109,47 @@ func (r *Roles) DeleteProvider(ctx context.Context, arn, role string) error {
 	if _, ours := call.TagMap(known.Tags)[ownerTag]; !ours {
 		return nil
 	}
-	r.distrust.Store(trust{arn, role}, true)
 	roles, err := r.List(ctx)
 	if err != nil {
 		return fmt.Errorf("find the roles that trust OIDC provider %s: %w", arn, err)
 	}
-	if slices.ContainsFunc(roles, func(other asset.Role) bool {
-		_, leaves := r.distrust.Load(trust{arn, other.Name})
-		return !leaves && strings.Contains(other.Trust, `"`+arn+`"`)
-	}) {
+	r.settling.Lock()
+	defer r.settling.Unlock()
+	if r.isTrusted(arn, roles) {
 		return nil
 	}
 	err = call.Change(ctx, nil, r.client.DeleteOpenIDConnectProvider, &iam.DeleteOpenIDConnectProviderInput{OpenIDConnectProviderArn: aws.String(arn)})
 	if err = call.IgnoreMissing(err); err != nil {
 		return fmt.Errorf("delete OIDC provider %s: %w", arn, err)
 	}
+	r.deleted.Store(arn, aws.ToTime(known.CreateDate))
 	return nil
 }
 
-// provider returns the OIDC provider, or nil if IAM has none.
+// isTrusted reports whether a role trusts the OIDC provider: one that is listed, unless Roles knows better, or one that
+// Roles knows and that IAM does not list yet.
+func (r *Roles) isTrusted(arn string, listed []asset.Role) bool {
+	trusting := sets.New[string]()
+	for _, role := range listed {
+		if strings.Contains(role.Trust, `"`+arn+`"`) {
+			trusting.Insert(role.Name)
+		}
+	}
+	r.trusts.Range(func(key, trusts any) bool {
+		switch known := key.(trust); {
+		case known.provider != arn:
+		case trusts.(bool):
+			trusting.Insert(known.role)
+		default:
+			trusting.Delete(known.role)
+		}
+		return true
+	})
+	return len(trusting) > 0
+}
+
+// provider returns the OIDC provider, or nil if IAM has none. IAM returns one that was deleted for a while, which counts
+// as missing if Roles has deleted it.
 func (r *Roles) provider(ctx context.Context, arn string) (*iam.GetOpenIDConnectProviderOutput, error) {
 	ctx, cancel := context.WithTimeout(ctx, call.ReadTimeout)
 	defer cancel()
@@ -123,6 +159,9 @@ func (r *Roles) provider(ctx context.Context, arn string) (*iam.GetOpenIDConnect
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read OIDC provider %s: %w", arn, err)
+	}
+	if created, ok := r.deleted.Load(arn); ok && aws.ToTime(out.CreateDate).Equal(created.(time.Time)) {
+		return nil, nil
 	}
 	return out, nil
 }

@@ -21,21 +21,27 @@ import (
 // Roles manages roles in one account.
 type Roles struct {
 	client *iam.Client
-	// distrust has the roles that DeleteProvider was called for, each with its provider.
-	distrust sync.Map
+	// trusts says whether a role trusts an OIDC provider, for the roles that EnsureProvider (true) and DeleteProvider
+	// (false) were called for: IAM lists that late.
+	trusts sync.Map
+	// deleted has the OIDC providers that were deleted and not created again, by ARN, with the time of their creation.
+	deleted sync.Map
+	// settling is held from the look for an OIDC provider until a role counts as trusting it, and from the
+	// decision that none does until the provider is deleted.
+	settling sync.Mutex
 }
 
-// trust is a role that trusts an OIDC provider.
+// trust is a role and an OIDC provider.
 type trust struct{ provider, role string }
 
 // NewRoles manages the roles of the client's account.
 func NewRoles(client *iam.Client) *Roles { return &Roles{client: client} }
 
-// trustsAgain forgets that a role trusts no provider any longer.
-func (r *Roles) trustsAgain(role string) {
-	r.distrust.Range(func(key, _ any) bool {
+// forget makes only what IAM lists count for a role.
+func (r *Roles) forget(role string) {
+	r.trusts.Range(func(key, _ any) bool {
 		if key.(trust).role == role {
-			r.distrust.Delete(key)
+			r.trusts.Delete(key)
 		}
 		return true
 	})
@@ -57,8 +63,10 @@ func (r *Roles) Create(ctx context.Context, role asset.Role) (arn string, err er
 	if role.Boundary != "" {
 		in.PermissionsBoundary = aws.String(role.Boundary)
 	}
-	r.trustsAgain(role.Name)
 	out, err := call.Invoke(ctx, call.UnknownPrincipal, r.client.CreateRole, in)
+	if err != nil {
+		r.forget(role.Name)
+	}
 	if call.Code(err) == call.Exists {
 		return "", fmt.Errorf("create role %q: %w", role.Name, fs.ErrExist)
 	}

@@ -31,7 +31,6 @@ func (r *Roles) updateTrust(ctx context.Context, before, now asset.Role) error {
 	if before.Trust == now.Trust {
 		return nil
 	}
-	r.trustsAgain(now.Name)
 	err := call.Change(ctx, call.UnknownPrincipal, r.client.UpdateAssumeRolePolicy, &iam.UpdateAssumeRolePolicyInput{
 		RoleName: aws.String(now.Name), PolicyDocument: aws.String(now.Trust),
 	})

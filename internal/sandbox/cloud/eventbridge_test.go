@@ -166,3 +166,29 @@ func TestIAMLag(t *testing.T) {
 		}
 	}
 }
+
+// Lists lack new roles for a while, and reads show an OIDC provider late, also that it has been deleted.
+func TestIAMLagOfIssuers(t *testing.T) {
+	f, ctx := start(t), t.Context()
+	f.cloud.SetBehaviour(account.Behaviour{IAMLag: 5 * time.Second})
+	issuer := &iam.CreateOpenIDConnectProviderInput{Url: aws.String("https://oidc.example.com/id/1")}
+	want := func(when string, listed bool, code string) {
+		t.Helper()
+		roles := must2(f.iam.ListRoles(ctx, &iam.ListRolesInput{PathPrefix: aws.String("/late/")}))(t).Roles
+		_, err := f.iam.GetOpenIDConnectProvider(ctx, &iam.GetOpenIDConnectProviderInput{
+			OpenIDConnectProviderArn: aws.String("arn:aws:iam::123456789012:oidc-provider/oidc.example.com/id/1"),
+		})
+		if len(roles) > 0 != listed || codeOf(err) != code {
+			t.Errorf("%s: %d roles are listed, error code of the provider = %q, want %t and %q", when, len(roles), codeOf(err), listed, code)
+		}
+	}
+	must2(f.iam.CreateRole(ctx, &iam.CreateRoleInput{RoleName: aws.String("late"), Path: aws.String("/late/"), AssumeRolePolicyDocument: aws.String(trustAccount)}))(t)
+	arn := must2(f.iam.CreateOpenIDConnectProvider(ctx, issuer))(t).OpenIDConnectProviderArn
+	want("both are new", false, "NoSuchEntity")
+	f.clock.Step(5 * time.Second)
+	want("after the lag", true, "")
+	must2(f.iam.DeleteOpenIDConnectProvider(ctx, &iam.DeleteOpenIDConnectProviderInput{OpenIDConnectProviderArn: arn}))(t)
+	want("the provider has just been deleted", true, "")
+	f.clock.Step(5 * time.Second)
+	want("the provider is gone", true, "NoSuchEntity")
+}

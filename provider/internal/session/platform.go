@@ -117,10 +117,9 @@ type Roles interface {
 type Issuers interface {
 	// Of returns the URL of an EKS cluster's issuer.
 	Of(ctx context.Context, cluster string) (url string, err error)
-	// EnsureProvider makes sure that IAM has an OIDC provider for the issuer, and reports whether
-	// it has created it. It creates one only for an owner, which is the name of a role. Without an
-	// owner, a missing provider is fs.ErrNotExist.
-	EnsureProvider(ctx context.Context, issuer, arn, owner string, tags map[string]string) (created bool, err error)
+	// EnsureProvider makes sure that IAM has an OIDC provider for the role of the name, and reports
+	// whether it has created it. If it is not to create one, a missing provider is fs.ErrNotExist.
+	EnsureProvider(ctx context.Context, role string, wanted asset.OIDCProvider) (created bool, err error)
 	HasProvider(ctx context.Context, arn string) (bool, error)
 	// DeleteProvider deletes the provider if EnsureProvider has created it and only the named role
 	// trusts it, or others that it was called for.

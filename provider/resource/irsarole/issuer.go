@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
 )
@@ -35,11 +36,10 @@ func (r *irsaRole) trustIssuer(ctx context.Context, issuers session.Issuers, m *
 	if !m.usesOIDC() {
 		return false, nil
 	}
-	owner := ""
-	if m.CreateOIDCProvider.ValueBool() {
-		owner = m.Name.ValueString()
-	}
-	created, err = issuers.EnsureProvider(ctx, m.OIDCIssuerURL.ValueString(), m.OIDCProviderARN.ValueString(), owner, value.Strings(m.TagsAll))
+	created, err = issuers.EnsureProvider(ctx, m.Name.ValueString(), asset.OIDCProvider{
+		Issuer: m.OIDCIssuerURL.ValueString(), ARN: m.OIDCProviderARN.ValueString(),
+		Create: m.CreateOIDCProvider.ValueBool(), Tags: value.Strings(m.TagsAll),
+	})
 	if errors.Is(err, fs.ErrNotExist) {
 		err = fmt.Errorf("IAM has no OIDC provider for %s: set `create_oidc_provider = true`, or create it", m.OIDCIssuerURL.ValueString())
 	}

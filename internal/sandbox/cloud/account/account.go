@@ -83,7 +83,7 @@ type Behaviour struct {
 	ShuttingDownDelay time.Duration // from termination to terminated
 	TerminatedVisible time.Duration // how long a terminated instance is still described
 	ReadLag           time.Duration // until DescribeInstances shows a new instance
-	IAMLag            time.Duration // until other calls know a new role, instance profile or inline policy
+	IAMLag            time.Duration // until other calls know a new role, instance profile, inline policy or OIDC provider, and that a provider is gone
 	SpotWarning       time.Duration // from the warning until a spot instance is taken back
 	DuplicateEvents   bool          // every event comes twice
 	SpotVolatility    float64       // share by which spot prices move from hour to hour; 0: they stand still

@@ -12,6 +12,7 @@ type Directory struct {
 	Roles     map[string]*Role            // by name
 	policies  map[string]*managedPolicy   // by ARN
 	Providers map[string]*oidcProvider    // by ARN
+	deleted   map[string]*oidcProvider    // by ARN, the last one of each
 	Profiles  map[string]*instanceProfile // by name
 }
 
@@ -46,6 +47,7 @@ type oidcProvider struct {
 	ClientIDs   []string
 	thumbprints []string
 	created     time.Time
+	deleted     time.Time
 	tags        map[string]string
 }
 
@@ -68,6 +70,7 @@ func newDirectory(c *IAM) *Directory {
 		Roles:     map[string]*Role{},
 		policies:  map[string]*managedPolicy{},
 		Providers: map[string]*oidcProvider{},
+		deleted:   map[string]*oidcProvider{},
 		Profiles:  map[string]*instanceProfile{},
 	}
 	for _, known := range awsManagedPolicies() {

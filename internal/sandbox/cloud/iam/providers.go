@@ -61,8 +61,20 @@ func (c *IAM) createProvider(_ *account.Caller, in *iam.CreateOpenIDConnectProvi
 	return &iam.CreateOpenIDConnectProviderOutput{OpenIDConnectProviderArn: &arn, Tags: iamTags(tags)}, nil
 }
 
+// seenProvider returns the OIDC provider that reads show. A new one is not seen at once, and one that has been deleted is
+// seen for a while.
+func (c *IAM) seenProvider(arn string) *oidcProvider {
+	if p := c.Directory.Providers[arn]; p != nil && !c.UnheardOf(p.created) {
+		return p
+	}
+	if p := c.Directory.deleted[arn]; p != nil && c.UnheardOf(p.deleted) {
+		return p
+	}
+	return nil
+}
+
 func (c *IAM) getProvider(_ *account.Caller, in *iam.GetOpenIDConnectProviderInput) (*iam.GetOpenIDConnectProviderOutput, error) {
-	p := c.Directory.Providers[account.Deref(in.OpenIDConnectProviderArn)]
+	p := c.seenProvider(account.Deref(in.OpenIDConnectProviderArn))
 	if p == nil {
 		return nil, noSuchEntity("OpenIDConnect Provider not found for arn %s", account.Deref(in.OpenIDConnectProviderArn))
 	}
@@ -81,6 +93,11 @@ func (c *IAM) listProviders(*account.Caller, *iam.ListOpenIDConnectProvidersInpu
 
 // deleteProvider is no error for one that does not exist, as in AWS it is not.
 func (c *IAM) deleteProvider(_ *account.Caller, in *iam.DeleteOpenIDConnectProviderInput) (*iam.DeleteOpenIDConnectProviderOutput, error) {
-	delete(c.Directory.Providers, account.Deref(in.OpenIDConnectProviderArn))
+	arn := account.Deref(in.OpenIDConnectProviderArn)
+	if p := c.Directory.Providers[arn]; p != nil {
+		p.deleted = c.Now()
+		c.Directory.deleted[arn] = p
+	}
+	delete(c.Directory.Providers, arn)
 	return &iam.DeleteOpenIDConnectProviderOutput{}, nil
 }

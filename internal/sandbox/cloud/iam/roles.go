@@ -89,8 +89,8 @@ func (c *IAM) getRole(r *Role, _ *iam.GetRoleInput) (*iam.GetRoleOutput, error) 
 func (c *IAM) listRoles(_ *account.Caller, in *iam.ListRolesInput) (*iam.ListRolesOutput, error) {
 	roles := []types.Role{}
 	for _, name := range account.SortedKeys(c.Directory.Roles) {
-		if strings.HasPrefix(c.Directory.Roles[name].path, pathOf(account.Deref(in.PathPrefix))) {
-			described := c.describedRole(c.Directory.Roles[name])
+		if r := c.Directory.Roles[name]; strings.HasPrefix(r.path, pathOf(account.Deref(in.PathPrefix))) && !c.UnheardOf(r.created) {
+			described := c.describedRole(r)
 			described.Tags = nil // ListRoles leaves them out
 			roles = append(roles, *described)
 		}
