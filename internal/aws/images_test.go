@@ -157,9 +157,15 @@ func (f *fixture) parameters(change func(values map[string]string)) {
 			values[*p.Name] = *p.Value
 		}
 		change(values)
-		out = &ssm.GetParametersOutput{}
+		known := out.Parameters
+		out.Parameters = nil
 		for name, value := range values {
 			out.Parameters = append(out.Parameters, types.Parameter{Name: &name, Value: &value})
+		}
+		for _, p := range known {
+			if _, ok := values[*p.Name]; !ok {
+				out.InvalidParameters = append(out.InvalidParameters, *p.Name)
+			}
 		}
 		return out, nil
 	}, f.clock.Now)
@@ -211,4 +217,54 @@ func TestImageParameterThatIsReplaced(t *testing.T) {
 	missing = false
 	f.clock.Step(time.Minute)
 	sold(true)
+}
+
+// A published image that is not found for a while stays the one of its nodes, which would drift otherwise. One that is gone for
+// longer counts as withdrawn.
+func TestPublishedImageThatIsMissing(t *testing.T) {
+	const neuron = "/aws/service/eks/optimized-ami/1.33/amazon-linux-2023/x86_64/neuron/recommended/image_id"
+	for what, change := range map[string]func(values map[string]string){
+		"SSM leaves it out":    func(values map[string]string) { delete(values, armParameter) },
+		"SSM leaves out all":   func(values map[string]string) { clear(values) },
+		"EC2 does not list it": func(values map[string]string) { values[armParameter] = "ami-0123456789abcdef0" },
+		"another one is new":   func(values map[string]string) { delete(values, armParameter); values[neuron] = values[imageParameter] },
+	} {
+		t.Run(what, func(t *testing.T) {
+			f := start(t)
+			missing := false
+			f.parameters(func(values map[string]string) {
+				delete(values, neuron)
+				if missing {
+					change(values)
+				}
+			})
+			sold := func(want bool) {
+				t.Helper()
+				if got := has(f.market(t, &api.NodeProfile{AMIFamily: new(api.FamilyAL2023)}), "m6g.large"); got != want {
+					t.Errorf("arm64 machines are sold: %t, want %t", got, want)
+				}
+			}
+			sold(true)
+			missing = true
+			f.clock.Step(6 * time.Minute)
+			sold(true)
+			f.clock.Step(6 * time.Hour)
+			sold(false)
+			missing = false
+			f.clock.Step(7 * time.Hour)
+			sold(true)
+		})
+	}
+}
+
+// An answer of SSM that says nothing about any parameter is no answer.
+func TestEmptyAnswerOfSSM(t *testing.T) {
+	f := start(t)
+	f.Cloud.images = lookup.NewImages(f.reads, func(context.Context, *ssm.GetParametersInput, ...func(*ssm.Options)) (*ssm.GetParametersOutput, error) {
+		return &ssm.GetParametersOutput{}, nil
+	}, f.clock.Now)
+	_, err := f.Market(t.Context(), provisioner("default"), &api.NodeProfile{AMIFamily: new(api.FamilyAL2023)})
+	if err == nil || !strings.Contains(err.Error(), "the answer of SSM names no parameter") {
+		t.Errorf("error = %v", err)
+	}
 }

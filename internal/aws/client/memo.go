@@ -88,6 +88,16 @@ func (m *Memo[T]) Get(ctx context.Context, key string, lookUp func(context.Conte
 	return a.value, fmt.Errorf("wait for an answer of AWS: %w", ctx.Err())
 }
 
+// Last returns the answer for a key that can still be used, without a lookup. It is zero if there is none.
+func (m *Memo[T]) Last(key string) (value T) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if a := m.answers[key]; a != nil && m.usable(a) {
+		value = a.value
+	}
+	return value
+}
+
 // begin returns what is known for a key. If that is due, it also returns the lookup that is under
 // way, which it starts if there is none, and whether none has ended before.
 func (m *Memo[T]) begin(ctx context.Context, key string, lookUp func(context.Context) (T, error)) (a *answer[T], running *lookup, first bool) {

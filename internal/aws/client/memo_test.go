@@ -44,6 +44,12 @@ func TestMemo(t *testing.T) {
 		if got != s.want && !s.wantError || (err != nil) != s.wantError || asked != s.wantAsked {
 			t.Fatalf("%s: got %d, %v after %d lookups, want %d after %d", s.what, got, err, asked, s.want, s.wantAsked)
 		}
+		if s.wantError {
+			got = 0
+		}
+		if last := m.Last("key"); last != got || m.Last("another") != 0 {
+			t.Fatalf("%s: the last answer is %d, want %d", s.what, last, got)
+		}
 	}
 }
 

@@ -3,8 +3,10 @@ package lookup
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -53,13 +55,22 @@ func NewImages(reads *client.EC2, parameters ssmGetParameters, now func() time.T
 // Find returns the images of a profile, the preferred ones first: a machine gets the first
 // image that is for it, see ImageFor. Deprecated images come after all others. Without a
 // selector, these are the images that AWS or Canonical publish for the AMI family and the
-// Kubernetes version.
+// Kubernetes version. If one of those is not found any more, the images before count until they are
+// outdated, because its nodes would drift.
 func (i *Images) Find(ctx context.Context, profile *api.NodeProfile, family, version string) ([]Image, error) {
 	selectors := ImageSelectors(profile)
 	if len(selectors) == 0 {
 		pinned := profile.ImageVersion()
-		return i.memo.Get(ctx, family+" "+version+" "+pinned, func(ctx context.Context) ([]Image, error) {
-			return i.published(ctx, family, version, pinned)
+		key := family + " " + version + " " + pinned
+		return i.memo.Get(ctx, key, func(ctx context.Context) ([]Image, error) {
+			found, err := i.published(ctx, family, version, pinned)
+			if err != nil {
+				return nil, err
+			}
+			if lost := withoutSuccessor(i.memo.Last(key), found); lost != nil {
+				return nil, fmt.Errorf("find a successor of %s for Kubernetes %s: %w", lost.Name, version, errAbsent)
+			}
+			return found, nil
 		})
 	}
 	out, err := anyOf(ctx, i.memo, selectors, i.selected)
@@ -198,11 +209,21 @@ func (i *Images) published(ctx context.Context, family, version, release string)
 	return out, nil
 }
 
+// withoutSuccessor returns an image of the list before that has none for the same machines in the list now, or nil.
+func withoutSuccessor(before, now []Image) *Image {
+	for n := range before {
+		if !slices.ContainsFunc(now, func(im Image) bool { return reflect.DeepEqual(im.Requirements, before[n].Requirements) }) {
+			return &before[n]
+		}
+	}
+	return nil
+}
+
 // maxParameters is the largest number of names in one GetParameters request, set by SSM.
 const maxParameters = 10
 
 // parameters returns the values of SSM parameters by name. Parameters that do not exist are
-// left out.
+// left out. SSM lists those, so that an answer without any parameter is an error.
 func (i *Images) parameters(ctx context.Context, wanted []parameter) (map[string]string, error) {
 	values := map[string]string{}
 	for chunk := range slices.Chunk(wanted, maxParameters) {
@@ -213,6 +234,9 @@ func (i *Images) parameters(ctx context.Context, wanted []parameter) (map[string
 		out, err := client.Invoke(ctx, i.ssm, &ssm.GetParametersInput{Names: slices.Compact(slices.Sorted(slices.Values(names)))})
 		if err != nil {
 			return nil, err
+		}
+		if len(out.Parameters)+len(out.InvalidParameters) == 0 {
+			return nil, errors.New("the answer of SSM names no parameter, neither a known nor an unknown one")
 		}
 		for _, p := range out.Parameters {
 			values[awssdk.ToString(p.Name)] = strings.TrimSpace(awssdk.ToString(p.Value))
