@@ -3,6 +3,7 @@ package eventqueue_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"strings"
@@ -477,5 +478,25 @@ func TestMissingPermissionIsNamed(t *testing.T) {
 				t.Errorf("error = %v, want it to name %s and %s", err, tt.of, action)
 			}
 		})
+	}
+}
+
+// EventBridge may spread the targets of a rule over pages, also with a first page that has none.
+func TestTargetOnALaterPage(t *testing.T) {
+	q := answering(func(input any) (any, error) {
+		switch in := input.(type) {
+		case *eventbridge.DescribeRuleInput:
+			return &eventbridge.DescribeRuleOutput{Arn: aws.String("arn:rule"), State: types.RuleStateEnabled, EventPattern: aws.String("{}")}, nil
+		case *eventbridge.ListTargetsByRuleInput:
+			if in.NextToken == nil {
+				return &eventbridge.ListTargetsByRuleOutput{NextToken: aws.String("second")}, nil
+			}
+			return &eventbridge.ListTargetsByRuleOutput{Targets: []types.Target{{Id: aws.String("packhorse"), Arn: aws.String(queueARN)}}}, nil
+		}
+		return nil, fmt.Errorf("unexpected call with %T", input)
+	})
+	arn, err := q.ReadRule(t.Context(), asset.Rule{Name: "prod", Pattern: "{}", Queue: queueARN})
+	if arn != "arn:rule" || err != nil {
+		t.Errorf("rule = %q, %v", arn, err)
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 )
 
-// maxPages is the largest number of pages of rules that are read, with 100 rules each. By
-// default an event bus has at most 300 rules.
+// maxPages is the largest number of pages of rules, or of the targets of a rule, that are read, with
+// 100 of them each. By default an event bus has at most 300 rules, and a rule 5 targets.
 const maxPages = 50
 
 // Fed returns the queues that receive events from rules with one of the patterns: for the

@@ -125,14 +125,23 @@ func (q *Queues) DeleteRule(ctx context.Context, rule asset.Rule) error {
 
 // targets returns the targets of a rule. There are none if the rule has been deleted.
 func (q *Queues) targets(ctx context.Context, rule string) ([]types.Target, error) {
-	out, err := q.events.ListTargetsByRule(ctx, &eventbridge.ListTargetsByRuleInput{Rule: aws.String(rule)})
-	if call.IsMissing(err) {
-		return nil, nil
+	in := &eventbridge.ListTargetsByRuleInput{Rule: aws.String(rule)}
+	var all []types.Target
+	for range maxPages {
+		out, err := q.events.ListTargetsByRule(ctx, in)
+		if call.IsMissing(err) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("list the targets of rule %q: %w", rule, err)
+		}
+		all = append(all, out.Targets...)
+		if out.NextToken == nil {
+			return all, nil
+		}
+		in.NextToken = out.NextToken
 	}
-	if err != nil {
-		return nil, fmt.Errorf("list the targets of rule %q: %w", rule, err)
-	}
-	return out.Targets, nil
+	return nil, fmt.Errorf("list the targets of rule %q: more than %d pages", rule, maxPages)
 }
 
 // feed reports whether the queue is among the targets.

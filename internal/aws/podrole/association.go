@@ -83,20 +83,21 @@ func (a *Associations) Delete(ctx context.Context, association asset.Association
 // of returns the association of a ServiceAccount, whichever role it gives. A ServiceAccount
 // has at most one. It is nil if there is none, or no such cluster.
 func (a *Associations) of(ctx context.Context, wanted asset.Association) (*types.PodIdentityAssociation, error) {
-	ctx, cancel := context.WithTimeout(ctx, call.ReadTimeout)
-	defer cancel()
 	cluster := aws.String(wanted.Cluster)
-	found, err := a.client.ListPodIdentityAssociations(ctx, &eks.ListPodIdentityAssociationsInput{
+	var found []types.PodIdentityAssociationSummary
+	err := call.EachPage(ctx, call.ReadTimeout, eks.NewListPodIdentityAssociationsPaginator(a.client, &eks.ListPodIdentityAssociationsInput{
 		ClusterName: cluster, Namespace: aws.String(wanted.Account.Namespace), ServiceAccount: aws.String(wanted.Account.Name),
-	})
-	if call.IsMissing(err) || err == nil && len(found.Associations) == 0 {
+	}), func(page *eks.ListPodIdentityAssociationsOutput) { found = append(found, page.Associations...) })
+	if call.IsMissing(err) || err == nil && len(found) == 0 {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("find %s: %w", wanted, err)
 	}
+	ctx, cancel := context.WithTimeout(ctx, call.ReadTimeout)
+	defer cancel()
 	out, err := a.client.DescribePodIdentityAssociation(ctx, &eks.DescribePodIdentityAssociationInput{
-		ClusterName: cluster, AssociationId: found.Associations[0].AssociationId,
+		ClusterName: cluster, AssociationId: found[0].AssociationId,
 	})
 	if call.IsMissing(err) {
 		return nil, nil

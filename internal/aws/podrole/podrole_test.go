@@ -1,6 +1,7 @@
 package podrole_test
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"maps"
@@ -14,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
+	"github.com/aws/smithy-go/middleware"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -516,6 +518,39 @@ func TestAssociationOfOthersStays(t *testing.T) {
 	must(t, f.associations.Delete(ctx, association(roleARN)))
 	if found, err := f.associations.Find(ctx, theirs); found != id || err != nil {
 		t.Errorf("association of others = %q, %v, want %q", found, err, id)
+	}
+}
+
+// EKS may spread an answer over pages, also with a first page that has nothing.
+func TestAssociationOnALaterPage(t *testing.T) {
+	f, ctx := made(t), t.Context()
+	id, err := f.associations.Ensure(ctx, nil, association(roleARN))
+	must(t, err)
+	config := f.account.Config.Copy()
+	config.APIOptions = []func(*middleware.Stack) error{func(stack *middleware.Stack) error {
+		outermost := stack.Initialize //nolint:misspell // the name of the SDK
+		return outermost.Add(middleware.InitializeMiddlewareFunc("page", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (
+			out middleware.InitializeOutput, metadata middleware.Metadata, err error,
+		) {
+			list, ok := in.Parameters.(*eks.ListPodIdentityAssociationsInput)
+			if ok && list.NextToken == nil {
+				out.Result = &eks.ListPodIdentityAssociationsOutput{NextToken: aws.String("second")}
+				return out, metadata, nil
+			}
+			if ok {
+				whole := *list
+				whole.NextToken = nil
+				in.Parameters = &whole
+			}
+			return next.HandleInitialize(ctx, in)
+		}), middleware.Before)
+	}}
+	paged := keeperOf(config)
+	if found, err := paged.associations.Find(ctx, association(roleARN)); found != id || err != nil {
+		t.Errorf("found %q, %v, want %q", found, err, id)
+	}
+	if found, err := paged.associations.Ensure(ctx, nil, association(roleARN)); found != id || err != nil {
+		t.Errorf("ensured %q, %v, want %q", found, err, id)
 	}
 }
 
