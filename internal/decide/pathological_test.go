@@ -13,6 +13,7 @@ import (
 	apitypes "k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
@@ -393,5 +394,24 @@ func TestDeferredPodsAreNotPlanned(t *testing.T) {
 	plan := w.decide()
 	if len(plan.Unplaced) != 1 || plan.Unplaced[0].Reason != "later" || plan.Unplaced[0].Exhausted || len(plan.Machines) != 1 {
 		t.Errorf("planned %+v", plan)
+	}
+}
+
+// TestOthersWorkExhaustsNoPod has many classes, whose preference nobody can meet, on many nodes
+// that none of them may use: the look at all nodes for all classes is charged to none of them.
+func TestOthersWorkExhaustsNoPod(t *testing.T) {
+	w := newWorld(t, catalogueA()).provisioner("default", "")
+	for i := range 2000 {
+		w.node(fmt.Sprintf("n-%04d", i), "std", "a", func(n *cluster.Node) {
+			n.Taints = []corev1.Taint{{Key: "batch", Effect: corev1.TaintEffectNoSchedule}}
+			n.Allocatable = amount.List{amount.CPU: 200, amount.Memory: 1 << 30, amount.Pods: 5}
+		})
+	}
+	for c := range 400 {
+		w.pods(10, fmt.Sprintf("c%03d-", c), fmt.Sprintf("requests: {cpu: 200m, memory: %dMi}, affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, preference: {matchExpressions: [{key: example.com/x, operator: In, values: [z]}]}}]}}", c+1))
+	}
+	w.in.Prove = false
+	if plan := w.decide(); len(plan.Unplaced) > 0 {
+		t.Errorf("%d pods have no place, among them %s: %s", len(plan.Unplaced), plan.Unplaced[0].Pod.Name, plan.Unplaced[0].Reason)
 	}
 }

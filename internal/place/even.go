@@ -24,6 +24,7 @@ func (pl *Placer) fillEvenly(open []*assign.Class) {
 	if !pl.Uses(assign.EvenNodes) || len(classes) < 2 || classes[0].Template.Priority != classes[len(classes)-1].Template.Priority || !pl.exceedsNodes(classes) {
 		return
 	}
+	pl.Effort.Others() // a look at all nodes for all classes is work for none of them alone
 	e := evenly{Placer: pl, classes: classes}
 	for _, c := range classes {
 		requires, honour := c.RequiresAt(c.Level)

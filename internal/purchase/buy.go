@@ -203,6 +203,7 @@ func fewMachines(r *request) *bought {
 // BuyAll fills machines that are planned already and buys others for the pod groups, by the weights
 // of Provisioners.
 func (pu *Purchaser) BuyAll(groups []*assign.PodGroup) {
+	pu.Effort.Others() // what is bought for all pods is work for none of them alone
 	for _, g := range groups {
 		pu.topUp(g)
 	}

@@ -53,7 +53,7 @@ func (pu *Purchaser) hold(asked []*assign.PodGroup, tier []*model.Pool) []*held 
 		h.placed, h.items = append(h.placed, i), append(h.items, assign.Items{Group: g, N: p.N})
 		model.AddTimes(h.room, p.Class.Need, p.N)
 	}
-	pu.Effort.Others() // what follows is for no pod alone
+	pu.Effort.Others() // as before it was asked what each class may use
 	return pu.reached(all, asked)
 }
 

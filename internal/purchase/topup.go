@@ -26,7 +26,11 @@ func (pu *Purchaser) topUp(g *assign.PodGroup) {
 // these use the room that is left, or have larger machines bought where that costs less than machines
 // of their own. No special type is bought for pods that do not need it.
 func (pu *Purchaser) buySpecial(groups []*assign.PodGroup) {
-	special, guests := pu.guests(groups)
+	special := pu.onlySpecial(groups)
+	if len(special) == 0 {
+		return
+	}
+	guests := pu.guests(groups, special)
 	if len(guests) == 0 {
 		return
 	}
@@ -41,15 +45,22 @@ func (pu *Purchaser) buySpecial(groups []*assign.PodGroup) {
 	}
 }
 
-// guests returns the pod groups that only special types hold, and those that may be beside them.
-func (pu *Purchaser) guests(groups []*assign.PodGroup) (special, guests []*assign.PodGroup) {
-	bought := model.NewBitset(len(pu.Offerings))
+// onlySpecial returns the pod groups that only special types hold.
+func (pu *Purchaser) onlySpecial(groups []*assign.PodGroup) (special []*assign.PodGroup) {
 	for _, g := range groups {
 		mask := g.Mask.Clone()
 		if mask.Remove(pu.Special); mask.Empty() {
 			special = append(special, g)
-			bought.Join(g.Mask)
 		}
+	}
+	return special
+}
+
+// guests returns the pod groups that may be beside the special ones.
+func (pu *Purchaser) guests(groups, special []*assign.PodGroup) (guests []*assign.PodGroup) {
+	bought := model.NewBitset(len(pu.Offerings))
+	for _, g := range special {
+		bought.Join(g.Mask)
 	}
 	for _, g := range groups {
 		if !g.Mask.Meets(pu.Special) && len(g.Parts) == 1 {
@@ -58,7 +69,7 @@ func (pu *Purchaser) guests(groups []*assign.PodGroup) (special, guests []*assig
 			}
 		}
 	}
-	return special, guests
+	return guests
 }
 
 // sellsAll reports whether pools have offerings for each of the pod groups, and no limit binds.
