@@ -70,7 +70,7 @@ func (a *Assignment) RelateNodeSpreads() {
 
 // Components says which groups of pods are tied together because a pod has to do with them.
 func (a *Assignment) Components() Components {
-	out := newComponents(len(a.State.List))
+	out := NewComponents(len(a.State.List))
 	for _, c := range a.classes {
 		out.Join(c.Groups())
 	}

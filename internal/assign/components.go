@@ -5,8 +5,8 @@ package assign
 // groups. What happens in one component does not matter to another.
 type Components []int
 
-// newComponents returns components of so many groups of which none belong together.
-func newComponents(n int) Components {
+// NewComponents returns components of so many groups of which none belong together.
+func NewComponents(n int) Components {
 	out := make(Components, n)
 	for i := range out {
 		out[i] = i

@@ -3,7 +3,7 @@ package assign
 import "testing"
 
 func TestComponents(t *testing.T) {
-	of := newComponents(6)
+	of := NewComponents(6)
 	of.Join([]int{1, 3})
 	of.Join([]int{5, 3})
 	of.Join(nil)

@@ -170,5 +170,5 @@ func (mk *Market) Uncount(g *PodGroup, k int64) {
 
 // FollowsClass reports whether pods of the class must share a node with pods of the target.
 func (mk *Market) FollowsClass(c, target *Class) bool {
-	return slices.ContainsFunc(c.Follows(), func(f *topology.NodeAffinity) bool { return mk.State.List[f.Group()].Matches(target.Template) })
+	return slices.ContainsFunc(c.Follows(), func(f *topology.NodeAffinity) bool { return target.Belongs(f.Group()) })
 }

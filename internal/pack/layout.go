@@ -92,9 +92,9 @@ func (s rendering) notePreferences(m *assign.Machine, places []assign.Place) {
 
 // podsOf counts the pods of a group that are placed on a machine.
 func (s rendering) podsOf(m *assign.Machine, group int) int64 {
-	g, n := s.State.List[group], int64(0)
+	n := int64(0)
 	for _, it := range m.Placed {
-		if g.Matches(it.Class.Template) {
+		if it.Class.Belongs(group) {
 			n += it.N
 		}
 	}

@@ -23,50 +23,92 @@ func (pl *Placer) Bundle(open, later []*assign.Class) []*assign.PodGroup {
 	for _, c := range open {
 		if len(c.Follows()) > 0 {
 			groups = append(groups, pl.place(c, c.Level)...)
-			if c.Open() > 0 {
+			if c.Open() > 0 && !c.Missing.Missed() {
 				followers = append(followers, c)
 			}
 		}
 	}
-	targets := slices.Concat(open, later)
-	for len(followers) > 0 {
-		var together []*assign.Class
-		together, followers = pl.component(followers, targets)
-		groups = append(groups, pl.bundleGroups(together, targets)...)
+	members := membersOf(followers, slices.Concat(open, later))
+	for _, together := range pl.components(followers, members) {
+		groups = append(groups, pl.bundleGroups(together, members)...)
 	}
 	return groups
 }
 
-// component splits off the followers that are tied to the first one, because
-// one follows the other or both follow the same class.
-func (pl *Placer) component(followers, open []*assign.Class) (together, rest []*assign.Class) {
-	together = append(together, followers[0])
-	rest = append(rest, followers[1:]...)
-	for grown := true; grown; {
-		grown = false
-		for i, c := range rest {
-			if slices.ContainsFunc(together, func(t *assign.Class) bool { return pl.tied(c, t, open) }) {
-				together = append(together, c)
-				rest = slices.Delete(rest, i, i+1)
-				grown = true
-				break
+// members are the classes whose pods belong to a group that others must share a node with.
+type members map[int][]*assign.Class
+
+// membersOf returns the members, among the classes, of what the followers follow.
+func membersOf(followers, classes []*assign.Class) members {
+	followed := map[int]bool{}
+	for _, c := range followers {
+		for _, f := range c.Follows() {
+			followed[f.Group()] = true
+		}
+	}
+	out := members{}
+	for _, c := range classes {
+		for _, p := range c.PerNode {
+			if p.Self > 0 && followed[p.Group] {
+				out[p.Group] = append(out[p.Group], c)
 			}
 		}
 	}
-	return together, rest
+	return out
 }
 
-func (pl *Placer) tied(a, b *assign.Class, open []*assign.Class) bool {
-	if pl.FollowsClass(a, b) || pl.FollowsClass(b, a) {
-		return true
+// ties lists the groups that have members and that the class follows or belongs to.
+func (m members) ties(c *assign.Class) []int {
+	var out []int
+	for _, f := range c.Follows() {
+		if len(m[f.Group()]) > 0 {
+			out = append(out, f.Group())
+		}
 	}
-	return slices.ContainsFunc(open, func(c *assign.Class) bool { return pl.FollowsClass(a, c) && pl.FollowsClass(b, c) })
+	for _, p := range c.PerNode {
+		if p.Self > 0 && len(m[p.Group]) > 0 {
+			out = append(out, p.Group)
+		}
+	}
+	return out
+}
+
+// components tells followers apart that have nothing to do with each other: neither follows
+// the other, nor do both follow the same class.
+func (pl *Placer) components(followers []*assign.Class, of members) [][]*assign.Class {
+	tied := assign.NewComponents(len(pl.State.List))
+	for _, c := range followers {
+		tied.Join(of.ties(c))
+	}
+	for _, classes := range of {
+		for _, c := range classes {
+			tied.Join(of.ties(c))
+		}
+	}
+	var out [][]*assign.Class
+	known := map[int]int{}
+	for _, c := range followers {
+		ties := of.ties(c)
+		if len(ties) == 0 {
+			out = append(out, []*assign.Class{c})
+			continue
+		}
+		first := tied.Of(ties[0])
+		at, ok := known[first]
+		if !ok {
+			at, known[first] = len(out), len(out)
+			out = append(out, nil)
+		}
+		out[at] = append(out[at], c)
+	}
+	return out
 }
 
 // bundleGroups returns the pod groups of one component: for all its pods, or for those for
 // which there is a way.
-func (pl *Placer) bundleGroups(together, open []*assign.Class) []*assign.PodGroup {
-	targets, most, ok := pl.targets(together, open)
+func (pl *Placer) bundleGroups(together []*assign.Class, of members) []*assign.PodGroup {
+	pl.Effort.Begin(together[0].Account)
+	targets, most, ok := pl.targets(together, of)
 	if ok && pl.itemOnNode(share(together, targets, 1, 0)) {
 		return nil
 	}
@@ -78,24 +120,24 @@ func (pl *Placer) bundleGroups(together, open []*assign.Class) []*assign.PodGrou
 			return groups
 		}
 	}
-	return pl.bundleSome(together, open)
+	return pl.bundleSome(together, of)
 }
 
 // targets returns the classes of which every bundle needs a pod, and how many
 // bundles there can be at most.
-func (pl *Placer) targets(together, open []*assign.Class) (targets []*assign.Class, most int64, ok bool) {
+func (pl *Placer) targets(together []*assign.Class, of members) (targets []*assign.Class, most int64, ok bool) {
 	most = 1 << 40
 	for _, c := range together {
 		for _, f := range c.Follows() {
-			g := pl.State.List[f.Group()]
-			has := func(t *assign.Class) bool { return g.Matches(t.Template) }
-			switch i := slices.IndexFunc(open, func(t *assign.Class) bool { return len(t.Follows()) == 0 && t.Open() > 0 && has(t) }); {
+			pl.Effort.Spend(len(together) + len(of[f.Group()]))
+			has := func(t *assign.Class) bool { return t.Belongs(f.Group()) }
+			switch i := slices.IndexFunc(of[f.Group()], func(t *assign.Class) bool { return len(t.Follows()) == 0 && t.Open() > 0 }); {
 			case slices.ContainsFunc(targets, has):
 			case i >= 0:
-				targets = append(targets, open[i])
-				most = min(most, open[i].Open())
+				target := of[f.Group()][i]
+				targets, most = append(targets, target), min(most, target.Open())
 			case slices.ContainsFunc(together, has):
-				if g.Total > 0 && f.Self() {
+				if pl.State.List[f.Group()].Total > 0 && f.Self() {
 					return nil, 0, false // only the first pod of a group may be without company
 				}
 				most = 1
@@ -115,7 +157,10 @@ func (pl *Placer) targets(together, open []*assign.Class) (targets []*assign.Cla
 func (pl *Placer) split(together, targets []*assign.Class, times int64) []*assign.PodGroup {
 	var groups []*assign.PodGroup
 	for i := range times {
-		g := pl.item(share(together, targets, times, i))
+		var g *assign.PodGroup
+		if pl.mayGoOn(together[0]) {
+			g = pl.item(share(together, targets, times, i))
+		}
 		if g == nil {
 			for _, g := range groups {
 				pl.Uncount(g, g.N)
@@ -149,7 +194,7 @@ func share(together, targets []*assign.Class, times, i int64) []assign.Part {
 // itemOnNode places one item on a node that exists, if there is one for it.
 func (pl *Placer) itemOnNode(parts []assign.Part) bool {
 	for i := range pl.Existing() {
-		if pl.onNode(parts, i) {
+		if pl.mayGoOn(parts[0].Class) && pl.onNode(parts, i) {
 			pl.putAll(parts, i)
 			return true
 		}
@@ -165,6 +210,7 @@ func (pl *Placer) takes(parts []assign.Part, i int) bool {
 	}
 	need, h := make([]int64, len(n.Free)), slices.Clone(n.Counts)
 	for _, p := range parts {
+		pl.Effort.Spend(model.StepsToMatch + len(p.Class.PerNode))
 		requires, honour := p.Class.RequiresAt(p.Level)
 		if !pl.Matches(pl.OptionsFor(requires, p.Class.Template.Tolerations, p.Class.Tolerates, honour), i) {
 			return false
@@ -221,7 +267,6 @@ func (pl *Placer) itemInDomain(g *assign.PodGroup, keys []string, devices bool) 
 	var best *assign.PodGroup
 	var price assign.Rank
 	left := pl.Remaining()
-	pl.Effort.Begin(g.Parts[0].Class.Account)
 	for _, at := range pl.CellsOf(pl.jointOptions(g.Parts, nil), keys) {
 		try := *g
 		try.At = &topology.DomainAssignment{Keys: keys, Domains: at.Domains}
@@ -269,9 +314,13 @@ func (pl *Placer) enterAll(g *assign.PodGroup) bool {
 	return true
 }
 
+// stepsToJoin is the effort of what one part requires beside others.
+const stepsToJoin = 16
+
 // jointOptions returns what all parts may use together, with further requirements.
 func (pl *Placer) jointOptions(parts []assign.Part, pin match.Requirements) *model.Options {
 	pl.joint++
+	pl.Effort.Spend(len(parts) * (stepsToJoin + len(pl.Offerings)/64 + len(pl.Pools)))
 	none := model.NewBitset(len(pl.Offerings))
 	out := &model.Options{Offerings: none.Clone(), Any: none.Clone(), Residual: make([]int, len(pl.Pools)), ID: -pl.joint}
 	for i, p := range parts {

@@ -1,6 +1,7 @@
 package place
 
 import (
+	"math"
 	"slices"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
@@ -9,27 +10,29 @@ import (
 
 // bundleSome makes items of as many pods of a component as go together, one item
 // after the other, where there is no way for all.
-func (pl *Placer) bundleSome(together, open []*assign.Class) []*assign.PodGroup {
+func (pl *Placer) bundleSome(together []*assign.Class, of members) []*assign.PodGroup {
 	var groups []*assign.PodGroup
-	begun := map[int]bool{}
+	a := newAssembly(pl, together, of)
 	for {
-		a := assembly{Placer: pl, together: together, open: open, begun: begun}
-		machine := a.most(a.onMachine)
-		node, at := []assign.Part(nil), -1
-		for i := range pl.Existing() {
-			if parts := a.most(func(parts []assign.Part) bool { return a.onNode(parts, i) }); podsIn(parts) > podsIn(node) {
-				node, at = parts, i
-			}
+		if a.varies {
+			a.askAgain()
 		}
+		machine := a.most(a.onMachine)
+		node, at := a.bestNode()
 		switch {
 		case at >= 0 && podsIn(node) >= podsIn(machine):
 			pl.putAll(node, at)
 			a.begin(node)
 		case machine != nil:
 			g := pl.item(machine)
+			if g == nil {
+				return groups // there is no effort left to find it again
+			}
 			g.Book()
 			groups = append(groups, g)
 			a.begin(machine)
+		case a.stale(): // with fewer pods to come, a node may take others than before
+			a.askAgain()
 		default:
 			return groups
 		}
@@ -48,8 +51,76 @@ func podsIn(parts []assign.Part) int64 {
 // they follow.
 type assembly struct {
 	*Placer
-	together, open []*assign.Class
-	begun          map[int]bool // groups that an earlier item began
+	together []*assign.Class
+	members  members
+	begun    map[int]bool // groups that an earlier item began
+	nodes    []offered
+	varies   bool // domains matter, so that a node may take more than before
+}
+
+// offered is a node with the largest item that it took when it was last asked.
+type offered struct {
+	node  int
+	parts []assign.Part
+	most  int64 // no more than this now
+	asked bool  // since the last item
+}
+
+// newAssembly leaves out the followers that nobody can be with, and the nodes that take none of
+// the others.
+func newAssembly(pl *Placer, together []*assign.Class, of members) *assembly {
+	a := &assembly{Placer: pl, members: of, begun: map[int]bool{}}
+	for _, c := range together {
+		if !slices.ContainsFunc(c.Follows(), func(f *topology.NodeAffinity) bool { return len(of[f.Group()]) == 0 }) {
+			a.together, a.varies = append(a.together, c), a.varies || len(c.Keys) > 0
+		}
+	}
+	for i := range a.Existing() {
+		if slices.ContainsFunc(a.together, func(c *assign.Class) bool {
+			return a.mayGoOn(c) && a.takes([]assign.Part{{Class: c, Level: c.Level, N: 1}}, i)
+		}) {
+			a.nodes = append(a.nodes, offered{node: i})
+		}
+	}
+	a.askAgain()
+	return a
+}
+
+// askAgain forgets what nodes took.
+func (a *assembly) askAgain() {
+	for i := range a.nodes {
+		a.nodes[i].most, a.nodes[i].asked = math.MaxInt64, false
+	}
+}
+
+// stale reports whether some nodes have not been asked since the last item.
+func (a *assembly) stale() bool {
+	return slices.ContainsFunc(a.nodes, func(n offered) bool { return !n.asked })
+}
+
+// bestNode returns the largest item that a node takes, and the first such node. Nodes fill up, so
+// that those are not asked again that took less before.
+func (a *assembly) bestNode() ([]assign.Part, int) {
+	for i := range a.nodes {
+		a.nodes[i].asked = false
+	}
+	for len(a.nodes) > 0 {
+		n := &a.nodes[0]
+		for i := range a.nodes {
+			if a.nodes[i].most > n.most {
+				n = &a.nodes[i]
+			}
+		}
+		switch {
+		case n.most == 0:
+			return nil, -1
+		case n.asked:
+			return n.parts, n.node
+		}
+		n.parts = a.most(func(parts []assign.Part) bool { return a.onNode(parts, n.node) })
+		n.most, n.asked = podsIn(n.parts), true
+	}
+	return nil, -1
 }
 
 func (a *assembly) onMachine(parts []assign.Part) bool {
@@ -113,16 +184,15 @@ func (a *assembly) most(possible func([]assign.Part) bool) []assign.Part {
 // the parts as they are where that is not possible.
 func (a *assembly) with(parts []assign.Part, c *assign.Class, possible func([]assign.Part) bool) []assign.Part {
 	out := append(slices.Clone(parts), assign.Part{Class: c, Level: c.Level, N: 1})
-	if !possible(out) {
+	if !a.mayGoOn(c) || !possible(out) {
 		return parts
 	}
 	for _, f := range c.Follows() {
-		g := a.State.List[f.Group()]
-		if slices.ContainsFunc(out, func(p assign.Part) bool { return p.Class != c && g.Matches(p.Class.Template) }) {
+		if slices.ContainsFunc(out, func(p assign.Part) bool { return p.Class != c && p.Class.Belongs(f.Group()) }) {
 			continue
 		}
-		for _, t := range a.open {
-			if len(t.Follows()) > 0 || t.Open() == 0 || !g.Matches(t.Template) {
+		for _, t := range a.members[f.Group()] {
+			if len(t.Follows()) > 0 || t.Open() == 0 {
 				continue
 			}
 			if more := append(slices.Clone(out), assign.Part{Class: t, Level: t.Level, N: 1}); possible(more) {
@@ -138,12 +208,11 @@ func (a *assembly) with(parts []assign.Part, c *assign.Class, possible func([]as
 // follows. A group may begin with the item if there is none of its pods yet.
 func (a *assembly) accompanied(c *assign.Class, parts []assign.Part) bool {
 	for _, f := range c.Follows() {
-		g := a.State.List[f.Group()]
-		if slices.ContainsFunc(parts, func(p assign.Part) bool { return len(p.Class.Follows()) == 0 && g.Matches(p.Class.Template) }) {
+		if slices.ContainsFunc(parts, func(p assign.Part) bool { return len(p.Class.Follows()) == 0 && p.Class.Belongs(f.Group()) }) {
 			continue
 		}
-		begins := !a.begun[f.Group()] && g.Total == 0 && !a.elsewhere(g)
-		other := slices.ContainsFunc(parts, func(p assign.Part) bool { return p.Class != c && g.Matches(p.Class.Template) })
+		begins := !a.begun[f.Group()] && a.State.List[f.Group()].Total == 0 && !a.elsewhere(f.Group())
+		other := slices.ContainsFunc(parts, func(p assign.Part) bool { return p.Class != c && p.Class.Belongs(f.Group()) })
 		if f.Self() && !begins || !f.Self() && !other {
 			return false
 		}
@@ -153,16 +222,16 @@ func (a *assembly) accompanied(c *assign.Class, parts []assign.Part) bool {
 
 // elsewhere reports whether there will be pods of the group that follow nobody. They may
 // come first, and then the group has begun without those that follow.
-func (a *assembly) elsewhere(g *topology.Group) bool {
-	return slices.ContainsFunc(a.open, func(t *assign.Class) bool {
-		return len(t.Follows()) == 0 && t.Open() > 0 && g.Matches(t.Template) && a.onMachine([]assign.Part{{Class: t, Level: t.Level, N: 1}})
+func (a *assembly) elsewhere(group int) bool {
+	return slices.ContainsFunc(a.members[group], func(t *assign.Class) bool {
+		return len(t.Follows()) == 0 && t.Open() > 0 && a.onMachine([]assign.Part{{Class: t, Level: t.Level, N: 1}})
 	})
 }
 
 // enlarge takes as many pods of a part as are possible.
 func (a *assembly) enlarge(parts []assign.Part, i int, possible func([]assign.Part) bool) {
 	p := &parts[i]
-	for step := p.Class.Open() - p.N; step > 0; {
+	for step := p.Class.Open() - p.N; step > 0 && a.mayGoOn(p.Class); {
 		p.N += step
 		if possible(parts) {
 			step = min(step, p.Class.Open()-p.N)

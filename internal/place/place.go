@@ -93,3 +93,9 @@ func (pl *Placer) PlaceAll(open []*assign.Class) []*assign.PodGroup {
 	}
 	return groups
 }
+
+// mayGoOn counts what follows for the class, and reports whether that has effort left.
+func (pl *Placer) mayGoOn(c *assign.Class) bool {
+	pl.Effort.Begin(c.Account)
+	return !pl.Effort.Over()
+}

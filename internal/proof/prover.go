@@ -151,7 +151,7 @@ func (pr Prover) findLumps(placed []placedClass) {
 		}
 		alone := !slices.ContainsFunc(p.class.Follows(), func(f *topology.NodeAffinity) bool {
 			others := slices.ContainsFunc(placed, func(o placedClass) bool {
-				return o.classAt != p.classAt && pr.State.List[f.Group()].Matches(o.class.Template)
+				return o.classAt != p.classAt && o.class.Belongs(f.Group())
 			})
 			return !f.Self() || others || pr.Start.Tallies[f.Group()].Total > 0 || pr.State.CountsDaemons(f.Group())
 		})

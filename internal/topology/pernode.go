@@ -92,6 +92,12 @@ func (p PerNode) settled(in []bool) PerNode {
 	return p
 }
 
+// belongs reports whether pods with such a list belong to the group.
+func belongs(list []PerNode, group int) bool {
+	i, found := slices.BinarySearchFunc(list, group, func(p PerNode, group int) int { return cmp.Compare(p.Group, group) })
+	return found && list[i].Self > 0
+}
+
 // addPerNode adds to a list that has each group once, in order.
 func addPerNode(list []PerNode, p PerNode) []PerNode {
 	i, found := slices.BinarySearchFunc(list, p.Group, func(have PerNode, group int) int { return cmp.Compare(have.Group, group) })

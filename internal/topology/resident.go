@@ -69,7 +69,7 @@ func (r *Resident) Matters() bool { return len(r.PerNode) > 0 || r.CountedByDoma
 
 // countsOnNode reports whether the pods belong to a group counted by node.
 func (r *Resident) countsOnNode(group int) bool {
-	return slices.ContainsFunc(r.PerNode, func(p PerNode) bool { return p.Group == group && p.Self > 0 })
+	return belongs(r.PerNode, group)
 }
 
 // Occupy counts a pod that is there.

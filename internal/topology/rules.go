@@ -141,6 +141,9 @@ func (r *Rules) Groups() []int {
 	return out
 }
 
+// Belongs reports whether the class's pods belong to a group that is counted by node.
+func (r *Rules) Belongs(group int) bool { return belongs(r.PerNode, group) }
+
 // Free reports whether nothing that others do matters to the class, nor it to others.
 func (r *Rules) Free() bool { return len(r.Keys)+len(r.PerNode)+len(r.byNode) == 0 }
 
