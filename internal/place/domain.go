@@ -12,10 +12,12 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
 )
 
-// domainChoice is a combination of topology domains that a class may be placed in: by
+// domainChoice is a combination of topology domains that a class may be placed in at a level: by
 // nodes that are there, by machines that can be bought, or both.
 type domainChoice struct {
 	topology.DomainAssignment
+	level assign.Level
+	opt   *model.Options
 	nodes []int
 	next  int // nodes before it have no more room for the class
 	group *assign.PodGroup
@@ -52,10 +54,10 @@ func (pl *Placer) plainLast(open []*assign.Class) []*assign.Class {
 // placeByDomain places the pods of a class that domains matter to, one at a time,
 // each in the domain that evens out its spreads, then where there is room
 // already, then where it is cheapest.
-func (pl *Placer) placeByDomain(c *assign.Class, o *model.Options, l assign.Level) []*assign.PodGroup {
-	choices := pl.domainChoices(c, o, l)
+func (pl *Placer) placeByDomain(c *assign.Class, l assign.Level) []*assign.PodGroup {
+	choices := pl.domainChoices(c, l)
 	if c.Together() {
-		pl.priceAll(c, o, choices)
+		pl.priceAll(c, choices)
 	}
 	for c.Open() > 0 {
 		best := pl.bestDomain(c, choices, l.Relaxed)
@@ -64,8 +66,8 @@ func (pl *Placer) placeByDomain(c *assign.Class, o *model.Options, l assign.Leve
 		}
 		at := &choices[best]
 		if at.next < len(at.nodes) {
-			if i, ok := pl.nodeIn(c, o, at); ok {
-				pl.Put(c, i, l, 1)
+			if i, ok := pl.nodeIn(c, at); ok {
+				pl.Put(c, i, at.level, 1)
 			}
 			continue // without room on its nodes it may not be the best any more
 		}
@@ -87,9 +89,9 @@ func (pl *Placer) placeByDomain(c *assign.Class, o *model.Options, l assign.Leve
 }
 
 // nodeIn returns a node of the domain choice with room for a pod of the class.
-func (pl *Placer) nodeIn(c *assign.Class, o *model.Options, at *domainChoice) (int, bool) {
+func (pl *Placer) nodeIn(c *assign.Class, at *domainChoice) (int, bool) {
 	for ; at.next < len(at.nodes); at.next++ {
-		if pl.RoomOn(c, o, at.nodes[at.next], 1) > 0 {
+		if pl.RoomOn(c, at.opt, at.nodes[at.next], 1) > 0 {
 			return at.nodes[at.next], true
 		}
 	}
@@ -116,8 +118,8 @@ func (pl *Placer) bestDomain(c *assign.Class, choices []domainChoice, relaxed to
 	return best
 }
 
-// compare tells which domain choice a pod goes to first: where nodes may have room, and then
-// where the best is sold. Pods that have to be together go where nodes have room for all, or
+// compare tells which domain choice a pod goes to first: where nodes may have room, then where
+// its first alternative is met, and then where the best is sold. Pods that have to be together go where nodes have room for all, or
 // else where all of them cost least.
 func (at *domainChoice) compare(o *domainChoice) int {
 	switch {
@@ -131,11 +133,31 @@ func (at *domainChoice) compare(o *domainChoice) int {
 	if c := model.CmpBool(full(at), full(o)); c != 0 || !full(at) {
 		return c
 	}
-	return at.rank.Compare(o.rank)
+	return cmp.Or(cmp.Compare(at.level.Place, o.level.Place), at.rank.Compare(o.rank))
 }
 
-// domainChoices lists where the class may go at a level, sorted by domain.
-func (pl *Placer) domainChoices(c *assign.Class, o *model.Options, level assign.Level) []domainChoice {
+// domainChoices lists where the class may go at a level, sorted by domain. Pods that are spread
+// may go to the domains of the next alternatives as well: only pods there open those of the first
+// again once a spread has closed them.
+func (pl *Placer) domainChoices(c *assign.Class, level assign.Level) []domainChoice {
+	out := pl.choicesAt(c, level)
+	if len(c.Spreads()) > 0 && !c.Together() {
+		for level.Place++; level.Place < len(c.Places); level.Place++ {
+			out = append(out, pl.choicesAt(c, level)...)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b domainChoice) int {
+		return slices.CompareFunc(a.Domains, b.Domains, func(x, y model.Domain) int { return strings.Compare(x.Value, y.Value) })
+	})
+	return out
+}
+
+// choicesAt lists where the class may go at a level by the alternative of that level alone.
+func (pl *Placer) choicesAt(c *assign.Class, level assign.Level) []domainChoice {
+	o, ok := pl.OptionsAt(c, level)
+	if !ok {
+		return nil
+	}
 	byDomains := map[string]int{}
 	var out []domainChoice
 	at := func(domains []model.Domain) *domainChoice {
@@ -144,7 +166,7 @@ func (pl *Placer) domainChoices(c *assign.Class, o *model.Options, level assign.
 		if !ok {
 			i = len(out)
 			byDomains[key] = i
-			out = append(out, domainChoice{DomainAssignment: topology.DomainAssignment{Keys: c.Keys, Domains: domains}, rank: nothing})
+			out = append(out, domainChoice{DomainAssignment: topology.DomainAssignment{Keys: c.Keys, Domains: domains}, level: level, opt: o, rank: nothing})
 		}
 		return &out[i]
 	}
@@ -177,9 +199,6 @@ func (pl *Placer) domainChoices(c *assign.Class, o *model.Options, level assign.
 		to.group, to.rank = g, best
 		g.At = &topology.DomainAssignment{Keys: c.Keys, Domains: cells[i].Domains}
 	}
-	slices.SortStableFunc(out, func(a, b domainChoice) int {
-		return slices.CompareFunc(a.Domains, b.Domains, func(x, y model.Domain) int { return strings.Compare(x.Value, y.Value) })
-	})
 	return out
 }
 
@@ -192,11 +211,11 @@ func (pl *Placer) elsewhere(c *assign.Class, keys []string, domains []model.Doma
 
 // priceAll sets what the pods of the class for which the nodes have no room cost in each of the
 // choices, if all of them are on machines of one offering.
-func (pl *Placer) priceAll(c *assign.Class, o *model.Options, choices []domainChoice) {
+func (pl *Placer) priceAll(c *assign.Class, choices []domainChoice) {
 	for i := range choices {
 		at, open := &choices[i], c.Open()
 		for _, n := range at.nodes {
-			open -= pl.RoomAlone(c, o, n, open)
+			open -= pl.RoomAlone(c, at.opt, n, open)
 		}
 		if open > 0 {
 			at.total = pl.costOf(at, open)

@@ -26,12 +26,12 @@ type Placer struct {
 // place finds places for the pods of a class at a level: on nodes that exist,
 // or else in pod groups to be bought.
 func (pl *Placer) place(c *assign.Class, level assign.Level) []*assign.PodGroup {
+	if len(c.Keys) > 0 {
+		return pl.placeByDomain(c, level)
+	}
 	o, ok := pl.OptionsAt(c, level)
 	if !ok {
 		return nil
-	}
-	if len(c.Keys) > 0 {
-		return pl.placeByDomain(c, o, level)
 	}
 	pl.fill(c, o, level)
 	pl.fillElsewhere(c, level)

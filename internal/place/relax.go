@@ -15,7 +15,7 @@ func (pl *Placer) ServesAt(c *assign.Class, l assign.Level) bool {
 	case len(c.Follows()) > 0:
 		return pl.mayHold(c, o) // those that it follows are placed together with it
 	case len(c.Keys) > 0:
-		return pl.bestDomain(c, pl.servingDomains(c, o, l), l.Relaxed) >= 0
+		return pl.bestDomain(c, pl.servingDomains(c, l), l.Relaxed) >= 0
 	}
 	for i := range pl.Existing() {
 		if pl.RoomOn(c, o, i, 1) > 0 {
@@ -41,10 +41,10 @@ func (pl *Placer) mayHold(c *assign.Class, o *model.Options) bool {
 }
 
 // servingDomains lists the domain choices of the class that have a node with room or something to buy.
-func (pl *Placer) servingDomains(c *assign.Class, o *model.Options, l assign.Level) []domainChoice {
+func (pl *Placer) servingDomains(c *assign.Class, l assign.Level) []domainChoice {
 	var out []domainChoice
-	for _, at := range pl.domainChoices(c, o, l) {
-		if _, ok := pl.nodeIn(c, o, &at); ok || at.group != nil {
+	for _, at := range pl.domainChoices(c, l) {
+		if _, ok := pl.nodeIn(c, &at); ok || at.group != nil {
 			out = append(out, at)
 		}
 	}
