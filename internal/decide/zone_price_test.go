@@ -3,6 +3,9 @@ package decide
 import (
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
@@ -83,6 +86,30 @@ func TestPodsGoToTheCheapestZone(t *testing.T) {
 			},
 			see: zone, want: "std in b(p q)",
 		},
+	})
+}
+
+// TestZonesUnderLimits: pods that have to be together go to a zone where limits leave room for all
+// of them, and among such zones to that of the Provisioner with the highest weight.
+func TestZonesUnderLimits(t *testing.T) {
+	const together = "{requests: {cpu: 1.5}, labels: {app: x}, "
+	given := func(limit, other string) func(*world) {
+		return func(w *world) {
+			w.provisioner("heavy", "{weight: 100, "+wants("$zone In a")+", limits: {resources: {cpu: "+limit+"}}}").provisioner("light", wants(other))
+			w.pods(4, "p", together+affine("podAffinity", "$zone", "x")+"}")
+		}
+	}
+	see := func(p Plan) string {
+		return podsBy(p, func(m *Machine) string { return m.Provisioner + " in " + byZone(m) }, nil)
+	}
+	check(t, []fact{
+		{id: "the limit allows one pod", given: given("2", "$zone In b"), see: see, want: "4 light in b"},
+		{id: "the limit allows all pods", given: given("8", "$zone In b"), see: see, want: "4 heavy in a"},
+		{id: "the rest of the pods has room in the same zone", given: given("2", "$zone In a b"), see: see, want: "1 heavy in a, 3 light in a"},
+		{id: "no zone has room for all", given: func(w *world) {
+			given("4", "$zone In b")(w)
+			w.in.Provisioners[1].Spec.Spec.Limits = &api.Limits{Resources: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}}
+		}, see: see, want: "2 heavy in a, 2 pending"},
 	})
 }
 

@@ -120,11 +120,11 @@ func (pl *Placer) bestDomain(c *assign.Class, choices []domainChoice, relaxed to
 
 // compare tells which domain choice a pod goes to first: where nodes may have room, then where
 // its first alternative is met, and then where the best is sold. Pods that have to be together go where nodes have room for all, or
-// else where all of them cost least.
+// else where all of them cost least; weights come first only among the domains that hold all.
 func (at *domainChoice) compare(o *domainChoice) int {
 	switch {
 	case at.total == o.total:
-	case at.total > 0 && o.total > 0 && (at.rank.Weight != o.rank.Weight || at.rank.Elsewhere != o.rank.Elsewhere):
+	case at.holdsAll() && o.holdsAll() && (at.rank.Weight != o.rank.Weight || at.rank.Elsewhere != o.rank.Elsewhere):
 		return at.rank.Compare(o.rank)
 	default:
 		return cmp.Compare(at.total, o.total)
@@ -135,6 +135,9 @@ func (at *domainChoice) compare(o *domainChoice) int {
 	}
 	return cmp.Or(cmp.Compare(at.level.Place, o.level.Place), at.rank.Compare(o.rank))
 }
+
+// holdsAll reports whether machines that limits allow hold all pods that have to be together.
+func (at *domainChoice) holdsAll() bool { return at.total > 0 && !math.IsInf(at.total, 1) }
 
 // domainChoices lists where the class may go at a level, sorted by domain. Pods that are spread
 // may go to the domains of the next alternatives as well: only pods there open those of the first
@@ -212,34 +215,43 @@ func (pl *Placer) elsewhere(c *assign.Class, keys []string, domains []model.Doma
 // priceAll sets what the pods of the class for which the nodes have no room cost in each of the
 // choices, if all of them are on machines of one offering.
 func (pl *Placer) priceAll(c *assign.Class, choices []domainChoice) {
+	left := pl.Remaining()
 	for i := range choices {
 		at, open := &choices[i], c.Open()
 		for _, n := range at.nodes {
 			open -= pl.RoomAlone(c, at.opt, n, open)
 		}
 		if open > 0 {
-			at.total = pl.costOf(at, open)
+			at.total = pl.costOf(at, open, left)
 		}
 	}
 }
 
 // costOf returns what so many pods cost on machines of the cheapest offering that the choice
-// allows. It is infinite if the choice allows none.
-func (pl *Placer) costOf(at *domainChoice, pods int64) float64 {
-	least := math.Inf(1)
+// and limits allow, of the Provisioners of the highest weight that have one. It is infinite if
+// there is none.
+func (pl *Placer) costOf(at *domainChoice, pods int64, left assign.RemainingLimits) float64 {
+	least, weight := math.Inf(1), int32(math.MinInt32)
 	if at.group == nil {
 		return least
 	}
 	empty := pl.NewMachine(0)
 	for k := range at.group.Mask.All {
 		offering := &pl.Offerings[k]
-		if pl.Pools[offering.Pool].Weight != at.rank.Weight {
+		of := pl.Pools[offering.Pool].Weight
+		if of < weight {
 			continue
 		}
 		pl.Reset(empty, k)
-		if n, _ := pl.Admit(empty, at.group, pods); n > 0 {
-			least = min(least, float64((pods+n-1)/n*offering.Cost))
+		n, _ := pl.Admit(empty, at.group, pods)
+		machines := (pods + n - 1) / max(1, n)
+		if n == 0 || left.Affords(offering, machines) < machines {
+			continue
 		}
+		if of > weight {
+			least, weight = math.Inf(1), of
+		}
+		least = min(least, float64(machines*offering.Cost))
 	}
 	return least
 }
