@@ -196,7 +196,7 @@ func TestEverythingIsGenerated(t *testing.T) {
 		"zone spread", "hostname spread", "min domains", "node taints policy", "node affinity policy", "affinity", "anti-affinity",
 		"host port", "host IP", "init container", "sidecar", "pod-level resources", "GPU", "ephemeral storage", "priority", "toleration",
 		"limits that bind nothing", "memory limits", "selector on family", "selector on category", "selector on size",
-		"volume", "volume in a zone", "volume of one pod", "two volumes",
+		"volume", "volume in a zone", "volume of one pod", "two volumes", "many pods with alternatives",
 	} {
 		if !seen[want] {
 			t.Errorf("no scenario has %s", want)

@@ -59,6 +59,9 @@ func generate(r *rand.Rand) *scenario {
 	for i := range 1 + g.IntN(4) {
 		s.Pods = append(s.Pods, g.workload(fmt.Sprintf("work-%d", i))...)
 	}
+	if g.chance(10) {
+		s.Pods = append(s.Pods, g.manyPods("many")...)
+	}
 	return s
 }
 
@@ -231,10 +234,35 @@ func (g generator) workload(name string) []*corev1.Pod {
 	if g.chance(15) {
 		p.Spec.PriorityClassName = important.Name
 	}
+	return replicas(p, 1+g.IntN(6))
+}
+
+// manyPods is a workload that is spread over domains, each of which is an alternative of its own,
+// with so many small pods that the spread closes each domain again and again.
+func (g generator) manyPods(name string) []*corev1.Pod {
+	p := g.pod(name)
+	p.Spec.Containers[0].Resources = g.requests(500, 900)
+	key, domains := api.LabelZone, zones
+	if g.chance(30) {
+		key, domains = api.LabelCapacityType, []string{api.CapacityOnDemand, api.CapacitySpot}
+	}
+	g.spread(p, key)
+	required := &corev1.NodeSelector{}
+	for _, domain := range domains[g.IntN(len(domains)-1):] {
+		required.NodeSelectorTerms = append(required.NodeSelectorTerms, corev1.NodeSelectorTerm{
+			MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key, Operator: corev1.NodeSelectorOpIn, Values: []string{domain}}},
+		})
+	}
+	affinityOf(p).NodeAffinity = &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: required}
+	return replicas(p, 20+g.IntN(21))
+}
+
+// replicas are so many pods that are equal but for their names.
+func replicas(p *corev1.Pod, n int) []*corev1.Pod {
 	var out []*corev1.Pod
-	for i := range 1 + g.IntN(6) {
+	for i := range n {
 		replica := p.DeepCopy()
-		replica.Name = fmt.Sprintf("%s-%d", name, i)
+		replica.Name = fmt.Sprintf("%s-%d", p.Name, i)
 		out = append(out, replica)
 	}
 	return out

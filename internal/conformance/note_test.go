@@ -1,6 +1,8 @@
 package conformance
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -31,6 +33,9 @@ func note(s *scenario, seen map[string]bool) {
 	}
 	mark("running pod", len(s.Running) > 0)
 	mark("daemon set", len(s.DaemonSets) > 0)
+	mark("many pods with alternatives", slices.ContainsFunc(s.Pods, func(p *corev1.Pod) bool {
+		return p.Name == "many-19" && len(p.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms) > 1
+	}))
 	for _, p := range s.Pods {
 		noteResources(p, mark)
 		noteNodeAffinity(p, mark)
