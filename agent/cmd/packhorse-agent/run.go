@@ -100,7 +100,7 @@ func (s *settings) flags(cmd *cobra.Command) {
 		"no controller would replace")
 	f.BoolVar(&s.guide, "guide-arrivals", true, "where a Provisioner consolidates, keep new pods off nodes that should become empty, "+
 		"with PreferNoSchedule taints")
-	f.BoolVar(&s.steer, "steer-departures", true, "give the pods on such nodes a deletion cost, so that their owners remove them first "+
+	f.BoolVar(&s.steer, "steer-departures", true, "give pods on nodes that should become empty a deletion cost, so that their owners remove them first "+
 		"when they scale down")
 	f.Float64Var(&s.nodeCost, "node-cost", decide.DefaultNodeCost.Dollars(), "cost of one more node beyond its price, in "+
 		"`DOLLARS` per hour; a higher value prefers fewer, larger nodes")
