@@ -5,7 +5,7 @@ provider "packhorse" {
   region       = var.region
 }
 
-# The IAM role of the agent, which its ServiceAccount alone can assume.
+# The IAM role of the agent, which only its ServiceAccount can assume.
 resource "packhorse_irsa_role" "agent" {
   name                 = "${var.cluster_name}-packhorse-agent"
   preset               = "agent"
@@ -15,13 +15,13 @@ resource "packhorse_irsa_role" "agent" {
   service_accounts = [{ namespace = "packhorse", name = "packhorse-agent" }]
 }
 
-# The agent in the cluster, with the definitions of what follows. On destroy it
-# goes last, since it drains the nodes.
+# The agent in the cluster, with the CRDs of the resources below. Terraform
+# destroys it last, because it drains the nodes.
 resource "packhorse_agent" "main" {
   role_arn = packhorse_irsa_role.agent.arn
 }
 
-# What machines are built from.
+# How nodes are built.
 resource "packhorse_node_profile" "default" {
   name             = "default"
   instance_profile = var.node_role
@@ -34,8 +34,8 @@ resource "packhorse_node_profile" "default" {
   depends_on = [packhorse_agent.main]
 }
 
-# Which machines may be bought for ordinary pods. They go when they are empty, or when
-# their pods fit on fewer or cheaper machines.
+# Which machines may be bought for ordinary pods. They are removed when they are empty,
+# or when their pods fit on fewer or cheaper machines.
 resource "packhorse_provisioner" "default" {
   name         = "default"
   provider_ref = { name = packhorse_node_profile.default.name }
@@ -59,7 +59,7 @@ resource "packhorse_provisioner" "default" {
   }
 }
 
-# Spot machines, for the pods that tolerate to lose them.
+# Spot machines, for pods that tolerate interruptions.
 resource "packhorse_provisioner" "batch" {
   name         = "batch"
   provider_ref = { name = packhorse_node_profile.default.name }

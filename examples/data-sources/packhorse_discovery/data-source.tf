@@ -1,6 +1,6 @@
 data "packhorse_discovery" "this" {}
 
-# What would be lost, and what cannot be imported.
+# Fields without a counterpart, and objects that cannot be imported.
 output "notes" {
   value = { for i in data.packhorse_discovery.this.items : "${i.kind} ${i.name}" => i.notes if length(i.notes) > 0 }
 }

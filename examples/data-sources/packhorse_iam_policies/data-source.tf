@@ -1,4 +1,4 @@
-# The agent's policies for a role that another provider keeps.
+# The agent's policies, for a role that another provider manages.
 data "packhorse_iam_policies" "agent" {
   node_roles = ["arn:aws:iam::123456789012:role/prod-node"]
 }

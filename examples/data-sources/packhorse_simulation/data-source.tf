@@ -1,5 +1,5 @@
-# The draft, which the resource and the simulation share. It holds nothing that is
-# known only after apply, so that the plan already answers.
+# The draft, which the resource and the simulation share. It contains nothing that
+# is known only after apply, so that the plan already answers.
 locals {
   web = {
     name = "web"

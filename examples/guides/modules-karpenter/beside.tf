@@ -1,4 +1,4 @@
-# module.eks, module.vpc and module.karpenter are yours, as they are.
+# module.eks, module.vpc and module.karpenter are your existing modules, unchanged.
 resource "packhorse_irsa_role" "agent" {
   name                   = "${module.eks.cluster_name}-packhorse-agent"
   preset                 = "agent"

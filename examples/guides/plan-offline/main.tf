@@ -9,7 +9,7 @@ variable "catalogue_file" {
   description = "What `packhorse-agent catalogue` has printed."
 }
 
-# Nothing answers at this address, and AWS is not asked.
+# Nothing listens on this address, and the provider does not call AWS.
 provider "packhorse" {
   kubernetes     = { host = "https://127.0.0.1:1" }
   region         = "eu-west-1"

@@ -1,4 +1,4 @@
-# What the machines of the node group are built from.
+# How the nodes of the group are built.
 resource "packhorse_node_profile" "general" {
   name             = "general"
   instance_profile = "prod-node"
@@ -12,8 +12,8 @@ resource "packhorse_node_profile" "general" {
   }]
 }
 
-# The node group had m5.large machines, 2 to 10 of them. A provisioner has no
-# least number, and buys whatever is cheapest for the pods at hand.
+# The node group had 2 to 10 m5.large machines. A provisioner has no minimum size,
+# and buys whatever is cheapest for the pending pods.
 resource "packhorse_provisioner" "general" {
   name         = "general"
   provider_ref = { name = packhorse_node_profile.general.name }
@@ -33,7 +33,7 @@ locals {
   ]
 }
 
-# What would the cluster's pods that wait now get? The draft holds nothing that is
+# What would the cluster's pending pods get? The draft contains nothing that is
 # known only after apply, so that the plan already answers.
 data "packhorse_simulation" "now" {
   live         = true

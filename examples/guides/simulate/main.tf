@@ -1,4 +1,4 @@
-# The draft: what you are about to apply, or to change.
+# The draft: what you are about to create or change.
 locals {
   general = {
     name = "general"
@@ -10,7 +10,7 @@ locals {
     ]
   }
 
-  # The same with Graviton machines, which nobody applies.
+  # The same with Graviton machines, only for comparison.
   graviton = {
     name = "general"
     requirements = concat(local.general.requirements, [

@@ -1,4 +1,4 @@
-# What the machines, the interruptions and the agent need in AWS.
+# The roles and the queue that the nodes and the agent need in AWS.
 resource "packhorse_node_role" "nodes" {
   name = "prod-node"
 }
@@ -16,14 +16,14 @@ resource "packhorse_irsa_role" "agent" {
   service_accounts       = [{ namespace = "packhorse", name = "packhorse-agent" }]
 }
 
-# The agent, with the definitions of what follows. On destroy it goes last, since
-# it drains the nodes.
+# The agent, with the CRDs of the resources below. Terraform destroys it last,
+# because it drains the nodes.
 resource "packhorse_agent" "main" {
   role_arn           = packhorse_irsa_role.agent.arn
   interruption_queue = packhorse_interruption_queue.prod.name
 }
 
-# What machines are built from, and which may be bought.
+# How nodes are built, and which nodes may be bought.
 resource "packhorse_node_profile" "default" {
   name                    = "default"
   instance_profile        = packhorse_node_role.nodes.instance_profile

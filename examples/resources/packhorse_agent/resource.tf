@@ -8,7 +8,7 @@ resource "packhorse_agent" "main" {
   node_selector = { "eks.amazonaws.com/nodegroup" = "system" }
   tolerations   = [{ key = "dedicated", value = "system", effect = "NoSchedule" }]
 
-  # Nodes are drained before the agent goes.
+  # Nodes are drained before the agent is removed.
   on_destroy = "drain"
 
   timeouts {
@@ -27,7 +27,7 @@ resource "packhorse_irsa_role" "agent" {
   service_accounts       = [{ namespace = "packhorse", name = "packhorse-agent" }]
 }
 
-# What happens to its machines.
+# Events about interruptions of its machines.
 resource "packhorse_interruption_queue" "main" {
   name = "prod-packhorse"
 }

@@ -1,4 +1,4 @@
-# The queue on which the agent hears of interruptions, with the rules that fill it.
+# The queue from which the agent reads interruption events, with the rules that fill it.
 resource "packhorse_interruption_queue" "prod" {
   name = "prod-interruptions"
 }

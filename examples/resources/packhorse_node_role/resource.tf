@@ -1,13 +1,13 @@
-# The role of the machines, with its instance profile, admitted by the cluster of
-# the provider block.
+# The role of the nodes, with its instance profile and an access entry in the cluster
+# of the provider block.
 resource "packhorse_node_role" "nodes" {
   name = "prod-node"
 
-  # Shell access to the machines through AWS Systems Manager.
+  # Shell access to the nodes through AWS Systems Manager.
   policy_arns = ["arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore"]
 }
 
-# Machines are given the role by its instance profile …
+# Nodes get the role by its instance profile …
 resource "packhorse_node_profile" "default" {
   name             = "default"
   instance_profile = packhorse_node_role.nodes.instance_profile
@@ -16,7 +16,7 @@ resource "packhorse_node_profile" "default" {
   security_group_selector = { "karpenter.sh/discovery" = "prod" }
 }
 
-# … and the agent may pass this role to machines, and no other.
+# … and this is the only role that the agent may pass to nodes.
 resource "packhorse_irsa_role" "agent" {
   name       = "prod-packhorse-agent"
   preset     = "agent"

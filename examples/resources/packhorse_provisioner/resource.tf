@@ -29,7 +29,7 @@ resource "packhorse_provisioner" "default" {
   }
 }
 
-# What machines are built from.
+# How nodes are built.
 resource "packhorse_node_profile" "default" {
   name                    = "default"
   instance_profile        = "prod-node"

@@ -5,7 +5,7 @@ provider "packhorse" {
   region       = var.region
 }
 
-# What machines are built from.
+# How nodes are built.
 resource "packhorse_node_profile" "default" {
   name             = "default"
   instance_profile = var.node_role
@@ -39,7 +39,7 @@ resource "packhorse_provisioner" "default" {
   depends_on = [packhorse_irsa_role.agent]
 }
 
-# Spot machines, for the pods that tolerate to lose them.
+# Spot machines, for pods that tolerate interruptions.
 resource "packhorse_provisioner" "batch" {
   name         = "batch"
   provider_ref = { name = packhorse_node_profile.default.name }
@@ -58,7 +58,7 @@ resource "packhorse_provisioner" "batch" {
   depends_on = [packhorse_irsa_role.agent]
 }
 
-# The IAM role of the agent, which its ServiceAccount alone can assume.
+# The IAM role of the agent, which only its ServiceAccount can assume.
 resource "packhorse_irsa_role" "agent" {
   name                 = "${var.cluster_name}-packhorse-agent"
   preset               = "agent"
