@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-var update = flag.Bool("update", false, "write golden files anew")
+var update = flag.Bool("update", false, "write the golden files again")
 
 const goldenMessages = "testdata/messages.golden"
 
@@ -204,7 +204,7 @@ func TestMessages(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), b.String()); diff != "" {
-		t.Errorf("messages; -update writes %s anew (-want +got):\n%s", goldenMessages, diff)
+		t.Errorf("messages; -update writes %s again (-want +got):\n%s", goldenMessages, diff)
 	}
 }
 

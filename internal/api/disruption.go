@@ -15,47 +15,48 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/cron"
 )
 
-// Disruption bounds how nodes are taken away voluntarily.
+// Disruption bounds how nodes are disrupted voluntarily.
 type Disruption struct {
-	// Budgets hold together: the strictest that applies counts.
+	// Budgets bound how many nodes may be disrupted at the same time. If several apply, the
+	// strictest counts.
 	// +kubebuilder:validation:MaxItems=50
 	// +listType=atomic
 	Budgets []Budget `json:"budgets,omitempty"`
-	// ConsolidateAfter is how long a node must be left alone by pods before it
-	// may be consolidated, 30s if missing, or Never.
+	// ConsolidateAfter is how long no pod may have come to a node or left it before it may be
+	// consolidated, or Never. 30s by default.
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]*)?(ns|us|µs|ms|s|m|h))+$|^0$|^Never$`
 	ConsolidateAfter *string `json:"consolidateAfter,omitempty"`
-	// EvictionCost is what moving a pod costs, in hours of the price of its own
-	// resources: consolidation weighs it against what it saves. 1 if missing; Never moves
-	// no pods.
+	// EvictionCost is what moving a pod costs, in hours of the price of its own resources.
+	// Consolidation weighs it against the saving. With Never, it moves no pods. 1 by default.
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=20
 	// +kubebuilder:validation:Pattern=`^([0-9]{1,9}([.][0-9]{1,9})?|Never)$`
 	// +kubebuilder:validation:XValidation:rule="type(self) != int || self >= 0",message="must not be negative"
 	EvictionCost *NumberOrNever `json:"evictionCost,omitempty"`
-	// Windows are when nodes may be taken away voluntarily; at any time if missing.
+	// Windows are the times at which nodes may be disrupted voluntarily. At any time by
+	// default.
 	// +kubebuilder:validation:MaxItems=50
 	// +listType=atomic
 	Windows []Window `json:"windows,omitempty"`
-	// TerminationGracePeriod bounds how long a drain waits for evictions; after it
-	// the pods that are left are deleted without regard to budgets, each with its
-	// own grace period.
+	// TerminationGracePeriod bounds how long a drain waits for evictions. After that, the
+	// remaining pods are deleted regardless of PodDisruptionBudgets, each with its own grace
+	// period.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]*)?(ns|us|µs|ms|s|m|h))+$|^0$`
 	TerminationGracePeriod *metav1.Duration `json:"terminationGracePeriod,omitempty"`
-	// Drift replaces nodes that the Provisioner no longer describes. On unless
-	// set to false.
+	// Drift replaces nodes that no longer match the Provisioner or its node profile. On by
+	// default.
 	Drift *bool `json:"drift,omitempty"`
 }
 
-// Window is a time in which nodes may be taken away voluntarily.
+// Window is a time in which nodes may be disrupted voluntarily.
 type Window struct {
 	// Schedule is a cron expression; the window is open for Duration from each match.
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:Pattern=`^\s*(@(annually|daily|hourly|midnight|monthly|weekly|yearly)|[^@\s]\S*(\s+\S+){4})\s*$`
 	Schedule string `json:"schedule"`
-	// TimeZone of the schedule, such as Europe/Berlin. UTC if missing.
+	// TimeZone of the schedule, such as Europe/Berlin. UTC by default.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	TimeZone *string `json:"timeZone,omitempty"`
@@ -73,7 +74,7 @@ func (n *NumberOrNever) UnmarshalJSON(text []byte) error {
 	return (*numberOrString)(n).UnmarshalJSON(text)
 }
 
-// Budget bounds how many nodes may be taken away at the same time.
+// Budget bounds how many nodes may be disrupted at the same time.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.schedule) == has(self.duration)",message="schedule and duration go together"
 type Budget struct {
@@ -91,7 +92,7 @@ type Budget struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]*)?(ns|us|µs|ms|s|m|h))+$`
 	Duration *metav1.Duration `json:"duration,omitempty"`
-	// Reasons the budget holds for; empty means all.
+	// Reasons for which the budget holds. All reasons by default.
 	// +kubebuilder:validation:items:Enum=emptiness;expiry;drift;consolidation
 	// +kubebuilder:validation:MaxItems=10
 	// +listType=atomic
@@ -138,8 +139,8 @@ func (n *numberOrString) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// The voluntary reasons under which nodes are taken away, as Budget.Reasons
-// and AnnotationDisruption hold them.
+// The voluntary reasons for which nodes are disrupted, as Budget.Reasons and
+// AnnotationDisruption hold them.
 const (
 	ReasonEmptiness     = "emptiness"
 	ReasonExpiry        = "expiry"
@@ -153,7 +154,7 @@ var DisruptionReasons = []string{ReasonEmptiness, ReasonExpiry, ReasonDrift, Rea
 // Never is the ConsolidateAfter of nodes that are not consolidated.
 const Never = "Never"
 
-// defaultConsolidateAfter is how long a node is left alone where nobody says.
+// defaultConsolidateAfter is the default of ConsolidateAfter.
 const defaultConsolidateAfter = 30 * time.Second
 
 // ConsolidationEnabled reports whether the Provisioner lowers its cost by
@@ -177,7 +178,7 @@ func (s *ProvisionerSpec) EmptyAfter() (time.Duration, bool) {
 	return after, err == nil // what is no duration is Never, or refused
 }
 
-// ExpireAfter returns the age at which a node is replaced. False means that it may become as old as it likes.
+// ExpireAfter returns the age at which a node is replaced. False means that it never is.
 func (s *ProvisionerSpec) ExpireAfter() (time.Duration, bool) {
 	if s.TTLSecondsUntilExpired == nil {
 		return 0, false
@@ -188,8 +189,8 @@ func (s *ProvisionerSpec) ExpireAfter() (time.Duration, bool) {
 // DefaultBudget bounds voluntary disruption of nodes in use where a Provisioner says nothing.
 const DefaultBudget = "10%"
 
-// ConsolidateAfter returns how long a node must have been left alone by pods before it
-// may be consolidated. False means that it never is.
+// ConsolidateAfter returns how long no pod may have come to a node or left it before it may be
+// consolidated. False means that it never is.
 func (s *ProvisionerSpec) ConsolidateAfter() (time.Duration, bool) {
 	if !s.ConsolidationEnabled() {
 		return 0, false
@@ -207,15 +208,15 @@ func (s *ProvisionerSpec) EvictionCost() (float64, bool) {
 	return v, err == nil && v >= 0 // what is no number is Never, or refused
 }
 
-// MovesPods reports whether nodes in use are taken away where that lowers the cost.
+// MovesPods reports whether nodes in use are removed if that lowers the cost.
 func (s *ProvisionerSpec) MovesPods() bool {
 	_, on := s.ConsolidateAfter()
 	_, moves := s.EvictionCost()
 	return on && moves
 }
 
-// WindowOpen reports whether nodes may be taken away voluntarily at a time. Windows that
-// cannot be read are not open.
+// WindowOpen reports whether nodes may be disrupted voluntarily at a time. Windows that cannot
+// be read are not open.
 func (s *ProvisionerSpec) WindowOpen(now time.Time) bool {
 	if s.Disruption == nil || len(s.Disruption.Windows) == 0 {
 		return true

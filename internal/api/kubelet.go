@@ -11,13 +11,13 @@ import (
 // +kubebuilder:validation:XValidation:rule="!has(self.evictionSoft) || self.evictionSoft.all(k, has(self.evictionSoftGracePeriod) && k in self.evictionSoftGracePeriod)",message="every signal of evictionSoft needs an evictionSoftGracePeriod",messageExpression="'evictionSoft ' + self.evictionSoft.filter(k, !has(self.evictionSoftGracePeriod) || !(k in self.evictionSoftGracePeriod))[0] + ' needs an evictionSoftGracePeriod'"
 // +kubebuilder:validation:XValidation:rule="!has(self.evictionSoftGracePeriod) || self.evictionSoftGracePeriod.all(k, has(self.evictionSoft) && k in self.evictionSoft)",message="every signal of evictionSoftGracePeriod needs an evictionSoft",messageExpression="'evictionSoftGracePeriod ' + self.evictionSoftGracePeriod.filter(k, !has(self.evictionSoft) || !(k in self.evictionSoft))[0] + ' needs an evictionSoft'"
 type KubeletConfiguration struct {
-	// ClusterDNS lists the addresses of the cluster's DNS.
+	// ClusterDNS lists the addresses of the cluster's DNS servers.
 	// +kubebuilder:validation:MaxItems=10
 	// +kubebuilder:validation:items:MaxLength=45
 	// +kubebuilder:validation:XValidation:rule="self.all(a, a.matches('^[0-9.]+$|^[0-9a-fA-F.]*:[0-9a-fA-F:.]*$'))",message="must be IP addresses"
 	// +listType=atomic
 	ClusterDNS []string `json:"clusterDNS,omitempty"`
-	// ContainerRuntime of manifests from before containerd was the only one.
+	// ContainerRuntime is kept for older manifests. Nodes always use containerd.
 	// +kubebuilder:validation:Enum=containerd;dockerd
 	ContainerRuntime *string `json:"containerRuntime,omitempty"`
 	// SystemReserved is set aside for the operating system.
@@ -30,8 +30,8 @@ type KubeletConfiguration struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage', 'pid'])",message="only cpu, memory, ephemeral-storage and pid can be reserved",messageExpression="self.filter(k, !(k in ['cpu', 'memory', 'ephemeral-storage', 'pid']))[0] + ' cannot be reserved: only cpu, memory, ephemeral-storage and pid can'"
 	// +kubebuilder:validation:XValidation:rule="self.all(k, type(self[k]) == int ? self[k] >= 0 : !string(self[k]).startsWith('-'))",message="must not be negative",messageExpression="self.filter(k, type(self[k]) == int ? self[k] < 0 : string(self[k]).startsWith('-'))[0] + ' must not be negative'"
 	KubeReserved corev1.ResourceList `json:"kubeReserved,omitempty"`
-	// EvictionHard maps signals to thresholds, quantities or percentages, at
-	// which pods are evicted at once.
+	// EvictionHard maps signals to thresholds (quantities or percentages) at which pods are
+	// evicted immediately.
 	// +kubebuilder:validation:MaxProperties=10
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['memory.available', 'nodefs.available', 'nodefs.inodesFree', 'imagefs.available', 'imagefs.inodesFree', 'pid.available'])",message="unknown eviction signal",messageExpression="self.filter(k, !(k in ['memory.available', 'nodefs.available', 'nodefs.inodesFree', 'imagefs.available', 'imagefs.inodesFree', 'pid.available']))[0] + ' is not an eviction signal'"
 	// +kubebuilder:validation:XValidation:rule="self.all(k, self[k].endsWith('%') ? self[k].matches('^(100([.]0*)?|[0-9]{1,2}([.][0-9]*)?)%$') : isQuantity(self[k]) && !quantity(self[k]).isLessThan(quantity('0')))",message="thresholds must be quantities that are not negative or percentages from 0% to 100%",messageExpression="self.filter(k, !(self[k].endsWith('%') ? self[k].matches('^(100([.]0*)?|[0-9]{1,2}([.][0-9]*)?)%$') : isQuantity(self[k]) && !quantity(self[k]).isLessThan(quantity('0'))))[0] + ' must be a quantity that is not negative or a percentage from 0% to 100%'"
@@ -50,15 +50,16 @@ type KubeletConfiguration struct {
 	// eviction, in seconds.
 	// +kubebuilder:validation:Minimum=0
 	EvictionMaxPodGracePeriod *int32 `json:"evictionMaxPodGracePeriod,omitempty"`
-	// ImageGCHighThresholdPercent is the disk usage at which images are removed.
+	// ImageGCHighThresholdPercent is the disk usage above which unused images are always
+	// removed.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	ImageGCHighThresholdPercent *int32 `json:"imageGCHighThresholdPercent,omitempty"`
-	// ImageGCLowThresholdPercent is the disk usage down to which images are removed.
+	// ImageGCLowThresholdPercent is the disk usage down to which unused images are removed.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	ImageGCLowThresholdPercent *int32 `json:"imageGCLowThresholdPercent,omitempty"`
-	// CPUCFSQuota enforces CPU limits by CFS quota; the kubelet's default is on.
+	// CPUCFSQuota enforces the CPU limits of containers by CFS quota. On by default.
 	CPUCFSQuota *bool `json:"cpuCFSQuota,omitempty"`
 	// PodsPerCore bounds the pods of a node by its cores; 0 means no bound.
 	// +kubebuilder:validation:Minimum=0

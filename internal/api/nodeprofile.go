@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// AWSNodeTemplate is a node profile: what a machine is built from on AWS. It is
-// the cluster-scoped resource karpenter.k8s.aws/v1alpha1.
+// AWSNodeTemplate is a node profile: it says how nodes are built on AWS. It is the
+// cluster-scoped resource karpenter.k8s.aws/v1alpha1.
 //
 // +kubebuilder:resource:path=awsnodetemplates,scope=Cluster,shortName=nodeprofile,categories=packhorse
 // +kubebuilder:subresource:status
@@ -34,10 +34,10 @@ type AWSNodeTemplate struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.instanceStorePolicy) || !has(self.amiFamily) || self.amiFamily in ['AL2', 'AL2023', 'Bottlerocket']",message="instanceStorePolicy needs amiFamily AL2, AL2023 or Bottlerocket"
 // +kubebuilder:validation:XValidation:rule="!has(self.instanceStorePolicy) || !has(self.launchTemplate)",message="launchTemplate excludes instanceStorePolicy"
 type NodeProfile struct {
-	// SubnetSelector maps tag keys to values; a subnet must match all of them.
-	// Values may be alternatives separated by commas and hold * wildcards; an
-	// empty value and * mean that the tag is there; aws::ids takes ids. Missing,
-	// it finds the tag kubernetes.io/cluster/<cluster>.
+	// SubnetSelector maps tag keys to values; a subnet must match all of them. A value may list
+	// alternatives, separated by commas, and contain the wildcard *. An empty value or *
+	// matches any value of the tag. The key aws::ids selects by id instead of by tag. By
+	// default, subnets with the tag kubernetes.io/cluster/<cluster> are selected.
 	// +kubebuilder:validation:MaxProperties=50
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k != '' && (!k.startsWith('aws::') || k == 'aws::ids'))",message="keys must be those of tags, or aws::ids",messageExpression="self.filter(k, k == '' || (k.startsWith('aws::') && k != 'aws::ids')).map(k, k == '' ? 'an empty key' : k)[0] + ' is neither the key of a tag nor aws::ids'"
 	// +kubebuilder:validation:XValidation:rule="['aws::ids', 'aws-ids'].all(k, !(k in self) || self[k].matches('^[ ,]*subnet-[0-9a-z]+([ ,]+subnet-[0-9a-z]+)*[ ,]*$'))",message="must be ids of subnets separated by commas",messageExpression="['aws::ids', 'aws-ids'].filter(k, k in self && !self[k].matches('^[ ,]*subnet-[0-9a-z]+([ ,]+subnet-[0-9a-z]+)*[ ,]*$'))[0] + ' must be ids of subnets separated by commas'"
@@ -48,46 +48,44 @@ type NodeProfile struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k != '' && (!k.startsWith('aws::') || k == 'aws::ids'))",message="keys must be those of tags, or aws::ids",messageExpression="self.filter(k, k == '' || (k.startsWith('aws::') && k != 'aws::ids')).map(k, k == '' ? 'an empty key' : k)[0] + ' is neither the key of a tag nor aws::ids'"
 	// +kubebuilder:validation:XValidation:rule="['aws::ids', 'aws-ids'].all(k, !(k in self) || self[k].matches('^[ ,]*sg-[0-9a-z]+([ ,]+sg-[0-9a-z]+)*[ ,]*$'))",message="must be ids of security groups separated by commas",messageExpression="['aws::ids', 'aws-ids'].filter(k, k in self && !self[k].matches('^[ ,]*sg-[0-9a-z]+([ ,]+sg-[0-9a-z]+)*[ ,]*$'))[0] + ' must be ids of security groups separated by commas'"
 	SecurityGroupSelector map[string]string `json:"securityGroupSelector,omitempty"`
-	// InstanceProfile is the name of an IAM instance profile. Missing, it is the
-	// agent's default.
+	// InstanceProfile is the name of an IAM instance profile. By default that of the agent's
+	// option default-instance-profile.
 	// +kubebuilder:validation:MinLength=1
 	InstanceProfile *string `json:"instanceProfile,omitempty"`
-	// LaunchTemplate is the name of a launch template of the user's own. Missing,
-	// one is generated.
+	// LaunchTemplate is the name of a launch template of your own. By default one is generated.
 	// +kubebuilder:validation:MinLength=1
 	LaunchTemplate *string `json:"launchTemplate,omitempty"`
-	// AMIFamily decides about images and user data. Missing, it is AL2023 for
+	// AMIFamily determines the image and the form of user data. By default AL2023 for
 	// Kubernetes 1.30 and later, else AL2.
 	// +kubebuilder:validation:Enum=AL2;AL2023;Bottlerocket;Ubuntu;Windows2019;Windows2022;Custom
 	AMIFamily *string `json:"amiFamily,omitempty"`
-	// AMISelector finds images by tags, aws::ids, aws::name and aws::owners.
-	// Missing, it is the family's current image.
+	// AMISelector finds images by tags, aws::ids, aws::name and aws::owners. By default the
+	// family's current image is used.
 	// +kubebuilder:validation:MaxProperties=50
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k != '' && (!k.startsWith('aws::') || k in ['aws::ids', 'aws::name', 'aws::owners']))",message="keys must be those of tags, or aws::ids, aws::name or aws::owners",messageExpression="self.filter(k, k == '' || (k.startsWith('aws::') && !(k in ['aws::ids', 'aws::name', 'aws::owners']))).map(k, k == '' ? 'an empty key' : k)[0] + ' is neither the key of a tag nor aws::ids, aws::name or aws::owners'"
 	// +kubebuilder:validation:XValidation:rule="['aws::ids', 'aws-ids'].all(k, !(k in self) || self[k].matches('^[ ,]*ami-[0-9a-z]+([ ,]+ami-[0-9a-z]+)*[ ,]*$'))",message="must be ids of images separated by commas",messageExpression="['aws::ids', 'aws-ids'].filter(k, k in self && !self[k].matches('^[ ,]*ami-[0-9a-z]+([ ,]+ami-[0-9a-z]+)*[ ,]*$'))[0] + ' must be ids of images separated by commas'"
 	AMISelector map[string]string `json:"amiSelector,omitempty"`
-	// UserData is merged with what the family needs, and used untouched with Custom.
+	// UserData is merged with what the family needs. With Custom, it is used as it is.
 	// +kubebuilder:validation:MaxLength=16384
 	UserData *string `json:"userData,omitempty"`
-	// Tags are put on instances, volumes, network interfaces, launch templates
-	// and fleets. A machine has room for 43 beside Name, less the tags of the
-	// agent's option tag.
+	// Tags are put on instances, volumes, network interfaces, launch templates and fleets. At
+	// most 43 are allowed beside Name, less the tags of the agent's option tag.
 	// +kubebuilder:validation:MaxProperties=50
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k != '')",message="a tag needs a key"
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['karpenter.sh/provisioner-name', 'karpenter.sh/managed-by', 'packhorse.io/launch-id']) && !k.startsWith('kubernetes.io/cluster/') && !k.matches('^[aA][wW][sS]:'))",message="the tag is reserved",messageExpression="self.filter(k, k in ['karpenter.sh/provisioner-name', 'karpenter.sh/managed-by', 'packhorse.io/launch-id'] || k.startsWith('kubernetes.io/cluster/') || k.matches('^[aA][wW][sS]:'))[0] + ' is a reserved tag'"
 	Tags map[string]string `json:"tags,omitempty"`
 	// MetadataOptions configures the instance metadata service.
 	MetadataOptions *MetadataOptions `json:"metadataOptions,omitempty"`
-	// BlockDeviceMappings lists the volumes. Missing, it is one encrypted gp3 root
-	// volume of 20 GiB (Bottlerocket: 4 GiB and 20 GiB data; Windows: 50 GiB).
+	// BlockDeviceMappings lists the volumes. By default one encrypted gp3 root volume of 20 GiB
+	// (Bottlerocket: 4 GiB, and 20 GiB for data; Windows: 50 GiB).
 	// +kubebuilder:validation:MaxItems=50
 	// +kubebuilder:validation:XValidation:rule="self.all(m, !has(m.deviceName) || self.exists_one(n, has(n.deviceName) && n.deviceName == m.deviceName))",message="a device name occurs twice"
 	// +kubebuilder:validation:XValidation:rule="self.filter(m, has(m.rootVolume) && m.rootVolume).size() <= 1",message="a machine has one root volume"
 	// +listType=atomic
 	BlockDeviceMappings []BlockDeviceMapping `json:"blockDeviceMappings,omitempty"`
-	// InstanceStorePolicy is what becomes of local NVMe disks: RAID0 joins them to
-	// one that holds containers and pods' ephemeral storage. Missing, they are left
-	// alone.
+	// InstanceStorePolicy says what local NVMe disks are used for. RAID0 joins them to one
+	// volume for containers and the ephemeral storage of pods. By default the disks are not
+	// used.
 	// +kubebuilder:validation:Enum=RAID0
 	InstanceStorePolicy *string `json:"instanceStorePolicy,omitempty"`
 	// DetailedMonitoring turns on detailed CloudWatch monitoring.
@@ -192,17 +190,18 @@ func (s *NodeProfile) JoinsLocalDisks() bool {
 
 // MetadataOptions configures the instance metadata service.
 type MetadataOptions struct {
-	// HTTPEndpoint is enabled if missing.
+	// HTTPEndpoint is enabled by default.
 	// +kubebuilder:validation:Enum=enabled;disabled
 	HTTPEndpoint *string `json:"httpEndpoint,omitempty"`
-	// HTTPProtocolIPv6 is disabled if missing.
+	// HTTPProtocolIPv6 is disabled by default.
 	// +kubebuilder:validation:Enum=enabled;disabled
 	HTTPProtocolIPv6 *string `json:"httpProtocolIPv6,omitempty"`
-	// HTTPPutResponseHopLimit is 2 if missing, so that pods reach the service.
+	// HTTPPutResponseHopLimit is the maximum number of network hops of a response. 2 by
+	// default, so that pods can reach the service.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=64
 	HTTPPutResponseHopLimit *int64 `json:"httpPutResponseHopLimit,omitempty"`
-	// HTTPTokens is required if missing: version 2 of the service only.
+	// HTTPTokens is required by default, which only allows version 2 of the service.
 	// +kubebuilder:validation:Enum=required;optional
 	HTTPTokens *string `json:"httpTokens,omitempty"`
 }
@@ -217,7 +216,7 @@ type BlockDeviceMapping struct {
 	DeviceName *string `json:"deviceName,omitempty"`
 	// RootVolume marks the volume that the machine boots from.
 	RootVolume *bool `json:"rootVolume,omitempty"`
-	// EBS is required: what the volume is.
+	// EBS describes the volume. It is required.
 	EBS *BlockDevice `json:"ebs,omitempty"`
 }
 
@@ -229,10 +228,10 @@ type BlockDeviceMapping struct {
 // +kubebuilder:validation:XValidation:rule="has(self.iops) || !has(self.volumeType) || !(self.volumeType in ['io1', 'io2'])",message="io1 and io2 need iops"
 // +kubebuilder:validation:XValidation:rule="!has(self.throughput) || !has(self.volumeType) || self.volumeType == 'gp3'",message="throughput can be set on gp3 only"
 type BlockDevice struct {
-	// VolumeSize is rounded up to whole GiB; a number without a unit is bytes.
-	// Missing, it is the snapshot's.
+	// VolumeSize is rounded up to whole GiB. A number without a unit is in bytes. By default
+	// the size of the snapshot.
 	VolumeSize *resource.Quantity `json:"volumeSize,omitempty"`
-	// VolumeType is gp3 if missing.
+	// VolumeType is gp3 by default.
 	// +kubebuilder:validation:Enum=gp2;gp3;io1;io2;sc1;st1;standard
 	VolumeType *string `json:"volumeType,omitempty"`
 	// IOPS of gp3, io1 and io2 volumes.
@@ -243,17 +242,16 @@ type BlockDevice struct {
 	// +kubebuilder:validation:Minimum=125
 	// +kubebuilder:validation:Maximum=2000
 	Throughput *int64 `json:"throughput,omitempty"`
-	// Encrypted is on if missing. Encrypted volumes use KMSKeyID, or the account's
-	// default key.
+	// Encrypted is on by default. Encrypted volumes use KMSKeyID, or the account's default key.
 	Encrypted *bool `json:"encrypted,omitempty"`
-	// KMSKeyID is the ARN or id of a key. For one of the user's own, the agent's
-	// role needs kms:CreateGrant, kms:Decrypt, kms:DescribeKey,
-	// kms:GenerateDataKeyWithoutPlaintext and kms:ReEncrypt*.
+	// KMSKeyID is the ARN or id of a KMS key. For a key of your own, the agent's role needs
+	// kms:CreateGrant, kms:Decrypt, kms:DescribeKey, kms:GenerateDataKeyWithoutPlaintext and
+	// kms:ReEncrypt*.
 	KMSKeyID *string `json:"kmsKeyID,omitempty"`
 	// SnapshotID is the snapshot that the volume starts from.
 	// +kubebuilder:validation:MinLength=1
 	SnapshotID *string `json:"snapshotID,omitempty"`
-	// DeleteOnTermination removes the volume with its machine. On if missing.
+	// DeleteOnTermination removes the volume with its machine. On by default.
 	DeleteOnTermination *bool `json:"deleteOnTermination,omitempty"`
 }
 
@@ -265,7 +263,7 @@ type AWSNodeTemplateStatus struct {
 	SecurityGroups []SecurityGroupStatus `json:"securityGroups,omitempty"`
 	// +listType=atomic
 	AMIs []AMIStatus `json:"amis,omitempty"`
-	// Conditions hold Ready and why it is not.
+	// Conditions include Ready, with the reason if it is not.
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`

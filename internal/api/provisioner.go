@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Provisioner declares which nodes may be bought for pods that have none, and
-// when they go. It is the cluster-scoped resource karpenter.sh/v1alpha5.
+// Provisioner declares which nodes may be bought for pods that need one, and when they are
+// removed. It is the cluster-scoped resource karpenter.sh/v1alpha5.
 //
 // +kubebuilder:resource:path=provisioners,scope=Cluster,shortName=prov,categories=packhorse
 // +kubebuilder:subresource:status
@@ -122,8 +122,8 @@ type ProvisionerSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(t, self.exists_one(s, s.key == t.key && s.effect == t.effect))",message="the same key and effect occurs twice"
 	// +listType=atomic
 	Taints []corev1.Taint `json:"taints,omitempty"`
-	// StartupTaints are put on new nodes and expected to be removed by something
-	// else; pods need not tolerate them.
+	// StartupTaints are put on new nodes, and another program is expected to remove them. Pods
+	// need not tolerate them.
 	// +kubebuilder:validation:MaxItems=50
 	// +kubebuilder:validation:XValidation:rule="self.all(t, self.exists_one(s, s.key == t.key && s.effect == t.effect))",message="the same key and effect occurs twice"
 	// +listType=atomic
@@ -145,43 +145,42 @@ type ProvisionerSpec struct {
 	// +kubebuilder:validation:items:Pattern=`^(topology\.kubernetes\.io/(zone|region)|topology\.k8s\.aws/zone-id|topology\.ebs\.csi\.aws\.com/zone|kubernetes\.io/(arch|os)|node\.kubernetes\.io/(instance-type|windows-build)|karpenter\.sh/capacity-type|beta\.kubernetes\.io/(arch|os|instance-type)|failure-domain\.beta\.kubernetes\.io/(zone|region)|karpenter\.k8s\.aws/capacity-reservation-(id|type)|karpenter\.k8s\.aws/instance-(hypervisor|encryption-in-transit-supported|category|generation|family|size|cpu|cpu-manufacturer|memory|network-bandwidth|ebs-bandwidth|pods|local-nvme|gpu-name|gpu-manufacturer|gpu-count|gpu-memory|accelerator-name|accelerator-manufacturer|accelerator-count|ami-id))$`
 	// +listType=atomic
 	PodOverrides []string `json:"podOverrides,omitempty"`
-	// KubeletConfiguration holds the kubelet settings of the nodes; what is
-	// missing is derived per instance type.
+	// KubeletConfiguration holds the kubelet settings of the nodes. Settings that are not given
+	// are derived from the instance type.
 	KubeletConfiguration *KubeletConfiguration `json:"kubeletConfiguration,omitempty"`
 	// Limits bounds the total capacity of the nodes.
 	Limits *Limits `json:"limits,omitempty"`
-	// Consolidation lowers the cost by removing and replacing nodes: those that have been
-	// empty for disruption.consolidateAfter, and those whose pods fit on fewer or cheaper
-	// ones where the moves pay.
+	// Consolidation lowers the cost by removing and replacing nodes: those that have been empty
+	// for disruption.consolidateAfter, and those whose pods fit on fewer or cheaper nodes, if
+	// the saving exceeds the cost of moving the pods.
 	Consolidation *Consolidation `json:"consolidation,omitempty"`
-	// TTLSecondsAfterEmpty deletes a node that has had no workload pod for this
-	// long; 0 means at once. Off if missing.
+	// TTLSecondsAfterEmpty is after how many seconds without workload pods a node is removed. 0
+	// means immediately. Off by default.
 	// +kubebuilder:validation:Minimum=0
 	TTLSecondsAfterEmpty *int64 `json:"ttlSecondsAfterEmpty,omitempty"`
-	// TTLSecondsUntilExpired replaces a node this long after its creation. Off if
-	// missing.
+	// TTLSecondsUntilExpired is the age in seconds at which a node is replaced. Off by default.
 	// +kubebuilder:validation:Minimum=0
 	TTLSecondsUntilExpired *int64 `json:"ttlSecondsUntilExpired,omitempty"`
-	// Weight orders Provisioners: pods get machines from the one with the highest weight
-	// that can take them. Missing counts as 0.
+	// Weight orders Provisioners: pods get machines from the one with the highest weight that
+	// can take them. 0 by default.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	Weight *int32 `json:"weight,omitempty"`
-	// Provider is an inline node profile, excluded by ProviderRef.
+	// Provider is an inline node profile. It cannot be combined with ProviderRef.
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Provider *runtime.RawExtension `json:"provider,omitempty"`
 	// ProviderRef points to the node profile.
 	ProviderRef *ProviderRef `json:"providerRef,omitempty"`
-	// Disruption bounds how nodes are taken away voluntarily.
+	// Disruption bounds how nodes are disrupted voluntarily.
 	Disruption *Disruption `json:"disruption,omitempty"`
-	// PodBinding says who binds pods to a launched node. Immediate if missing.
+	// PodBinding says who binds pods to a launched node. Immediate by default.
 	PodBinding PodBinding `json:"podBinding,omitempty"`
 }
 
 // Limits bounds the total capacity of a Provisioner's nodes.
 type Limits struct {
-	// Resources that the nodes together may not exceed, by any resource name. Of the
-	// resource nodes each node counts as one, so it limits their number.
+	// Resources is the most that all nodes together may have of each resource. The resource
+	// "nodes" limits their number.
 	// +kubebuilder:validation:MaxProperties=100
 	// +kubebuilder:validation:XValidation:rule="self.all(k, type(self[k]) == int ? self[k] >= 0 : !string(self[k]).startsWith('-'))",message="limits must not be negative",messageExpression="'the limit of ' + self.filter(k, type(self[k]) == int ? self[k] < 0 : string(self[k]).startsWith('-'))[0] + ' must not be negative'"
 	Resources corev1.ResourceList `json:"resources,omitempty"`
@@ -189,7 +188,7 @@ type Limits struct {
 
 // Consolidation turns on removing and replacing nodes to lower the cost.
 type Consolidation struct {
-	// Enabled is off if missing.
+	// Enabled turns consolidation on. Off by default.
 	Enabled *bool `json:"enabled,omitempty"`
 }
 
@@ -220,14 +219,14 @@ const (
 type ProvisionerStatus struct {
 	// Resources is the sum of the capacity of its nodes.
 	Resources corev1.ResourceList `json:"resources,omitempty"`
-	// Conditions hold Ready and why it is not.
+	// Conditions include Ready, with the reason if it is not.
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 	// LastScaleTime is when a node was last bought for it.
 	LastScaleTime *metav1.Time `json:"lastScaleTime,omitempty"`
-	// ObservedGeneration is the generation of the spec that the status is about.
+	// ObservedGeneration is the generation of the spec that the status describes.
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// Nodes counts its nodes.
+	// Nodes is the number of its nodes.
 	Nodes int64 `json:"nodes,omitempty"`
 }

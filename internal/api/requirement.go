@@ -13,7 +13,7 @@ import (
 // +kubebuilder:validation:XValidation:rule="self.key != 'karpenter.sh/capacity-type' || self.operator != 'In' || !has(self.values) || size(self.values) == 0 || self.values.exists(v, v in ['spot', 'on-demand'])",message="karpenter.sh/capacity-type must be spot or on-demand"
 // +kubebuilder:validation:XValidation:rule="self.operator != 'In' || !has(self.minValues) || (has(self.values) && size(self.values) >= self.minValues)",message="In needs at least minValues values",messageExpression="self.key + ': In needs at least minValues values'"
 type Requirement struct {
-	// Key of a label: well-known, or of the user's own.
+	// Key of a label: a well-known one, or one of your own.
 	// +kubebuilder:validation:MaxLength=316
 	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`
 	// +kubebuilder:validation:XValidation:rule="!self.matches('^([^/]*[.])?(kubernetes[.]io|k8s[.]io|karpenter[.]sh|karpenter[.]k8s[.]aws)/') || self.matches('^([^/]*[.])?(node-restriction[.]kubernetes[.]io|kops[.]k8s[.]io|node[.]kubernetes[.]io)/') || self.matches('^(topology[.]kubernetes[.]io/(zone|region)|kubernetes[.]io/(arch|os)|karpenter[.]sh/capacity-type|beta[.]kubernetes[.]io/(arch|os|instance-type)|failure-domain[.]beta[.]kubernetes[.]io/(zone|region)|karpenter[.]k8s[.]aws/capacity-reservation-(id|type)|karpenter[.]k8s[.]aws/instance-(hypervisor|encryption-in-transit-supported|category|generation|family|size|cpu|cpu-manufacturer|memory|network-bandwidth|ebs-bandwidth|pods|local-nvme|gpu-name|gpu-manufacturer|gpu-count|gpu-memory|accelerator-name|accelerator-manufacturer|accelerator-count|ami-id))$')",message="the key is in a reserved domain",messageExpression="self + ' is in a reserved domain'"
@@ -27,7 +27,8 @@ type Requirement struct {
 	// +listType=atomic
 	Values []string `json:"values,omitempty"`
 	// MinValues is how many different values of the label the instance types of a launch
-	// request have at least, so that a launch does not depend on a few of them. 1 if missing.
+	// request must have at least, so that a launch does not depend on a few of them. 1 by
+	// default.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=50
 	MinValues *int32 `json:"minValues,omitempty"`

@@ -6,7 +6,7 @@ import "errors"
 var ErrNoAgent = errors.New("no agent is running that could drain them")
 
 // ErrTerminating says that a namespace is empty, and that the cluster deletes it once it can.
-var ErrTerminating = errors.New("it is empty, and goes once all APIs of the cluster answer")
+var ErrTerminating = errors.New("it is empty, and is deleted once all APIs of the cluster respond")
 
 // Status is how an installation is doing.
 type Status struct {

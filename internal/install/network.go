@@ -44,7 +44,7 @@ func ports(protocol corev1.Protocol, numbers ...int32) (out []networkingv1.Netwo
 }
 
 // disruptionBudget keeps drains of the agent's own nodes from stopping all replicas. Pods that are not ready,
-// such as all of them while a definition is missing, hold up no drain.
+// such as all of them while a CRD is missing, do not block a drain.
 func (s *Settings) disruptionBudget() *policyv1.PodDisruptionBudget {
 	return &policyv1.PodDisruptionBudget{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "policy/v1", Kind: "PodDisruptionBudget"},

@@ -52,8 +52,8 @@ func RangeOf(flag string) (Range, bool) {
 	return r, ok
 }
 
-// Nonsense says what would be right if a flag's value makes no sense. Values that cannot be parsed are reported where
-// they are parsed.
+// Nonsense says what would be right if the value of a flag makes no sense. Values that cannot be parsed are reported
+// where they are parsed.
 func Nonsense(flag, value string) string {
 	r, ranged := ranges[flag]
 	if !ranged {

@@ -34,7 +34,7 @@ const (
 // ClusterName has a default, see Defaulted.
 type Settings struct {
 	Namespace string
-	// Name is that of the objects, but for the Lease.
+	// Name is that of the objects, except for the Lease.
 	Name string
 	// OmitNamespace leaves the Namespace to somebody else: it has to exist.
 	OmitNamespace bool
@@ -50,10 +50,10 @@ type Settings struct {
 	RoleARN string
 	// Queue is the name of the interruption queue; empty without one.
 	Queue string
-	// InstanceProfile is for node profiles that name none.
+	// InstanceProfile is for node profiles that do not set one.
 	InstanceProfile string
-	// Endpoints are URLs of AWS services in place of the usual ones, by the names of
-	// EndpointServices. A variable of Environment for the same service wins.
+	// Endpoints are URLs of AWS services, instead of the default ones, by the names of
+	// EndpointServices. A variable of Environment for the same service takes precedence.
 	Endpoints map[string]string
 	// Options are further flags of `packhorse-agent run` by their names, see OptionNames.
 	Options map[string]string

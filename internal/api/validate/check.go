@@ -10,10 +10,10 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
-// Provisioner checks a Provisioner by every rule of the API: what it breaks,
-// and what is accepted and yet doubtful. One that stands for an object of another kind
-// is judged by what of that object is not supported, and by its requirements and limits:
-// its other fields are not the user's.
+// Provisioner checks a Provisioner by every rule of the API: what it breaks, and what is
+// accepted and yet doubtful. One that stands for an object of another kind is checked only for
+// what of that object is not supported, and for its requirements and limits: its other fields
+// are not the user's.
 func Provisioner(p *api.Provisioner) finding.List {
 	if p.Source != nil {
 		return append(unsupportedIn(p.Source), ownFields(p.Source, warnProvisioner(p))...)

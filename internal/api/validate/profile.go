@@ -129,7 +129,7 @@ func validateImage(s *api.NodeProfile, path *field.Path) finding.List {
 	}
 	errs = append(errs, validateUserData(s, path)...)
 	if s.UserData != nil && len(*s.UserData) > maxUserData {
-		errs = append(errs, finding.TooLong(path.Child("userData"), maxUserData, finding.Say("have it fetch what is large, such as from S3")))
+		errs = append(errs, finding.TooLong(path.Child("userData"), maxUserData, finding.Say("let it download large parts, for example from S3")))
 	}
 	return errs
 }

@@ -93,7 +93,7 @@ func validateAlternatives(value string, path *field.Path) finding.List {
 		return errs
 	}
 	if len(api.SplitAlternatives(value)) == 0 {
-		return finding.List{finding.Invalid(path, value, finding.Say("names nothing, so nothing can match"), finding.Say("write what it shall match, or remove the key"))}
+		return finding.List{finding.Invalid(path, value, finding.Say("names nothing, so nothing can match"), finding.Say("write what it should match, or remove the key"))}
 	}
 	return nil
 }

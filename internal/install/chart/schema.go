@@ -31,7 +31,7 @@ func Schema() ([]byte, error) {
 	textMap := func(description string) schema {
 		return schema{"type": "object", "additionalProperties": schema{"type": texts}, "description": description}
 	}
-	environment := textMap("Further environment variables, but for those that the chart sets. Quote numbers.")
+	environment := textMap("Additional environment variables, except those that the chart sets. Quote numbers.")
 	name, own := install.VariableNames()
 	environment["propertyNames"] = schema{"pattern": name, "not": schema{"pattern": own}}
 	values := level(schema{
@@ -39,27 +39,27 @@ func Schema() ([]byte, error) {
 		"region":                 text("AWS region; empty for what the pods' environment says."),
 		"roleArn":                schema{"type": "string", "pattern": "^(arn:aws[a-z-]*:iam::[0-9]{12}:role/.+)?$", "description": "ARN of the IAM role that the agent assumes; empty with EKS Pod Identity."},
 		"interruptionQueue":      schema{"type": "string", "pattern": "^[A-Za-z0-9_.-]*$", "description": "Name of the interruption queue."},
-		"defaultInstanceProfile": text("Instance profile for node profiles that name none."),
-		"endpoints":              level(endpoints, "URLs of AWS services in place of the usual ones. Variables of the environment take precedence."),
-		"options":                level(options, "Further flags of `packhorse-agent run`."),
+		"defaultInstanceProfile": text("Instance profile for node profiles that do not set one."),
+		"endpoints":              level(endpoints, "URLs of AWS services, instead of the default ones. AWS_ENDPOINT_URL_<SERVICE> in environment takes precedence."),
+		"options":                level(options, "Additional flags of `packhorse-agent run`."),
 		"image": level(schema{
-			"repository": text("Repository of the image."), "tag": text("Tag; the chart's version of the agent if it is empty."),
-			"digest": schema{"type": "string", "pattern": "^(sha256:[0-9a-f]{64})?$", "description": "Digest, which wins over the tag."},
+			"repository": text("Repository of the image."), "tag": text("Tag. If it is empty, the chart's version of the agent."),
+			"digest": schema{"type": "string", "pattern": "^(sha256:[0-9a-f]{64})?$", "description": "Digest, which takes precedence over the tag."},
 		}, "The image of the agent."),
 		"imagePullSecrets":  schema{"type": "array", "items": schema{"type": "string"}, "description": "Names of Secrets to pull the image with."},
 		"replicas":          replicas,
 		"cpuRequest":        schema{"type": []string{"string", "number"}, "description": "CPU that each agent requests."},
-		"memory":            text("Memory that each agent requests and may use at most."),
+		"memory":            text("Memory request and limit of each agent."),
 		"priorityClassName": text("Priority class of the pods."),
 		"nodeSelector":      textMap("Labels of the nodes that agents run on. Quote numbers."),
 		"tolerations":       schema{"type": "array", "items": schema{"type": "object"}, "description": "Taints that the pods tolerate besides CriticalAddonsOnly."},
 		"caBundle":          text("Name of a ConfigMap whose key ca.crt has the authorities that the agent trusts when it calls AWS; empty for the public ones."),
 		"environment":       environment,
-		"networkPolicy":     flag("Whether a NetworkPolicy confines the agent."),
+		"networkPolicy":     flag("Whether to restrict the agent's connections with a NetworkPolicy."),
 		"crds": level(schema{
-			"install": flag("Whether the chart has the definitions; Helm upgrades them with it."),
-			"keep":    flag("Whether they, and all custom resources, stay on uninstall, and when Argo CD or Flux prunes."),
-		}, "The definitions of the custom resources."),
+			"install": flag("Whether to install the CRDs. Helm upgrades them with the chart."),
+			"keep":    flag("Whether to keep the CRDs, and all custom resources, on uninstall and when Argo CD or Flux prunes."),
+		}, "The CRDs of the custom resources."),
 		"global":  schema{"type": "object"},
 		"enabled": flag("Whether a chart that depends on this one installs it. It is for conditions of dependencies, and has no effect here."),
 	}, "Values of the chart packhorse-agent.")
