@@ -8,10 +8,10 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
 )
 
-// Assignment is which pods are where: on nodes that exist and on machines to be bought. It
-// knows how much room and how many pods are left. Only Put, PutItems, Buy, Extend, Move,
-// Downsize and Withdraw change where pods are. How far a class has come (Level, Booked, Held, Limited and
-// the like) is set by those who place, buy and confirm. Nothing else is to be changed by others.
+// Assignment is which pods are where: on nodes that exist and on machines to be bought. It knows how much
+// room and how many pods are left. Only Put, PutItems, Buy, Extend, Move, Downsize and Withdraw change
+// where pods are. How far a class has come (Level, Booked, Held, Limited and the like) is set by the
+// packages that place, buy and confirm. They must not change anything else.
 type Assignment struct {
 	*Market
 	Problem *Problem

@@ -13,7 +13,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
 )
 
-// builder makes an assignment. What only that takes is here.
+// builder makes an assignment. It holds what only that needs.
 type builder struct {
 	*Assignment
 	volumes *match.Volumes

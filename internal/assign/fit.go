@@ -30,8 +30,8 @@ func (mk *Market) Fitting(need []int64, perNode []topology.PerNode, devices bool
 	return plain
 }
 
-// lookAtMost is how many classes a look at all offerings is the quicker way for, rather
-// than finding out beforehand which of them have how much.
+// lookAtMost is for how many classes it is quicker to look at all offerings than to find out in
+// advance which of them have how much.
 const lookAtMost = 12
 
 // KeepRoomy removes offerings that do not have as much room as is needed.

@@ -116,7 +116,7 @@ func (mk *Market) GroupFor(c *Class, level Level, o *model.Options) (*PodGroup, 
 		g.Mask = mk.holding(c, o)
 	} else {
 		g.Mask = mk.Fitting(c.Need, c.PerNode, c.AllowDevices, o)
-		g.Lent = mk.State.MindDaemons(g.Mask, c.Rules)
+		g.Lent = mk.State.RespectDaemons(g.Mask, c.Rules)
 	}
 	return g, !g.Mask.Empty()
 }
@@ -136,7 +136,7 @@ func (mk *Market) FittingItem(g *PodGroup, devices bool) model.Bitset {
 func (mk *Market) AsGuest(g *PodGroup, special model.Bitset) *PodGroup {
 	out := *g
 	out.Plain, out.Mask = g, mk.Fitting(g.Need, g.PerNode, true, g.Opt)
-	mk.State.MindDaemons(out.Mask, g.Parts[0].Class.Rules)
+	mk.State.RespectDaemons(out.Mask, g.Parts[0].Class.Rules)
 	if out.Mask.Keep(special); out.Mask.Empty() {
 		return nil
 	}
@@ -144,8 +144,8 @@ func (mk *Market) AsGuest(g *PodGroup, special model.Bitset) *PodGroup {
 	return &out
 }
 
-// Loosen lets a pool have as many items on a machine as its members can have together.
-// Those that ask for the most of their company come first.
+// Loosen lets a pool have as many items on a machine as its members can have together. Those
+// that tolerate the fewest other pods come first.
 func (g *PodGroup) Loosen(index int) {
 	most, none := int64(0), topology.NodeCounts{}
 	for _, of := range g.Members {
@@ -158,7 +158,7 @@ func (g *PodGroup) Loosen(index int) {
 	slices.SortStableFunc(g.Members, func(a, b *PodGroup) int { return cmp.Compare(b.demands(), a.demands()) })
 }
 
-// demands counts the groups of which the pod group tolerates only so many on its machines.
+// demands counts the groups of which the pod group tolerates only so many pods on its machines.
 func (g *PodGroup) demands() int {
 	n := 0
 	for _, t := range g.PerNode {

@@ -15,7 +15,8 @@ type Level struct {
 	Relaxed topology.Relaxed
 }
 
-// Exhausted ends a class that has spent what it may: it gets no place in this packing.
+// Exhausted reports whether a class has spent what it may, and ends it: it gets no place in
+// this packing.
 func (mk *Market) Exhausted(c *Class) bool {
 	if c.Missing.Kind == match.Exhausted {
 		return true

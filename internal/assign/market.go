@@ -16,7 +16,7 @@ type Market struct {
 	*model.Supply
 	State   *topology.State
 	without []Heuristic
-	few     bool // so few classes that a look at all offerings is the quicker way
+	few     bool // so few classes that it is quicker to look at all offerings
 
 	held   map[string]model.Bitset // offerings, see holding
 	Key    []byte                  // scratch

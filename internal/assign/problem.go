@@ -57,7 +57,7 @@ func (p *Problem) stays(pod *cluster.Pod, on *cluster.Node) bool {
 	return pod.State == cluster.PodBound && (pod.Owner.Kind == "" || on.Spares(pod, p.Now))
 }
 
-// leaves reports whether a node is on its way out.
+// leaves reports whether a node is being removed.
 func (p *Problem) leaves(n *cluster.Node) bool { return p.Leaving[n.Name] || n.Deleting }
 
 // held lists the leaving nodes on which pods stay. For kube-scheduler they are nodes, too.
@@ -94,7 +94,7 @@ func (p *Problem) Charge() map[string]amount.List {
 	return out
 }
 
-// DefaultTrials is what is tried where nobody says how long to search: at most about a
+// DefaultTrials is how many trials are made if nobody sets a search budget: at most about a
 // quarter of a second, and a second for ManyPods pods and more.
 func DefaultTrials(pods int) int {
 	if pods < ManyPods {

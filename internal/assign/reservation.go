@@ -23,8 +23,8 @@ type sharing struct {
 // share limits the pools to what is left of the capacity reservations of which the solution
 // takes more than that, or of all of them, and reports whether there is such a one. Several
 // pools may buy from the same reservation: each gets what it has planned, pools of higher
-// weight first, and the last one gets the rest. That waits until the solution keeps all
-// other limits, because what a pool has planned beyond these is not its to have.
+// weight first, and the last one gets the rest. That waits until the solution keeps all other
+// limits, because a pool may not have what it has planned beyond these.
 func (l Limits) share(a *Assignment, how sharing) bool {
 	some := false
 	for name, pools := range a.sharers() {

@@ -11,11 +11,11 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
 )
 
-// Pods that keep each other off their nodes need machines as they need memory: of a
-// group of which a node holds so many, its places there are a resource like others.
-// Then it has a price, and machines are bought that are no larger than all the places
-// need, rather than large ones first and then one for each pod that is left. What may
-// be together is for the constraints to say; slots only price it.
+// Pods that keep each other off their nodes need machines as they need memory. If a node holds
+// only so many pods of a group, the places for them there are a resource like others. This
+// gives the places a price, so that the machines that are bought are no larger than all the
+// places need, instead of large ones first and then one for each pod that is left. The
+// constraints decide which pods may be together; slots only price it.
 
 // slotPrefix marks the pseudo-resource of places for pods of a group on one node.
 const slotPrefix = "slots of group "
@@ -23,8 +23,8 @@ const slotPrefix = "slots of group "
 // maxSlots bounds the groups whose places are counted: each makes all vectors longer.
 const maxSlots = 4
 
-// slotShare is the part of all pods that need a machine each of those for whom it is
-// worth while: fewer find one that is bought anyhow.
+// slotShare is the share of all pods that must need a machine each for slots to be worth while:
+// fewer pods find a machine that is bought anyway.
 const slotShare = 1.0 / 16
 
 // slot is a group whose places on nodes are a resource.

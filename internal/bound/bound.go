@@ -124,7 +124,7 @@ func Price(p *Problem) (price int64, spent int) {
 	if len(p.Classes) == 0 {
 		return 0, 0
 	}
-	offerings := rivals(p)
+	offerings := undominated(p)
 	values, total := p.sums(offerings)
 	if len(p.Classes) <= MostClasses && float64(p.Price) > total*(1+near) {
 		g := newGeneration(p, offerings)

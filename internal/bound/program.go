@@ -297,9 +297,9 @@ func whole(content []int64) func(item int) float64 {
 	return func(item int) float64 { return float64(content[item]) }
 }
 
-// rivals lists the offerings to be looked at: those that no other one makes needless
-// which is as cheap, as large, in the same domains and for at least the same classes.
-func rivals(p *Problem) []int {
+// undominated lists the offerings to be looked at. It leaves out an offering if another one is
+// as cheap, as large, in the same domains and for at least the same classes.
+func undominated(p *Problem) []int {
 	order, spending := make([]int, 0, len(p.Offerings)), make([]int64, 0, len(p.Spending))
 	for i := range p.Spending {
 		spending = append(spending, p.Spending[i].Most+p.mayAdd(&p.Spending[i]))

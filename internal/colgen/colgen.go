@@ -24,7 +24,7 @@ type Item struct {
 	Most  int64   // of them on one machine; at least 1
 }
 
-// MachineKind is a kind of machine that can be bought as often as one likes.
+// MachineKind is a kind of machine that can be bought any number of times.
 type MachineKind struct {
 	Room  []int64
 	Cost  int64   // above 0

@@ -18,7 +18,7 @@ import (
 // Problem is a cluster and what of it may change.
 type Problem struct {
 	// Base is the packing of the cluster as it is now. Its Pods are those that have a place on
-	// nodes which exist, and its Leaving nodes are on their way out already.
+	// nodes which exist, and its Leaving nodes are being removed already.
 	Base pack.Problem
 	// Sources may go, sorted by name.
 	Sources []Source

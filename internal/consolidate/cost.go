@@ -8,12 +8,13 @@ import (
 )
 
 const (
-	// alone is how many times as much a single replica costs, which is missed while it moves.
+	// alone is how many times as much a single replica costs: its workload is down while it
+	// moves.
 	alone = 10
-	// covered is the same for a pod that goes when another one is ready in its place.
+	// covered is the same for a pod that goes only when another one is ready in its place.
 	covered = 0.1
-	// again is the same for a pod that was moved a short while ago: what saves much for each
-	// hour still pays, and nothing is moved to and fro for little.
+	// again is the same for a pod that was moved a short while ago: a move that saves much per
+	// hour still pays, and nothing is moved back and forth for a small saving.
 	again = 10
 	// The ecosystem's scales of the deletion cost and of the priority, and the bounds of
 	// their sum.

@@ -21,20 +21,20 @@ const confirmTrials = 200
 // better sources than their own. The sources that are left then may go anywhere.
 func (s *solver) empty() {
 	for _, pass := range []struct {
-		first            bool
-		rehouse, confirm int64 // shares of the work after which each ends
+		first           bool
+		search, confirm int64 // shares of the work after which each ends
 	}{{true, 2, 4}, {false, 5, 6}} {
 		s.makeRooms()
 		s.again()
 		s.sources = s.turns(s.sources, s.emptying())
-		s.until(pass.rehouse)
+		s.until(pass.search)
 		var found []*Source
 		for _, src := range s.sources {
 			switch {
 			case s.taken[src.Node.Name] || s.gone[src.Node.Name]:
 			case s.spent():
 				s.postpone(src)
-			case s.rehouse(src, pass.first):
+			case s.findRooms(src, pass.first):
 				found = append(found, src)
 			}
 		}
@@ -71,9 +71,9 @@ func (s *solver) makeRooms() {
 	}
 }
 
-// rehouse finds rooms for all pods of a source, the dearest first, and notes them; or none at
-// all. At first, those of better sources do not count.
-func (s *solver) rehouse(src *Source, first bool) bool {
+// findRooms finds rooms for all pods of a source, the most expensive first, and notes them; or
+// none at all. At first, those of better sources do not count.
+func (s *solver) findRooms(src *Source, first bool) bool {
 	name := src.Node.Name
 	moves := slices.Clone(src.Moves)
 	slices.SortStableFunc(moves, func(a, b Move) int { return cmp.Compare(b.Cost, a.Cost) })
@@ -128,7 +128,7 @@ func (s *solver) confirm(proposed []*Source, tries int) (left int) {
 			s.commit(*st)
 		} else {
 			delete(s.gone, src.Node.Name)
-			s.refuse(src.Node.Name, "kube-scheduler would leave pods without room, and machines for them cannot be bought or cost more than is saved")
+			s.refuse(src.Node.Name, "kube-scheduler would leave some of its pods without room, and machines for these cannot be bought or cost more than the step saves")
 		}
 	}
 	return tries

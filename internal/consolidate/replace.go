@@ -194,7 +194,7 @@ func (r *replacer) wasteful() []*Source {
 			value += r.rates.Value(p.Template.Requests)
 		}
 		if src.Price-value < src.Price/leastWaste {
-			r.refuse(name, "its pods use what it costs")
+			r.refuse(name, "its pods use nearly all of what it costs")
 			continue
 		}
 		waste[src] = float64(src.Price-value) * r.horizon([]*Source{src}).Hours() / float64(1+src.evictions())

@@ -43,7 +43,7 @@ func Restrict(machines []pack.Machine, cost offer.Price, spot bool) Replacement 
 		again := spot && planned.CapacityType == api.CapacitySpot
 		most := planned.Price + share/choiceShare
 		if again {
-			enough := max(priceOfTypes(m.Candidates), dearest(m.Needed))
+			enough := max(priceOfTypes(m.Candidates), highestPrice(m.Needed))
 			most = min(enough, planned.Price+max(share-1, 0)) // less than its share, so that something is saved
 		}
 		m.Candidates = slices.DeleteFunc(slices.Clone(m.Candidates), func(c offer.Candidate) bool {
@@ -52,7 +52,7 @@ func Restrict(machines []pack.Machine, cost offer.Price, spot bool) Replacement 
 		if again && types(m.Candidates) < minSpotTypes || lost(m.Needed, m.Candidates) {
 			out.possible = false
 		}
-		out.saving -= dearest(m.Candidates) - planned.Price
+		out.saving -= highestPrice(m.Candidates) - planned.Price
 		out.Machines = append(out.Machines, m)
 	}
 	return out
@@ -67,8 +67,8 @@ func lost(needed, left []offer.Candidate) bool {
 // replaced by these machines.
 func (r *Replacement) Saving() (offer.Price, bool) { return r.saving, r.possible }
 
-// dearest is the highest price of the candidates; 0 if there are none.
-func dearest(candidates []offer.Candidate) (price offer.Price) {
+// highestPrice is the highest price of the candidates; 0 if there are none.
+func highestPrice(candidates []offer.Candidate) (price offer.Price) {
 	for _, c := range candidates {
 		price = max(price, c.Price)
 	}

@@ -64,8 +64,8 @@ func TestRestrictForSpot(t *testing.T) {
 			if saving != c.saving || possible != c.possible || types(left) != c.types || len(left) != 2*c.types {
 				t.Errorf("saving %d, possible %t, %d candidates of %d types left", saving, possible, len(left), types(left))
 			}
-			if most := 150_000 - dearest(left); saving > most {
-				t.Errorf("saving %d, but the dearest candidate saves %d", saving, most)
+			if most := 150_000 - highestPrice(left); saving > most {
+				t.Errorf("saving %d, but the most expensive candidate saves %d", saving, most)
 			}
 		})
 	}

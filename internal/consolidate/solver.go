@@ -136,7 +136,7 @@ func (s *solver) unpaid() map[string]string {
 		switch {
 		case s.gone[name]:
 		case s.taken[name]:
-			out[name] = "pods of nodes that go have room on it"
+			out[name] = "pods of other nodes are planned to move to it"
 		case s.refused[name] != "":
 			out[name] = s.refused[name]
 		default:

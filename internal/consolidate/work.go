@@ -28,8 +28,8 @@ const (
 	shares = 8
 )
 
-// postponed is why a source is in no step that was not looked at.
-const postponed = "one look does not take in so large a cluster: its turn comes in one of the next"
+// postponed is why a source that was not looked at is in no step.
+const postponed = "the cluster is too large to be checked at once: its turn comes in one of the next checks"
 
 // work is what a look has taken, may take until its stage ends, and may take in all.
 type work struct {

@@ -20,10 +20,12 @@ func InUse(pods []*cluster.Pod, now time.Time) bool {
 	return (&retire.Node{Pods: pods, At: now}).InUse()
 }
 
-// AwaitsSuccessor reports whether a pod is going of which the successor may not have been made yet.
+// AwaitsSuccessor reports whether a pod is being deleted whose successor may not have been created
+// yet.
 func AwaitsSuccessor(p *cluster.Pod, now time.Time) bool { return retire.AwaitsSuccessor(p, now) }
 
-// Late says how a machine has failed to come up in time, if it has. Its Provisioner may be nil.
+// Late says in which way a machine has not come up in time, and is empty if it has. Its
+// Provisioner may be nil.
 func Late(n *cluster.Node, p *api.Provisioner, pods []*cluster.Pod, now time.Time, startupTimeout time.Duration) (message string, late bool) {
 	policy := retire.Policy{StartupTimeout: startupTimeout}
 	found, late := policy.DidNotComeUp(&retire.Node{Node: n, Provisioner: p, Pods: pods}, now)

@@ -9,8 +9,9 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/retire"
 )
 
-// delayPatience is how long a marked node waits for what keeps it for a while, such as a PodDisruptionBudget. Its
-// replacement is paid for meanwhile, and other nodes may not go. It is chosen again when that has passed.
+// delayPatience is how long a marked node waits for what keeps it for a while, such as a PodDisruptionBudget.
+// Meanwhile, its replacement is paid for, and other nodes may not go. After that, the node stays until it is
+// chosen again.
 const delayPatience = 30 * time.Minute
 
 // chosenEarlier lists the nodes that an earlier plan has marked as going and that are not
@@ -92,9 +93,8 @@ func (d *decision) cancelSteps(marked []*retire.Node) {
 	}
 }
 
-// chosen judges again the marked nodes: whether their reason still holds, nothing
-// has come up that protects them, and all of their pods have a place on nodes that
-// are up.
+// chosen checks the marked nodes again: whether their reason still holds, nothing protects them
+// by now, and all of their pods have a place on nodes that are up.
 func (d *decision) chosen(nodes []*retire.Node, to map[string]*destinations) []Chosen {
 	var out []Chosen
 	for _, n := range d.chosenEarlier(nodes) {
@@ -145,7 +145,7 @@ func (d *decision) stays(n *retire.Node, to *destinations) string {
 	return to.nowhere
 }
 
-// calledOff returns why a step of consolidation is given up that has not begun to evict: it
+// calledOff returns why a step of consolidation that has not begun to evict is cancelled: it
 // was planned for other pods, or it does not pay any more.
 func (d *decision) calledOff(n *retire.Node, to *destinations) string {
 	chosen := n.Mark().At

@@ -11,7 +11,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/retire"
 )
 
-// Consolidation is what a decision says of nodes in use.
+// Consolidation is what a decision says about nodes in use.
 type Consolidation struct {
 	// Steps are sorted by when they are due.
 	Steps []Step
@@ -19,7 +19,7 @@ type Consolidation struct {
 	Stays []StayingNode
 	// HourlyPrice is that of the nodes of Provisioners that consolidate.
 	HourlyPrice offer.Price
-	// Next is when something is due that is not now; zero where nothing is.
+	// Next is when something that is not due now becomes due; zero if nothing does.
 	Next time.Time
 }
 
@@ -131,7 +131,7 @@ func (c *consolidator) sources(nodes []*retire.Node) []consolidate.Source {
 		}
 		moved := costs.moves(n)
 		if hold.Why == "" && len(moved) == 0 && n.InUse() { // without them, not the same pods would run for less
-			hold = retire.Hold{Blocker: retire.BlockedProtection, Why: "none of its pods would be made again elsewhere"}
+			hold = retire.Hold{Blocker: retire.BlockedProtection, Why: "no controller would create any of its pods again on another node"}
 		}
 		switch {
 		case hold.Blocker == retire.BlockedOff || !n.InUse():

@@ -58,7 +58,7 @@ func TestNoPodOfAStepWaitsForEver(t *testing.T) {
 	w.replicas(1, "own", "n2", "nodeSelector: {$host: n2}, requests: {cpu: 3900m, memory: 1Gi}").replicas(1, "own", "n3", "requests: {cpu: 2900m, memory: 1Gi}")
 	plan := w.older().decide()
 	verify(t, &w.in, &plan)
-	if got, want := why(plan, "n1"), "kube-scheduler would leave pods without room, and machines for them cannot be bought or cost more than is saved"; consolidated(plan) != "->" || got != want {
+	if got, want := why(plan, "n1"), "kube-scheduler would leave some of its pods without room, and machines for these cannot be bought or cost more than the step saves"; consolidated(plan) != "->" || got != want {
 		t.Errorf("got %q: %q, want %q", consolidated(plan), got, want)
 	}
 }

@@ -25,7 +25,7 @@ func sold(name string, cpu int64, dollars float64) offer.InstanceType {
 	return t
 }
 
-// shop is three types, the dearest of which costs as much as it is large.
+// shop is three types, the most expensive of which costs as much as it is large.
 func shop() []offer.InstanceType {
 	return []offer.InstanceType{sold("large", 8, 0.4), sold("medium", 4, 0.2), sold("small", 2, 0.1)}
 }
@@ -306,7 +306,7 @@ func TestConsolidationOfPodsThatDoNotComeBack(t *testing.T) {
 		}
 		plan := w.decide()
 		goes, says := consolidated(plan) == "n2 ->", why(plan, "n2")
-		if stays := name == "all"; goes == stays || stays != (says == "none of its pods would be made again elsewhere") {
+		if stays := name == "all"; goes == stays || stays != (says == "no controller would create any of its pods again on another node") {
 			t.Errorf("%s: it goes: %v; n2: %q", name, goes, says)
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/retire"
 )
 
-// Decide returns what should be done: where pods go, which machines to launch,
-// which nodes should go, and why the rest cannot be helped.
+// Decide returns what should be done: where pods go, which machines to launch, which nodes
+// should go, and why some pods have no place.
 func Decide(in Input) Plan {
 	in.Snapshot = Promised(in.Snapshot, in.Provisioners, in.Now, in.Settings.StartupTimeout)
 	return newDecision(&in).plan()
@@ -29,7 +29,7 @@ type decision struct {
 	labelled []map[string]string
 	// cancelled are nodes that were chosen to go and stay, with the reason.
 	cancelled map[string]string
-	// exhausted are the places, with the reason for none, of pods that took more work than they may.
+	// exhausted are the results for pods that took more work than one pod may take.
 	exhausted map[cluster.PodKey]*pack.Place
 	// effort is the work that the packings of this decision have taken.
 	effort int64
@@ -71,8 +71,8 @@ func newDecision(in *Input) *decision {
 	return d
 }
 
-// leaving reports whether a node is on its way out, so that it is no room and its
-// pods need another place.
+// leaving reports whether a node is being removed, so that its room does not count and its pods
+// need another place.
 func leaving(n *cluster.Node) bool { return n.Deleting || n.Mark().Own }
 
 func (d *decision) plan() Plan {
@@ -129,9 +129,9 @@ func (d *decision) problem(leaving map[string]bool) *pack.Problem {
 	return p
 }
 
-// remains reports whether a pod on a node that goes does not move. Pods on a node that the agent does not drain, or no
-// longer, are planned for once they have been evicted: they may stay for as long as something holds the node, such as the
-// finalizer of a Karpenter that does not run. One that runs evicts them.
+// remains reports whether a pod on a node that goes does not move. Pods on a node that the agent does not drain, or
+// no longer, are planned for once they have been evicted: they may stay for as long as something holds the node, such
+// as the finalizer of a Karpenter that does not run. If Karpenter runs, it evicts them.
 func (d *decision) remains(p *cluster.Pod) bool {
 	n := d.in.Snapshot.Node(p.NodeName)
 	return n.Spares(p, d.in.Now) || n.Deleting && n.Provisioner == ""
@@ -141,10 +141,10 @@ func (d *decision) remains(p *cluster.Pod) bool {
 // It may be back soon, but kube-scheduler puts no pods there meanwhile.
 const ContactPatience = time.Minute
 
-// shut lists the nodes that have been up and have not been ready for longer than that. Whether
-// they are replaced is another question: their room may be needed long before. It also lists nodes that still
-// have their startup taints after the startup timeout, and stay because pods run there: other pods would wait.
-// And it lists nodes that another program has marked, because that program may take them away.
+// shut lists the nodes that have been up and have not been ready for longer than ContactPatience. Whether they
+// are replaced is another question: their room may be needed long before. It also lists nodes that still have
+// their startup taints after the startup timeout, and stay because pods run there: other pods would wait. And
+// it lists nodes that another program has marked, because that program may take them away.
 func (d *decision) shut() map[string]bool {
 	out := map[string]bool{}
 	for i := range d.in.Snapshot.Nodes {

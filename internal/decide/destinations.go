@@ -2,7 +2,7 @@ package decide
 
 import "slices"
 
-// destinations are where the pods of a leaving node will go that cannot go yet.
+// destinations are where those pods of a leaving node will go that cannot move yet.
 type destinations struct {
 	machines []string // of the plan
 	starting []string // nodes that are not up yet, sorted

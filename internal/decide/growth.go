@@ -8,19 +8,18 @@ import (
 )
 
 const (
-	// stepApart is how far apart pods are made that belong to different steps of their
-	// owner. Times of creation are whole seconds.
+	// stepApart is the least time between the creation of pods that belong to different steps
+	// of their owner. Times of creation are whole seconds.
 	stepApart = 2 * time.Second
-	// stepLately is how far apart two steps are at most that belong to one growth.
+	// stepLately is the longest time between two steps of one growth.
 	stepLately = 2 * time.Minute
-	// stepsOfGrowth are as many as make a growth, before those of the pods that wait.
+	// stepsOfGrowth is how many steps make a growth, before that of the pods that wait.
 	stepsOfGrowth = 2
 )
 
-// growers returns the owners, by UID, of pending pods which grow: they have come to
-// their other pods in several steps lately, and take another one now. All that is
-// known of it are the times at which the pods were made; given are those of the oldest
-// pending ones.
+// growers returns the owners, by UID, of pending pods which grow: they have scaled up in
+// several steps lately, and take another step now. Only the times at which pods were created
+// show this. The argument has that of each owner's oldest pending pod.
 func (d *decision) growers(oldest map[string]time.Time) map[string]bool {
 	if len(oldest) == 0 {
 		return nil
@@ -38,7 +37,7 @@ func (d *decision) growers(oldest map[string]time.Time) map[string]bool {
 	return out
 }
 
-// steps counts the steps in which pods were made that led to a step at the given time.
+// steps counts the steps in which pods were created before a step at the given time.
 func steps(made []time.Time, next time.Time) int {
 	n := 0
 	slices.SortFunc(made, time.Time.Compare)

@@ -19,10 +19,10 @@ type Guide struct {
 }
 
 const (
-	// guideKept is how much the fullest nodes cost together that neither have soft taints nor
-	// marked pods, as a part of what all pods are worth. With 1.1, hardly a node
-	// was marked while most could have gone, and the timeline "breathing" cost 0.8 % more at 7 %
-	// more evictions; less marks more pods for nothing.
+	// guideKept is how much the fullest nodes, which get neither soft taints nor marked pods,
+	// cost together, as a part of what all pods are worth. With 1.1, hardly any node was marked
+	// although most could have gone, and the timeline "breathing" cost 0.8 % more at 7 % more
+	// evictions. A lower value marks more pods without any gain.
 	guideKept = 0.75
 	// guideStays keeps the order of nodes that are about equally full: each soft taint that a
 	// node has counts as so much less of its price that is used.
@@ -41,8 +41,8 @@ type use struct {
 	keeps bool // something keeps it anyway
 }
 
-// Steer is how much sooner than others a pod should be ended by its owner when that
-// shrinks; 0 leaves it to the owner.
+// Steer is how much sooner than others a pod should be ended by its owner when the owner scales
+// down; 0 leaves the choice to the owner.
 type Steer struct {
 	Pod   cluster.PodKey
 	Grade int
@@ -54,9 +54,9 @@ func (u *use) rank() float64 {
 	return float64(u.value)/float64(u.price) - guideStays*float64(u.node.Guide)
 }
 
-// steer says from which nodes new pods are led away, and which pods should be ended first
-// where their owners shrink: those on the same nodes. Only changes are listed, and of very many
-// those that matter most.
+// steer says from which nodes new pods are led away, and which pods their owners should end
+// first when they scale down: those on the same nodes. Only changes are listed, and only those
+// that matter most if there are very many.
 func (d *decision) steer(nodes []*retire.Node) (guides []Guide, steers []Steer) {
 	if d.in.NotConsolidated {
 		return nil, nil
@@ -105,7 +105,7 @@ func (d *decision) surging(node string) bool {
 }
 
 // grades are the nodes that should become empty sooner than others, the emptiest with the
-// highest grade. Kept for the last are nodes that cannot go.
+// highest grade. Nodes that cannot go come last.
 func (d *decision) grades(nodes []*retire.Node) map[string]int {
 	grades := map[string]int{}
 	uses, total := d.uses(nodes)

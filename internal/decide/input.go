@@ -1,6 +1,6 @@
-// Package decide is the only door to the decision core: a snapshot in, a plan
-// out. It is pure and deterministic: the same input gives the same plan, byte
-// for byte, in the agent, in `terraform plan` and in the simulator.
+// Package decide is the only entry point of the decision core: a snapshot in, a plan out. It is
+// pure and deterministic: the same input gives the same plan, byte for byte, in the agent, in
+// `terraform plan` and in the simulator.
 package decide
 
 import (
@@ -30,7 +30,8 @@ type Input struct {
 	Disturbed map[string]time.Time
 	// Moved is when the predecessor of a pod was evicted to consolidate its node, by UID.
 	Moved map[string]time.Time
-	// Begun are nodes that go once machines have been bought that are being bought: budgets count them.
+	// Begun are nodes that go once machines that are being bought have been launched. Budgets count
+	// them already.
 	Begun map[string]bool
 	// NotConsolidated: nodes in use are left alone this time, which saves work. What was
 	// begun goes on.

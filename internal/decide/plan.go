@@ -117,8 +117,8 @@ type Unplaced struct {
 	From string
 	// Reason names the constraint that decided and the nearest miss.
 	Reason string
-	// Exhausted: finding out took more work than a pod may take. Another decision
-	// on the same would take it again: see Input.Deferred.
+	// Exhausted: finding out took more work than a pod may take. Another decision on the same
+	// input would take as much again: see Input.Deferred.
 	Exhausted bool
 	// Postponed: that was the work of other pods. The next decision is to come at once.
 	Postponed bool

@@ -34,8 +34,8 @@ func (d *decision) owned() []*retire.Node {
 	return out
 }
 
-// staying leaves out the nodes that are on their way out, and those that have the mark of it,
-// because they stay after all or because it is another program's.
+// staying leaves out the nodes that are being removed, and those that are marked for removal:
+// these stay after all, or another program has marked them.
 func (d *decision) staying(nodes []*retire.Node) []*retire.Node {
 	return slices.DeleteFunc(slices.Clone(nodes), func(n *retire.Node) bool { return d.leaving[n.Name] || n.Mark().Reason != "" })
 }

@@ -68,7 +68,8 @@ func (c *consolidator) permitted(steps []consolidate.Step, waiting []int) (empty
 // spent reports whether as many steps have been tried as may be in a decision.
 func (c *consolidator) spent() bool { return c.packings >= maxStepPackings || c.effort > maxEffort }
 
-// notTried is why a step that budgets allow does not go once as many as may be have been tried.
+// notTried is why a step that budgets allow is not taken: the decision has tried as many steps
+// as it may.
 const notTried = "other steps are taken first"
 
 // takeAll takes all of the nodes from the budgets, or none.
@@ -119,9 +120,9 @@ func (c *consolidator) try(steps []consolidate.Step, these []int) {
 	}
 }
 
-// takeOver packs as if the nodes of the steps were leaving, with all pods and
-// constraints of the cluster. It takes the packing over, or returns why that does not do. The hints stay
-// in that case: nothing asks for those of nodes that do not leave.
+// takeOver packs as if the nodes of the steps were leaving, with all pods and constraints of the
+// cluster. It adopts the packing, or returns why it cannot. In that case the hints stay: nothing reads
+// those of nodes that do not leave.
 func (c *consolidator) takeOver(steps []consolidate.Step, these []int) (why string) {
 	var nodes []string
 	saving, cost, spot := c.saving, c.cost, c.spot
@@ -146,7 +147,7 @@ func (c *consolidator) takeOver(steps []consolidate.Step, these []int) (why stri
 	replacement := consolidate.Restrict(next.layout.Machines, cost, spot)
 	why = c.fault(next, steps, these)
 	if kept, ok := replacement.Saving(); why == "" && (!ok || kept < saving/2) {
-		why = "what would have to be bought costs too much"
+		why = "the machines that its pods would need cost too much"
 	}
 	if why != "" {
 		for _, name := range nodes {
@@ -160,7 +161,7 @@ func (c *consolidator) takeOver(steps []consolidate.Step, these []int) (why stri
 	return ""
 }
 
-// fault says which pod has no place as it should; empty where all have.
+// fault says which pod lacks the place that it should have; empty if none does.
 func (c *consolidator) fault(next attempt, steps []consolidate.Step, these []int) string {
 	deleted := map[string]bool{} // without a machine in their place
 	going := slices.Clone(c.going)

@@ -37,9 +37,9 @@ func (m *measure) used(n *retire.Node, price offer.Price, asks amount.List) offe
 	return min(price, offer.Price(float64(m.rates.Value(asks))/most))
 }
 
-// estimate says of the nodes that something keeps, before anybody looks for a cheaper place
-// for their pods, what their unused room costs. Nothing is known to be open where that look
-// has found no cheaper place.
+// estimate sets what the unused room costs of nodes that something keeps, for whose pods no
+// cheaper place was looked for. If the search has found no cheaper place, nothing is known to
+// be left to save.
 func (d *decision) estimate(c *Consolidation, nodes []*retire.Node) {
 	if c == nil || len(c.Stays) == 0 {
 		return

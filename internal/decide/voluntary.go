@@ -8,8 +8,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/retire"
 )
 
-// maxPackings bounds how often it is tried in one decision to do without nodes in use:
-// each time means to pack once more.
+// maxPackings bounds how often one decision tries to do without nodes in use: each attempt
+// packs once more.
 const maxPackings = 16
 
 // maxEffort is how much work a decision's packings may have taken before another one, in
@@ -148,7 +148,7 @@ func (v *voluntary) goes(these ...retire.DueNode) {
 func (v *voluntary) keepForBudget(one retire.DueNode) {
 	why := "a disruption budget of provisioner " + one.Node.Provisioner.Name + " allows no more disruptions now"
 	if !v.in.Begun[one.Node.Name] && v.budgets.Untried(one) {
-		why = "no machine of what provisioner " + one.Node.Provisioner.Name + " describes now has come up yet: until then, drifted nodes go one by one"
+		why = "no machine with the current configuration of provisioner " + one.Node.Provisioner.Name + " has come up yet: until then, drifted nodes are replaced one by one"
 	}
 	v.kept[one.Node.Name] = cmp.Or(v.kept[one.Node.Name], why)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/retire"
 )
 
-// Consolidation says of nodes in use which go, which will, and why the others stay.
-// Prices are in dollars per hour, costs in dollars.
+// Consolidation says which nodes in use go now, which will go, and why the others stay. Prices
+// are in dollars per hour, costs in dollars.
 type Consolidation struct {
 	// HourlyPrice is that of the nodes of Provisioners that consolidate. Open is what could
 	// be saved of it and is not yet; Held says what holds it, the most first.
@@ -58,7 +58,7 @@ type ConsolidationStay struct {
 	Unused float64 `json:"unused,omitempty"`
 }
 
-// OfConsolidation tells what a plan says of nodes in use; nil where it says nothing.
+// OfConsolidation returns what a plan says about nodes in use; nil if it says nothing.
 func OfConsolidation(c *decide.Consolidation) *Consolidation {
 	if c == nil {
 		return nil
@@ -110,9 +110,9 @@ func (s *ConsolidationStep) Words() string {
 // Headline says how much could be saved.
 func (c *Consolidation) Headline() string {
 	if c.Open == 0 {
-		return fmt.Sprintf("Nothing could be saved of the $%.4f per hour that nodes of consolidating Provisioners cost.", c.HourlyPrice)
+		return fmt.Sprintf("Consolidation could save nothing of the $%.4f per hour that nodes of consolidating Provisioners cost.", c.HourlyPrice)
 	}
-	return fmt.Sprintf("About $%.4f could be saved of the $%.4f per hour that nodes of consolidating Provisioners cost.", c.Open, c.HourlyPrice)
+	return fmt.Sprintf("Consolidation could save about $%.4f of the $%.4f per hour that nodes of consolidating Provisioners cost.", c.Open, c.HourlyPrice)
 }
 
 // Words says what holds the nodes, and what could be saved without it.

@@ -117,8 +117,8 @@ func Of(plan decide.Plan, snapshot *cluster.Snapshot, took time.Duration) Report
 	return r
 }
 
-// place tells the fate of each pod. Pods that move are not waiting for a node:
-// they are not counted.
+// place says what becomes of each pod. Pods that move are not waiting for a node: they are not
+// counted.
 func (r *Report) place(plan *decide.Plan, found pods) {
 	for i := range plan.Machines {
 		m := machine(&plan.Machines[i])

@@ -59,7 +59,7 @@ func (r *Row) Cells() []string {
 	}
 }
 
-// runnerUp names the next best type, and how much dearer it is.
+// runnerUp names the next best type, and how much more expensive it is.
 func (r *Row) runnerUp() string {
 	if r.RunnerUp == nil {
 		return "none"

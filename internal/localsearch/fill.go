@@ -6,7 +6,8 @@ const (
 	// tries is for how many of the amongBest offerings a machine is filled; one more is
 	// drawn from all.
 	tries, amongBest = 3, 8
-	// seldom is how often, in percent, the first item is not one of the first item.
+	// seldom is how often, in percent, a machine begins with an item that is drawn, instead of
+	// the first of the pool.
 	seldom = 25
 	// noise is by how much less a content may be worth, in percent, and still be taken.
 	noise = 2
@@ -105,7 +106,7 @@ func (s *Search) fillUp() {
 	s.steps -= stepsPerFill + 3*len(c.parts)
 }
 
-// take puts at most n items of an item on the machine, and returns how many.
+// take puts at most n of an item on the machine, and returns how many.
 func (s *Search) take(c *content, item int, n int64) int64 {
 	if n = s.copies(item, s.rest, min(n, s.left[item]-c.has(item))); n <= 0 {
 		return 0
@@ -142,8 +143,8 @@ func (c *content) has(item int) int64 {
 	return 0
 }
 
-// bySize adds items in the order of the items, as many as fit, of those that are dense
-// enough, and passes so many of four over.
+// bySize adds items in their order, as many as fit, of those that are dense enough, and skips
+// that many in four of them.
 func (s *Search) bySize(c *content, over int, least float64) {
 	density := s.density[c.offering*len(s.items):][:len(s.items)]
 	s.steps -= len(s.pool)

@@ -44,7 +44,7 @@ type Problem struct {
 	Rules Rules
 }
 
-// Part is a number of items of an item.
+// Part is how many of an item are on a machine.
 type Part struct {
 	Item int
 	N    int64

@@ -3,11 +3,11 @@
 //	minimise   Σ cost[j]·level[j]
 //	subject to Σ a[j][i]·level[j] ≥ demand[i]  for each row i,  level ≥ 0
 //
-// by the revised simplex method, with the inverse of the basis kept dense. Columns may
-// be added at any time, so that they can be generated while the duals ask for more.
-// A limit is a row of a demand below 0, which columns add less than 0 to: at most so much.
-// Products are rounded one by one, so that a result does not depend on whether the
-// processor fuses them.
+// by the revised simplex method, with the inverse of the basis kept dense. Columns may be added
+// at any time, so that they can be generated while the duals ask for more. A limit is a row
+// with a demand below 0, to which columns add amounts below 0: they use up at most that much.
+// Products are rounded one by one, so that a result does not depend on whether the processor
+// fuses them.
 package lp
 
 // Entry is what a column has in a row: below 0 where it takes of a limit.

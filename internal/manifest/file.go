@@ -67,7 +67,7 @@ func list(documents []*Document) string {
 	return out
 }
 
-// kindNames are those of all kinds that are looked at.
+// kindNames are the names of all kinds that a decision looks at.
 func kindNames() []string {
 	return append(slices.Sorted(maps.Keys(served)), api.ProvisionerKind, api.NodeTemplateKind, kinds.NodePoolKind, kinds.NodeClassKind)
 }

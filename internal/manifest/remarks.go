@@ -47,7 +47,7 @@ func (r *remarks) addWaiting(p *cluster.Pod, spec *corev1.PodSpec, object, path 
 	}
 }
 
-// addDoubts remarks on what is planned as it is written, although the author probably means
+// addDoubts remarks on what is planned as it is written, although the author probably meant
 // something else. The API server has not completed the pod's spec yet.
 func (r *remarks) addDoubts(spec *corev1.PodSpec, object, path string) {
 	r.addFractions(spec.InitContainers, object, path+".initContainers")

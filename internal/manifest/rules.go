@@ -53,7 +53,7 @@ func brokenRules(object any) finding.List {
 	return nil
 }
 
-// doubts are about what breaks no rule and is hardly meant.
+// doubts are about what breaks no rule, but is probably not what the author meant.
 func doubts(object any) finding.List {
 	node, ok := object.(*corev1.Node)
 	if !ok {
@@ -286,7 +286,7 @@ func policyRule(p *corev1.NodeInclusionPolicy, path *field.Path) finding.List {
 	return oneOf(path, *p, corev1.NodeInclusionPolicyHonor, corev1.NodeInclusionPolicyIgnore)
 }
 
-// oneOf refuses a value that is none of the allowed ones.
+// oneOf refuses a value that is not one of the allowed ones.
 func oneOf[T ~string](path *field.Path, value T, allowed ...T) finding.List {
 	if slices.Contains(allowed, value) {
 		return nil

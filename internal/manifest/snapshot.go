@@ -35,7 +35,7 @@ func (b *Builder) snapshot() *cluster.Snapshot {
 	}
 	for _, w := range b.objects.workloads() {
 		if w.edited != "" {
-			said.add(w.object, w.edited, "pods of it that exist ask for something else, and count as they are", "to plan for its template, leave these pods out or give it another name")
+			said.add(w.object, w.edited, "some of its pods exist with another specification, and count as they are", "to plan for its template, leave out these pods or give it another name")
 		}
 		if w.count <= 0 {
 			if w.idle != "" {

@@ -239,7 +239,7 @@ kind: ReplicaSet
 metadata: {name: web-5d, ownerReferences: [{apiVersion: apps/v1, kind: Deployment, name: web, uid: d, controller: true}]}
 spec: {replicas: 1, template: {spec: {containers: [{name: main, resources: {requests: {cpu: 0.5}}}]}}}
 `
-	edited := []string{"in.yaml:7: document 1: Deployment default/web: spec.template.spec.containers[0].resources: pods of it that exist ask for something else, and count as they are; to plan for its template, leave these pods out or give it another name"}
+	edited := []string{"in.yaml:7: document 1: Deployment default/web: spec.template.spec.containers[0].resources: some of its pods exist with another specification, and count as they are; to plan for its template, leave out these pods or give it another name"}
 	for cpu, want := range map[string][]string{"0.5": nil, "8": edited} {
 		for _, rest := range []string{"", set} {
 			got := parse(t, strings.Replace(files, "CPU", cpu, 1)+rest)

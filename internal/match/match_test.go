@@ -191,7 +191,7 @@ func TestCombined(t *testing.T) {
 			pod:  Requirements{{Key: api.LabelHostname, Set: labelset.Only("n1")}},
 			miss: "cannot give nodes the label kubernetes.io/hostname In [n1]: it is different on every node",
 		},
-		"a node's name": {pod: Requirements{{Key: NodeNameField, Set: labelset.Only("n1")}}, miss: "cannot give a machine a name, and the pod may only be on a node with metadata.name In [n1]"},
+		"a node's name": {pod: Requirements{{Key: NodeNameField, Set: labelset.Only("n1")}}, miss: "cannot give a machine a name, and the pod requires a node with metadata.name In [n1]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, miss := Combined(p, has, c.pod)

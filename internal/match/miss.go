@@ -69,7 +69,7 @@ func (m Miss) String() string {
 	case Deleting:
 		return "is being deleted"
 	case NodeGone:
-		return "cannot give a machine a name, and the pod may only be on a node with metadata.name " + m.Want
+		return "cannot give a machine a name, and the pod requires a node with metadata.name " + m.Want
 	case Taint:
 		return fmt.Sprintf("has the taint %s, which the pod does not tolerate", m.Key)
 	case Restricted:

@@ -5,7 +5,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 )
 
-// classKey is what pods have in common for which the same goes.
+// classKey is what pods have in common that the plan treats alike.
 type classKey struct {
 	template *cluster.Template
 	moving   bool

@@ -9,8 +9,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-// What no pod can use must not change a plan: as an offering it would count for the size of
-// pods, for the prices of resources and for the work that is done. So it is no offering.
+// An offering that no pod can use must not change a plan: it would count for the size of pods,
+// for the prices of resources and for the work that is done. So it is left out.
 
 // demand is what the pods of some classes require of labels and tolerate of taints.
 type demand struct {
@@ -18,8 +18,8 @@ type demand struct {
 	tolerations []corev1.Toleration
 }
 
-// demandsOf lists what the classes demand, each demand once. What pods prefer only makes
-// what they can use less.
+// demandsOf lists what the classes demand, each demand once. Preferences only restrict further
+// what they can use.
 func demandsOf(classes []*Class) []demand {
 	type identity struct{ requires, tolerates string }
 	var out []demand

@@ -21,7 +21,7 @@ const (
 // was for.
 type Effort struct {
 	Total, turn, share int64
-	begun              int64 // of the total, what those have spent that have begun
+	begun              int64 // of the total, what the pods that have begun have spent
 	accounts           map[*cluster.Template]*Account
 	current            *Account // of the pods that work is being done for
 }
@@ -70,8 +70,8 @@ func (e *Effort) Postponed(a *Account) bool {
 	return e.begun > e.turn/2 && a != nil && !a.begun && a.spent <= a.limit
 }
 
-// Greedy reports whether pods have spent more than their share where others are postponed
-// for want of it.
+// Greedy reports whether pods have spent more than their share while others are postponed
+// because no effort is left.
 func (e *Effort) Greedy(a *Account) bool {
 	return e.begun > e.turn/2 && a != nil && a.begun && a.spent > e.share
 }

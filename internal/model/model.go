@@ -1,7 +1,7 @@
-// Package model says what a packing is asked for and what there is for it: equivalence
-// classes of pods, offerings of Provisioners, nodes that exist, and the DaemonSets that
-// run on both. It reads a snapshot once and is not changed afterwards. Constraints between
-// pods are not its matter.
+// Package model says what a packing is asked for and what there is for it: equivalence classes
+// of pods, offerings of Provisioners, nodes that exist, and the DaemonSets that run on both. It
+// reads a snapshot once and is not changed afterwards. It knows nothing of constraints between
+// pods.
 package model
 
 import (
@@ -64,8 +64,7 @@ type Model struct {
 	Refusals []Rejection
 }
 
-// New reads the input. What it makes is not changed any more, but that resources
-// may be added.
+// New reads the input. The result does not change any more, except that resources may be added.
 func New(in *Input, e *Effort) *Model {
 	m := &Model{Volumes: match.NewVolumes(in.Snapshot), Supply: Supply{
 		Effort: e, origins: map[string]origin{}, options: map[string]*Options{}, residualIDs: map[string]int{},

@@ -86,7 +86,7 @@ type Pool struct {
 	Weight       int32
 	Requirements match.Requirements
 	Limits       amount.List // those that constrain the solution
-	// Most is all that may be had: the Provisioner's limits, and what is left of the
+	// Most is the most that may be bought: the Provisioner's limits, and what is left of the
 	// capacity reservations that it may buy from, by offer.ReservationResource. Nil for no end.
 	Most      amount.List
 	Has       amount.List // capacity of its nodes, where it has limits

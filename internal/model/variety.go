@@ -30,7 +30,7 @@ type varieties struct {
 	asked match.Requirements
 }
 
-// vary sees to it that what is planned for Provisioners with minValues leaves a choice.
+// vary makes sure that what is planned for Provisioners with minValues leaves a choice.
 func (s *Supply) vary(classes []*Class) {
 	var all []*varieties
 	for _, p := range s.Pools {
@@ -156,7 +156,7 @@ func (v *varieties) among(these []int) func(k int) []int {
 	}
 }
 
-// varyFor sees to it that classes have room for which there is enough choice, as long as no other
+// varyFor makes sure that classes for which there is enough choice have room, as long as no other
 // class loses its room by that.
 func (s *Supply) varyFor(classes []*Class, all []*varieties) {
 	for _, c := range classes {
@@ -227,7 +227,7 @@ func (v *varieties) chooseFor(o *Options, need []int64, harmless func(k int, bef
 		v.Effort.Spend(len(fit))
 		before, chosen := *of, with(k)
 		if chosen == nil {
-			tooFew[v.wideKeyOf(of)] = true // nor are there for dearer ones
+			tooFew[v.wideKeyOf(of)] = true // nor are there for more expensive ones
 			continue
 		}
 		of.With, of.Shape = chosen, of.Bare

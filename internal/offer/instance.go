@@ -95,7 +95,7 @@ const (
 	RefusedOther        RefusalReason = "Refused"
 )
 
-// Delivery is what came of an Order.
+// Delivery is the result of an Order.
 type Delivery struct {
 	Instances []Instance // at most Count
 	Refusals  []Refusal
@@ -110,7 +110,7 @@ func (p permanent) Unwrap() error { return p.error }
 // were repeated at once: something must change first.
 func Permanent(err error) error { return permanent{err} }
 
-// IsPermanent reports whether an order need not be repeated to know what came of it.
+// IsPermanent reports whether an order need not be repeated to know its result.
 func IsPermanent(err error) bool {
 	var p permanent
 	return errors.As(err, &p)

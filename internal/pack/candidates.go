@@ -16,8 +16,8 @@ import (
 // than a fleet request needs.
 const maxCandidateTypes = 60
 
-// ranker ranks what may be bought for machines. Machines for which the same is to be
-// had share it.
+// ranker ranks what may be bought for machines. Machines for which the same can be bought share
+// the result.
 type ranker struct {
 	*assign.Assignment
 	slack   []amount.List

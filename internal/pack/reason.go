@@ -93,7 +93,7 @@ func (ms misses) sentence(of int) string {
 		n += len(ms[text].names)
 	}
 	if n > 0 {
-		parts = append(parts, fmt.Sprintf("%d of %d provisioners do not fit for other reasons", n, of))
+		parts = append(parts, fmt.Sprintf("%d of %d provisioners excluded for other reasons", n, of))
 	}
 	return strings.Join(parts, "; ")
 }

@@ -25,7 +25,7 @@ type domainChoice struct {
 	total float64 // what all pods of a class cost there that have to be together
 }
 
-// nothing comes after all that can be bought.
+// nothing is the rank after everything that can be bought.
 var nothing = assign.Rank{Weight: math.MinInt32, Price: math.MaxInt64}
 
 // plainLast orders the classes so that pods which a spread counts, and to which domains

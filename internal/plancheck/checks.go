@@ -35,7 +35,7 @@ func (s Subject) withoutSubnet() finding.List {
 			}
 			text := finding.Say("zone %s has no subnet that the node profile selects", zone)
 			if zones := slices.Sorted(maps.Keys(region.ZoneIDs)); len(zones) > 0 && !slices.Contains(zones, zone) {
-				text = finding.Say("zone %s is none of %s: %s", zone, s.Region, strings.Join(zones, ", "))
+				text = finding.Say("zone %s is not a zone of %s: %s", zone, s.Region, strings.Join(zones, ", "))
 			}
 			out = append(out, broken(c.Path, text,
 				finding.Say("remove the zone, or let the node profile select a subnet there. The zones with subnets are %s", strings.Join(sold, ", "))))
@@ -96,8 +96,8 @@ func (s Subject) Choice(types []offer.InstanceType) finding.List {
 	return out
 }
 
-// limits reports those that allow not even the smallest machine. 0 is a freeze
-// and meant.
+// limits reports those that do not even allow the smallest machine. A limit of 0 is intended:
+// it freezes the Provisioner.
 func (s Subject) limits(p Preview) finding.List {
 	if s.Provisioner.Spec.Limits == nil {
 		return nil

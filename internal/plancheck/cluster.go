@@ -99,8 +99,8 @@ type due struct {
 	goes   bool
 }
 
-// Replaced says which nodes a changed Provisioner or node profile would replace
-// that stay without it. Both are of the same cluster.
+// Replaced says which nodes a changed Provisioner or node profile would replace that would stay
+// without the change. Both are of the same cluster.
 func Replaced(ctx context.Context, now, changed simulate.Cluster) Replacement {
 	before := replaced(ctx, now)
 	return slices.DeleteFunc(replaced(ctx, changed), func(n due) bool {
@@ -129,7 +129,7 @@ func replaced(ctx context.Context, c simulate.Cluster) (out Replacement) {
 func (r Replacement) Findings() finding.List {
 	return slices.Concat(
 		r.finding(decide.Drifted, "", func(nodes string) finding.Message {
-			return finding.Say("they no longer are what is described: %s. Set %s to false to keep them", nodes, finding.Field{Path: "spec.disruption.drift"})
+			return finding.Say("they no longer match the configuration: %s. Set %s to false to keep them", nodes, finding.Field{Path: "spec.disruption.drift"})
 		}),
 		r.finding(decide.Expired, "spec.ttlSecondsUntilExpired", func(nodes string) finding.Message {
 			return finding.Say("they are older than it allows: %s. Raise it to keep them", nodes)

@@ -10,12 +10,13 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-// doubtful is about what works, and is probably not what is meant.
+// doubtful is about something that works, but is probably not what its author meant.
 func doubtful(path string, text, advice finding.Message) finding.Finding {
 	return finding.Finding{Path: path, Text: text, Advice: advice}
 }
 
-// broken is about what lets nothing be bought, or not all that is asked for.
+// broken is about something because of which nothing can be bought, or not all that is asked
+// for.
 func broken(path string, text, advice finding.Message) finding.Finding {
 	return finding.Finding{Severity: finding.Error, Path: path, Text: text, Advice: advice}
 }
@@ -47,33 +48,33 @@ func Look(s Subject) (Preview, finding.List) {
 		return out, finding.List{broken("", finding.Say("nothing can be bought: %s", s.Market.Blocked),
 			finding.Say("correct the node profile, or what it selects by tags"))}
 	}
-	strangers := slices.Concat(ForeignZones(s.Provisioner, s.Region, s.RegionBy), Strangers(s.Provisioner, s.Catalogue, s.Region))
+	unknown := slices.Concat(ForeignZones(s.Provisioner, s.Region, s.RegionBy), UnknownValues(s.Provisioner, s.Catalogue, s.Region))
 	if len(out.Types) == 0 {
-		return out, s.nothing(out.Selection, strangers)
+		return out, s.nothing(out.Selection, unknown)
 	}
 	if unpriced(out.Types) {
-		return out, append(strangers, broken("", finding.Say("nothing can be bought: the on-demand price of %s is not known", names(out.Types)),
+		return out, append(unknown, broken("", finding.Say("nothing can be bought: the on-demand price of %s is not known", names(out.Types)),
 			finding.Say("allow other instance types, or spot capacity")))
 	}
 	out.FewestPods, out.MostPods = podsPerNode(out.Types)
 	out.Architectures = distinct(out.Types, api.LabelArch)
-	findings := slices.Concat(strangers, s.withoutSubnet(), s.withoutImage(out), few(out), s.Choice(out.Types), s.limits(out), pods(out))
+	findings := slices.Concat(unknown, s.withoutSubnet(), s.withoutImage(out), few(out), s.Choice(out.Types), s.limits(out), pods(out))
 	return out, findings
 }
 
-// nothing names the requirement that removed the last type. Strangers among its values
+// nothing names the requirement that removed the last type. Unknown values among its values
 // say why it did.
-func (s Subject) nothing(sel Selection, strangers finding.List) finding.List {
+func (s Subject) nothing(sel Selection, unknown finding.List) finding.List {
 	if sel.Last == nil {
 		none := broken("", finding.Say("no instance type of %s can be bought", s.Region),
-			finding.Say("correct the node profile: its zones sell none that runs one of its images"))
-		return append(finding.List{none}, strangers...)
+			finding.Say("correct the node profile: no instance type that is sold in its zones runs one of its images"))
+		return append(finding.List{none}, unknown...)
 	}
 	text := finding.Plain(sel.Nothing())
-	advice := finding.Say("allow more here, or relax what is said before it")
+	advice := finding.Say("allow more here, or relax the requirements before it")
 	var others finding.List
 	var why []string
-	for _, f := range strangers {
+	for _, f := range unknown {
 		if f.Path == sel.Last.Path && f.Path != "" {
 			why = append(why, f.Text.String()+". "+finding.Sentence(f.Advice.String()))
 		} else {
@@ -83,7 +84,7 @@ func (s Subject) nothing(sel Selection, strangers finding.List) finding.List {
 	switch {
 	case sel.Last.Path == "":
 		text = finding.Say("%s, by default", text)
-		advice = finding.Say("say something about %s in requirements, so that the default does not apply", sel.Last.Key)
+		advice = finding.Say("set a requirement on %s, so that the default does not apply", sel.Last.Key)
 	case len(why) > 0:
 		advice = finding.Plain(strings.Join(why, " "))
 	default:

@@ -1,5 +1,5 @@
-// Package plancheck says what a Provisioner amounts to before it is applied: which
-// machines it would buy, what is doubtful about it, and which nodes would go.
+// Package plancheck says what a Provisioner would do before it is applied: which machines it
+// would buy, what is questionable about it, and which nodes it would replace.
 package plancheck
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-// Claim is a requirement and where it is said: a path such as
-// spec.requirements[0], empty for a default.
+// Claim is a requirement and where it is written: a path such as spec.requirements[0], empty
+// for a default.
 type Claim struct {
 	api.Requirement
 	Path string

@@ -30,8 +30,8 @@ type bounding struct {
 }
 
 const (
-	// boundOperations limits the effort for the bound, one to three seconds of processor
-	// time on a busy machine, which is longer where a budget is.
+	// boundOperations limits the effort for the bound, one to three seconds of processor time
+	// on a busy machine, and more in proportion to a budget.
 	boundOperations = 1_600_000_000
 	// heldAtMost bounds nodes times classes: beyond it nothing is proven.
 	heldAtMost = 4_000_000

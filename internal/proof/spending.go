@@ -123,8 +123,8 @@ type ownMachines struct {
 	unknown bool         // more may have to be paid
 	always  bool         // nothing of a higher weight can take the pods
 	cells   int64        // domains, and the like, that the pods may have to be divided among
-	// each is what one more pod costs where that is the dearest, and begun what the first of a cell costs more
-	// than that, in micro-dollars per hour.
+	// each is what one more pod costs where it costs most, and begun what the first pod of a cell costs beyond
+	// that, in micro-dollars per hour.
 	each, begun int64
 }
 

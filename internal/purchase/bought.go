@@ -32,8 +32,8 @@ func (b *bought) restated(r *request) *bought {
 	return &out
 }
 
-// buy takes the machine as often as the counts and limits allow, at most so often but once,
-// and returns how often that is.
+// buy buys the machine as often as the counts and limits allow, at most so often and at least
+// once, and returns how often that is.
 func (b *bought) buy(m *assign.Machine, times int64) int64 {
 	o := &b.of.Offerings[m.Offering]
 	for _, it := range m.Items {

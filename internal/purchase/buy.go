@@ -101,9 +101,9 @@ func (by *buyer) overdrawn(b *bought) bool {
 	return false
 }
 
-// best returns a purchase that no more effort is worth while for, where the market has so many
-// regions, or else says that nodes may still make it cheaper. The first is made step by step.
-// Where it costs more than it has to, a second one begins with the best LP solution of machines.
+// best returns a purchase in a market with so many regions, and whether more effort on it would
+// be wasted. If not, nodes may still make it cheaper. It buys step by step at first. If that
+// costs more than it has to, a second purchase begins with the best LP solution of machines.
 func best(r *request, regions int) (b *bought, settled bool) {
 	if len(r.candidates) == 0 {
 		return nothingBought(r), true
@@ -134,8 +134,8 @@ func best(r *request, regions int) (b *bought, settled bool) {
 	return search(b, least, guess), true
 }
 
-// bestWithNodes returns a purchase that no more effort is worth while for of what has been bought
-// and what nodes hold.
+// bestWithNodes returns a purchase of what has been bought and what nodes hold, on which more
+// effort would be wasted.
 func bestWithNodes(b *bought) *bought {
 	r := b.of
 	guess, least := r.guess()

@@ -9,15 +9,14 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 )
 
-// Pods of an owner that grows step by step are followed by more of their kind, as far
-// as one can tell. Small machines cost more for each pod than large ones, most of all
-// those that are bought for what is left over of a step. So where pods are bought for
-// that are all alike, room for some of those to come counts as worth what they cost on
-// the best machines, times the chance that they come. More room than for as many as
-// are bought for is worth nothing.
+// Pods of an owner that grows step by step are followed by more of their kind, as far as one
+// can tell. Small machines cost more for each pod than large ones, most of all those that are
+// bought for what is left over of a step. So if all pods of a purchase are alike, room for pods
+// to come counts as worth what they cost on the best machines, times the chance that they come.
+// Room for more pods than are bought for is worth nothing.
 
-// goesOn is the chance that an owner takes another step which has gone on to another
-// twice in a row: (2 + 1) of (2 + 2), by the rule of succession.
+// goesOn is the chance that an owner takes another step after it has done so twice in a row: (2
+// + 1) of (2 + 2), by the rule of succession.
 const goesOn = 0.75
 
 // equalAtMost bounds the items of which the last are bought for optimally; those

@@ -14,7 +14,7 @@ const (
 	maxExchanges = 24
 	// leastGain is the part of a machine's price that an exchange has to be worth.
 	leastGain = 1e-5
-	// tidy is the part of a machine's price that room may be worth that is left.
+	// tidy is the part of a machine's price that its remaining room may be worth.
 	tidy = 1e-3
 )
 

@@ -17,7 +17,7 @@ type filler struct {
 	taken    []int64 // items of each pod group on the machine that is being filled
 	free     []int64 // of that machine, see freeOn
 	balancer balancer
-	spare    *assign.Machine // one that nobody has a use for, to be filled next
+	spare    *assign.Machine // a machine that is not in use, to be filled next
 }
 
 func newFiller(r *request, balanced bool, v *values) *filler {

@@ -295,8 +295,8 @@ func (l limitRows) left(b *bought) []int64 {
 	return out
 }
 
-// leave is what it is taken to cost to leave an item over: more than any machine, so that
-// limits leave as few as they can.
+// leave is what leaving an item over is taken to cost: more than any machine, so that as few as
+// possible are left over under limits.
 func (r *request) leave() float64 {
 	most := int64(0)
 	for _, k := range r.candidates {

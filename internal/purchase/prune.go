@@ -45,7 +45,8 @@ func (r *request) prune() {
 	r.candidates, r.pricing = offerings, price.New(r.Supply, offerings)
 }
 
-// nearly reports whether offering i has nearly as much room as j and can be had for the same.
+// nearly reports whether offering i has nearly as much room as j and can be bought for the same
+// pods.
 func (r *request) nearly(i, j int) bool {
 	x, y := &r.Offerings[i], &r.Offerings[j]
 	if x.Pool != y.Pool || x.Offer.Reservation != y.Offer.Reservation {

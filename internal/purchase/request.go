@@ -84,7 +84,8 @@ func newRequest(by *buyer, groups []*assign.PodGroup, pools []*model.Pool, limit
 	r.limited = slices.ContainsFunc(pools, func(p *model.Pool) bool { return limits[p.Number] != nil }) && !r.lower()
 	r.order = r.inOrder(r.limited)
 	r.groupByMask()
-	// What is too small for all of them would set prices that nobody can have.
+	// Offerings that are too small for all of them would set prices at which nothing can be
+	// bought for them.
 	r.candidates = slices.DeleteFunc(by.cheapest(r.masks, pools, limits), func(k int) bool { return !fit.Has(k) })
 	r.pricing = price.New(by.Supply, r.candidates)
 	r.prune()
@@ -132,7 +133,7 @@ func (r *request) groupByMask() {
 	}
 }
 
-// withSurcharge returns the request if each machine is taken to cost so much more.
+// withSurcharge returns the request as if each machine cost so much more.
 func (r *request) withSurcharge(more int64) *request {
 	out := *r
 	out.surcharge, out.pricing = more, price.New(r.Supply, r.candidates)

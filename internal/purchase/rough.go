@@ -48,8 +48,8 @@ func rough(groups []*assign.PodGroup) []*assign.PodGroup {
 }
 
 // buyRoughly buys machines for pools of pod groups, as far as these may be together on them.
-// What room is left for want of company is for any of the pod groups, or not bought. The
-// effort is in proportion to the pods where there are very many.
+// Room that stays free because pods may not be together is for any of the pod groups, or is not
+// bought. The effort is in proportion to the pods where there are very many.
 func (pu *Purchaser) buyRoughly(pools, groups []*assign.PodGroup, tier []*model.Pool) {
 	before, pods := len(pu.Machines()), len(pu.Problem.Pods)
 	if !pu.buying.enlarged { // by the first of several tiers and rounds

@@ -100,7 +100,7 @@ func TestHTMLSays(t *testing.T) {
 func TestSameWords(t *testing.T) {
 	p := explaintest.Plan()
 	p.Machines[0].GivenUp = map[string][]string{"default/a": {"zone spread"}}
-	p.Removals = []decide.Removal{{Node: "n1", Reason: decide.Drifted, Message: "its node profile has changed since it was launched"}}
+	p.Removals = []decide.Removal{{Node: "n1", Reason: decide.Drifted, Message: "its node profile has changed since the node was launched"}}
 	p.Kept = []decide.Kept{{Node: "n2", Reason: decide.Expired, Why: "pod default/x must not be disrupted"}}
 	p.Chosen = []decide.Chosen{{Node: "n3", Verdict: decide.Wait, Why: "its replacement n4 is not up yet"}}
 	r := explain.Of(p, explaintest.Snapshot(), 0)
@@ -112,7 +112,7 @@ func TestSameWords(t *testing.T) {
 	forms := map[string]string{"text": r.Text(), "markdown": r.Markdown(), "html": html.UnescapeString(HTML(&r)), "json": string(encoded)}
 	for _, words := range []string{
 		"cheapest of its 2 candidate types; CPU fills first (75%)", "m6g.large",
-		"no type is large enough", "zone spread", "its node profile has changed since it was launched",
+		"no type is large enough", "zone spread", "its node profile has changed since the node was launched",
 		"pod default/x must not be disrupted", "its replacement n4 is not up yet", "prices are estimates",
 	} {
 		for form, text := range forms {

@@ -12,12 +12,11 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
-// Budgets count how many nodes of each Provisioner may still be taken away
-// voluntarily.
+// Budgets count how many nodes of each Provisioner may still be disrupted voluntarily.
 type Budgets struct {
 	now   time.Time
 	total map[string]int // nodes that are up or have been, by Provisioner
-	going map[string]int // how many are on their way out or down
+	going map[string]int // how many are being removed or are not ready
 	// trying counts the drifted nodes in use among those that are let go, whether a budget counts them or not.
 	trying map[string]int
 	// proven returns the images with which a machine has come up that is as its Provisioner describes it now.
@@ -69,16 +68,16 @@ func proven(nodes []*Node, now time.Time) map[launch]bool {
 	return out
 }
 
-// ended reports whether nothing of a node is waited for but its Node object. Pods that have not stopped yet are
+// ended reports whether only the Node object of a node is left to wait for. Pods that have not stopped yet are
 // disrupted as much as those that have not been evicted. A node has the agent's finalizer until the cloud has
 // confirmed that its machine is terminating: if the cloud refuses that, the node is paid for beside its replacement.
 func (n *Node) ended() bool {
 	return n.Deleting && !n.HeldBy(api.Finalizer) && !slices.ContainsFunc(n.Pods, func(p *cluster.Pod) bool { return !p.Template.BelongsToNode() })
 }
 
-// Untried reports whether another node of the Provisioner is going while nothing has shown yet that a
-// new machine of what the Provisioner describes now comes up. Drifted nodes in use go one by one until
-// then, so that an image that does not boot costs one machine at a time.
+// Untried reports whether another node of the Provisioner is going while no machine with the current
+// configuration of the Provisioner has come up yet. Drifted nodes in use go one by one until then, so
+// that an image that does not boot costs one machine at a time.
 func (b *Budgets) Untried(due DueNode) bool {
 	n := due.Node
 	return tries(due) && b.going[n.Provisioner.Name]+b.trying[n.Provisioner.Name] > 0 && !b.proven()[launch{n.Provisioner.Name, n.Image}]

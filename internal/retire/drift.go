@@ -22,10 +22,10 @@ func drifted(n *Node, _ time.Time) (DueNode, bool) {
 	built := n.Annotations[api.AnnotationProvisionerHash]
 	hashed := api.IsHash(built)
 	if hashed && built != n.Provisioner.Hash() {
-		return DueNode{n, Drifted, fmt.Sprintf("provisioner %s has changed since it was launched", n.Provisioner.Name)}, true
+		return DueNode{n, Drifted, fmt.Sprintf("provisioner %s has changed since the node was launched", n.Provisioner.Name)}, true
 	}
 	if built := n.Annotations[api.AnnotationProfileHash]; api.IsHash(built) && n.ProfileHash != "" && built != n.ProfileHash && !slices.Contains(n.FormerHashes, built) {
-		return DueNode{n, Drifted, "its node profile has changed since it was launched"}, true
+		return DueNode{n, Drifted, "its node profile has changed since the node was launched"}, true
 	}
 	if miss, ok := match.Node(required(n, hashed), n.Node); !ok {
 		have := miss.Have

@@ -31,8 +31,8 @@ var Reasons = []Reason{Orphaned, NeverUp, Unhealthy, Expired, Drifted, Empty, Co
 // Voluntary reports whether budgets and protections hold the removal back: budgets may name these reasons.
 func (r Reason) Voluntary() bool { return slices.Contains(api.DisruptionReasons, string(r)) }
 
-// Policy holds the times and liberties of an installation. The zero value of each
-// means that it does not apply.
+// Policy holds the time limits and permissions of an installation. The zero value of each means
+// that it does not apply.
 type Policy struct {
 	// StartupTimeout is how long a machine may take to come up.
 	StartupTimeout time.Duration
@@ -149,9 +149,9 @@ func (n *Node) comesBack(p *cluster.Pod) bool { return p.ComesBack() && AwaitsSu
 // successorTime is how long a ReplicaSet may take to make the successor of a pod that stops.
 const successorTime = 10 * time.Second
 
-// AwaitsSuccessor reports whether a pod is going of which the successor may not have been made yet. A ReplicaSet makes
-// it when the pod begins to stop, and other owners may make it when the pod has gone. One that does not go in time does
-// not keep a node for its successor for ever.
+// AwaitsSuccessor reports whether a pod is being deleted whose successor may not have been created yet. A ReplicaSet
+// makes it when the pod begins to stop, and other owners may make it when the pod has gone. A pod that does not stop
+// in time does not keep a node for its successor for ever.
 func AwaitsSuccessor(p *cluster.Pod, now time.Time) bool {
 	if p.State != cluster.PodTerminating || now.Sub(p.StopBy) >= stoppingPatience {
 		return false

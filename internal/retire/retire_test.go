@@ -525,8 +525,8 @@ func TestForeignHashIsNoDrift(t *testing.T) {
 		"of the node profile":              {profile: "13598472034582093845"},
 		"a label was added, no hash":       {provisioner: labelled},
 		"a label was added, foreign hash":  {provisioner: labelled, hash: "13598472034582093845"},
-		"ours, and it has changed":         {hash: changed, want: "provisioner default has changed since it was launched"},
-		"ours of the profile":              {profile: changed, want: "its node profile has changed since it was launched"},
+		"ours, and it has changed":         {hash: changed, want: "provisioner default has changed since the node was launched"},
+		"ours of the profile":              {profile: changed, want: "its node profile has changed since the node was launched"},
 		"by value in spite of it":          {provisioner: zone, hash: "1", want: "provisioner default now requires topology.kubernetes.io/zone In [b], the node has no value"},
 	} {
 		n := up("n", provisioner(c.provisioner))

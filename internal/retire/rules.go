@@ -17,8 +17,8 @@ func orphaned(n *Node, _ time.Time) (DueNode, bool) {
 }
 
 // DidNotComeUp finds that a node's machine did not come up in time, that its devices did not, or
-// that nothing has removed the taints that keep pods away until then. It may go on with pods that
-// run there; whether it is healthy is another question then.
+// that nothing has removed the taints that keep pods away until then. Pods may still run there;
+// whether it is healthy is another question then.
 func (p *Policy) DidNotComeUp(n *Node, now time.Time) (DueNode, bool) {
 	late := p.StartupTimeout > 0 && !n.Initialized && now.Sub(n.Created) >= p.StartupTimeout
 	after := amount.ShortDuration(p.StartupTimeout) + " after it was launched"

@@ -106,8 +106,8 @@ func (c *Affinity) refusal(s *State, _ *Rules) string {
 	return text + ": the pods that it asks for are in " + where(g.count) + ", where there is no room for it"
 }
 
-// begins reports whether a pod of the class may be where no pod is that it has a
-// required affinity to: it is such a pod itself, and there is none anywhere.
+// begins reports whether a pod of the class may be where no pod matches its required affinity:
+// it matches the affinity itself, and no pod that exists does.
 func (r *Rules) begins(s *State) bool {
 	may := func(c *rule) bool { return !c.Required() || c.self && s.List[c.group].Total == 0 }
 	for _, c := range r.list {

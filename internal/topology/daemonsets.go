@@ -97,10 +97,10 @@ func (s *State) DaemonCounts(offering int) NodeCounts {
 	return h
 }
 
-// MindDaemons leaves out of a set the offerings on which DaemonSets put pods that the
+// RespectDaemons leaves out of a set the offerings on which DaemonSets put pods that the
 // class must not meet, and those on which they put none that it has to be with, where
 // others have one. It returns the groups of which each offering that is left then has a pod.
-func (s *State) MindDaemons(of model.Bitset, r *Rules) (lent []int) {
+func (s *State) RespectDaemons(of model.Bitset, r *Rules) (lent []int) {
 	for _, c := range r.follows {
 		on, _ := s.runningOn(func(i int) bool { return s.Daemons[i].countsOnNode(c.group) })
 		of.Keep(on)

@@ -17,7 +17,7 @@ type nodeCount struct {
 	cap   int64
 }
 
-// Get returns how many pods of a group there are, and how many its pods tolerate.
+// Get returns how many pods of a group there are, and how many the pods there tolerate.
 func (h NodeCounts) Get(group int) (count, limit int64) {
 	if i, found := h.find(group); found {
 		return h[i].count, h[i].cap
@@ -29,9 +29,9 @@ func (h NodeCounts) find(group int) (int, bool) {
 	return slices.BinarySearchFunc(h, group, func(c nodeCount, group int) int { return cmp.Compare(c.group, group) })
 }
 
-// Room returns how many pods with such constraints may be added, at most limit, so
-// that no group has more pods than any pod on the node tolerates, or than those that
-// are added may come to.
+// Room returns how many pods with such constraints may be added, at most limit, so that no
+// group has more pods than any pod on the node tolerates, or than those that are added
+// tolerate.
 func (h NodeCounts) Room(of []PerNode, limit int64) int64 {
 	attached := h.attaches(of)
 	for _, t := range of {
@@ -78,7 +78,7 @@ type PerNode struct {
 	Group int
 	Self  int64 // 1 if the class's pods belong to the group
 	Cap   int64 // pods of the group that a pod of the class tolerates on its node
-	Entry int64 // pods of the group, with itself, among which a pod of the class may come
+	Entry int64 // pods of the group, including itself, that a node may have when a pod of the class comes
 	// driver is 1 + the group of a driver's attachments, where the group is about one
 	// volume that several pods share: the first of them on a node attaches it.
 	driver int

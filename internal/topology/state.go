@@ -9,7 +9,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 )
 
-// State is what is counted where. All rules are asked of it, whoever asks.
+// State is what is counted where. Every package asks it about the rules.
 type State struct {
 	*Groups
 	// Nodes are room for pods, and Closed are others that stay: what they have counts.

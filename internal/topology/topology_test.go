@@ -370,7 +370,7 @@ func TestDaemonSets(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, r := (&scene{pod: of.pod, daemons: []*cluster.Template{of.daemon}}).set(t)
 			left := s.supply.OptionsFor(nil, nil, "", false).Offerings.Clone()
-			lent := s.MindDaemons(left, r)
+			lent := s.RespectDaemons(left, r)
 			var in []string
 			for k := range left.All {
 				in = append(in, s.supply.Offerings[k].Offer.Zone)
@@ -389,7 +389,7 @@ func TestDaemonSetsThatAreKeptOff(t *testing.T) {
 	s, r := (&scene{pod: keeper, there: there{"a": {keeper}}, daemons: []*cluster.Template{web()}}).set(t)
 	s.KeepDaemonsOff()
 	left := s.supply.OptionsFor(nil, nil, "", false).Offerings.Clone()
-	s.MindDaemons(left, r)
+	s.RespectDaemons(left, r)
 	var in []string
 	for k := range left.All {
 		in = append(in, s.supply.Offerings[k].Offer.Zone)

@@ -94,7 +94,7 @@ func (s *simulation) run(out io.Writer) error {
 	}
 	warnings = append(warnings, mismatch...)
 	for _, p := range set.Provisioners {
-		for _, f := range slices.Concat(plancheck.ForeignZones(p, s.region, "with --region"), plancheck.Strangers(p, catalogue, s.region)) {
+		for _, f := range slices.Concat(plancheck.ForeignZones(p, s.region, "with --region"), plancheck.UnknownValues(p, catalogue, s.region)) {
 			f = f.Moved(p.Source.PathOf)
 			warnings = append(warnings, fmt.Sprintf("%s: %s: %s. %s", p.Title(), f.Path, f.Text, finding.Sentence(f.Advice.String())))
 		}

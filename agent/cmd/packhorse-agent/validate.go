@@ -102,21 +102,21 @@ func ours(d *manifest.Document) bool {
 func findings(d *manifest.Document) finding.List {
 	switch {
 	case d.Karpenter != nil && d.Provisioner != nil: // its rules are checked when it is read
-		return slices.Concat(validate.Provisioner(d.Provisioner).Warnings(), strangers(d.Provisioner))
+		return slices.Concat(validate.Provisioner(d.Provisioner).Warnings(), unknownValues(d.Provisioner))
 	case d.Karpenter != nil:
 		return nil
 	case d.Provisioner != nil:
-		return slices.Concat(validate.Provisioner(d.Provisioner), strangers(d.Provisioner))
+		return slices.Concat(validate.Provisioner(d.Provisioner), unknownValues(d.Provisioner))
 	case d.NodeTemplate != nil:
 		return validate.NodeTemplate(d.NodeTemplate)
 	}
 	return nil // it could not be read, which is a problem of its own
 }
 
-// strangers are warnings, since AWS may sell machines that are newer than the catalogue.
-func strangers(p *api.Provisioner) finding.List {
+// unknownValues are warnings, since AWS may sell machines that are newer than the catalogue.
+func unknownValues(p *api.Provisioner) finding.List {
 	var out finding.List
-	for _, f := range plancheck.Strangers(p, offer.Embedded(), "") {
+	for _, f := range plancheck.UnknownValues(p, offer.Embedded(), "") {
 		f.Severity = finding.Warning
 		out = append(out, f.Moved(p.Source.PathOf))
 	}

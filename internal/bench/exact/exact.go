@@ -23,8 +23,8 @@ import (
 // takes at most the given number of steps, and reports whether they were enough to try all
 // plans.
 //
-// Provisioners must have equal weights, pods no preferences, and types no devices, because
-// with them a dearer plan may be right.
+// Provisioners must have equal weights, pods no preferences, and types no devices, because with
+// them a more expensive plan may be right.
 func Better(w *workload.Workload, given *check.Plan, steps int) (best check.Plan, tried bool) {
 	s := &search{work: w, steps: steps, holders: map[uint][]*machine{}, bindings: map[int]string{}}
 	s.collect()

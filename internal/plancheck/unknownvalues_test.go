@@ -14,7 +14,7 @@ import (
 
 // A value that no machine has is told of also where others leave something to buy,
 // and a type of another region is not taken for a misspelling.
-func TestStrangers(t *testing.T) {
+func TestUnknownValues(t *testing.T) {
 	in := func(key string, values ...string) []api.Requirement {
 		return []api.Requirement{{Key: key, Operator: api.OpIn, Values: values}}
 	}
@@ -39,7 +39,7 @@ func TestStrangers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &api.Provisioner{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: api.ProvisionerSpec{Requirements: c.requirements}}
-			if diff := cmp.Diff(c.want, plancheck.Strangers(p, offer.Embedded(), c.region)); diff != "" {
+			if diff := cmp.Diff(c.want, plancheck.UnknownValues(p, offer.Embedded(), c.region)); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})

@@ -10,10 +10,10 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-// Strangers reports values of a Provisioner's requirements that no instance type in
+// UnknownValues reports values of a Provisioner's requirements that no instance type in
 // the world has, and instance types that exist elsewhere but not in the region. They
 // have no effect beside values that machines have. With region "" any will do.
-func Strangers(p *api.Provisioner, c *offer.Catalogue, region string) finding.List {
+func UnknownValues(p *api.Provisioner, c *offer.Catalogue, region string) finding.List {
 	var out finding.List
 	for _, claim := range Claims(p) {
 		key := api.NormalizeLabel(claim.Key)
