@@ -97,7 +97,7 @@ func (l *launch) requestFleet(ctx context.Context, request *fleetRequest, round 
 		l.cloud.forgetLookups()
 		err = offer.Permanent(err)
 	}
-	return nil, fmt.Errorf("create fleet of %d machines: %w", l.missing(), err)
+	return nil, fmt.Errorf("create fleet with target capacity %d: %w", l.missing(), err)
 }
 
 // withoutLostTemplates handles the agent's launch templates that somebody else has deleted, or that

@@ -155,7 +155,7 @@ func (l *launch) askFleet(ctx context.Context, round int) error {
 // would answer each round as before, because of its token.
 func (l *launch) slowDown(ctx context.Context, message string, round int) error {
 	if round == maxRounds-1 {
-		return offer.Permanent(fmt.Errorf("create fleet of %d machines: %s", l.missing(), message))
+		return offer.Permanent(fmt.Errorf("create fleet with target capacity %d: %s", l.missing(), message))
 	}
 	return smithytime.SleepWithContext(ctx, min(describePause<<round, describeLongest))
 }
@@ -173,7 +173,7 @@ func (l *launch) misconfigured(result *fleetResult) error {
 	if slices.ContainsFunc(result.failures, func(f fleetFailure) bool { return !failed(f) }) {
 		return nil
 	}
-	return offer.Permanent(fmt.Errorf("create fleet of %d machines: %s", l.missing(), result.failures[0].message))
+	return offer.Permanent(fmt.Errorf("create fleet with target capacity %d: %s", l.missing(), result.failures[0].message))
 }
 
 // forgetLookups makes what selectors find be looked up again.

@@ -43,7 +43,7 @@ func suggestGroup(g *offer.NodeGroup) []Item {
 	profile.configure(spec, reflect.TypeFor[api.NodeProfile]())
 
 	provisioner := Item{Kind: string(g.Kind), Name: g.Name, Resource: provisionerResource}
-	provisioner.Notes = append(provisioner.Notes, fmt.Sprintf("it keeps %d to %d machines, %d now: a provisioner has no least number, its nodes come and go with the pods", g.Min, g.Max, g.Desired),
+	provisioner.Notes = append(provisioner.Notes, fmt.Sprintf("the group has %d to %d machines, %d now: a provisioner has no minimum size, its nodes come and go with the pods", g.Min, g.Max, g.Desired),
 		"pods that cluster-autoscaler.kubernetes.io/safe-to-evict \"false\" has kept in place need the annotation karpenter.sh/do-not-disrupt \"true\"")
 	spec = provisionerSpec(g, &provisioner)
 	provisioner.configure(spec, reflect.TypeFor[api.ProvisionerSpec]())

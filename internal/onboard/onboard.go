@@ -37,7 +37,7 @@ type Cluster interface {
 type Account interface {
 	// Scope looks the cluster up by its name.
 	Scope(ctx context.Context, cluster string) (Scope, error)
-	// Groups returns the cluster's groups of machines that no Provisioner keeps.
+	// Groups returns the cluster's groups of machines that belong to no Provisioner.
 	Groups(ctx context.Context, cluster string) ([]offer.NodeGroup, error)
 	// Roles returns all IAM roles, of which only name and trust are needed.
 	Roles(context.Context) ([]Role, error)

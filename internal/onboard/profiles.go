@@ -12,8 +12,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/kinds"
 )
 
-// Those who keep instance profiles for themselves, and delete them with what they
-// were made for.
+// Programs that make instance profiles of their own, and delete them with what they were made
+// for.
 const (
 	eksKeeper       = "EKS"
 	karpenterKeeper = "Karpenter"
@@ -22,7 +22,7 @@ const (
 // nodeClassTag is on the instance profiles that Karpenter makes for an EC2NodeClass.
 const nodeClassTag = "karpenter.k8s.aws/ec2nodeclass"
 
-// keeperOf is who keeps the profile, empty for the account's own.
+// keeperOf is the program that manages the profile, empty for the account's own.
 func keeperOf(p asset.Profile) string {
 	if strings.HasPrefix(p.Name, "eks-") {
 		return eksKeeper
@@ -57,8 +57,8 @@ func profilesOfRoles(ctx context.Context, documents []map[string]any, account Ac
 	return out, nil
 }
 
-// profileFor chooses the instance profile that machines of a role get. Those that others
-// keep are not chosen: Karpenter deletes its own with the EC2NodeClass, while our
+// profileFor chooses the instance profile that machines of a role get. Those that other
+// programs manage are not chosen: Karpenter deletes its own with the EC2NodeClass, while our
 // machines still need it.
 func profileFor(role string, profiles []asset.Profile) karpenter.Profile {
 	var free, kept []string

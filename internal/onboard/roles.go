@@ -74,7 +74,7 @@ func (i *Item) addIf(set bool, name string, value any) {
 	}
 }
 
-// describe adds the arguments that all roles have in common, but their name.
+// describe adds the arguments that all roles have in common, except for their name.
 func (i *Item) describe(r *Role) {
 	i.addIf(r.Path != "/", "path", r.Path)
 	i.addIf(r.Description != "", "description", r.Description)

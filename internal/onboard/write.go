@@ -94,7 +94,7 @@ func importable(item Item) string {
 // suggestion writes an item commented out.
 func suggestion(item Item) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s %s, as it would be a %s.\n", item.Kind, item.Name, item.Resource)
+	fmt.Fprintf(&b, "# %s %s, as a %s.\n", item.Kind, item.Name, item.Resource)
 	b.WriteString(comment(item.Notes))
 	b.WriteString("#\n")
 	for line := range strings.Lines(item.Configuration) {
@@ -115,7 +115,7 @@ func comment(notes []string) string {
 // there already are left alone: that is an error, and nothing is written.
 func Write(dir string, files map[string][]byte) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("make the folder: %w", err)
+		return fmt.Errorf("create the folder: %w", err)
 	}
 	for name := range files {
 		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {

@@ -56,7 +56,7 @@ func (v *conditionValues) UnmarshalJSON(raw []byte) error {
 	var one any
 	err := json.Unmarshal(raw, &one)
 	if _, object := one.(map[string]any); object {
-		return errors.New("a condition has values or lists of values")
+		return errors.New("a condition must have a value or a list of values")
 	}
 	*v = conditionValues{one}
 	return err
@@ -69,7 +69,7 @@ func strictly(raw []byte, into any) error {
 		return err
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("there is more behind its end")
+		return errors.New("there is more text after its end")
 	}
 	return nil
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// InterruptionEvent is a kind of event by which AWS tells that machines are going
-// away, as EventBridge routes it.
+// InterruptionEvent is a kind of event by which AWS says that machines will end or have ended,
+// as EventBridge routes it.
 type InterruptionEvent struct {
 	// Key names it in configurations and in the names of rules.
 	Key string
@@ -19,10 +19,10 @@ type InterruptionEvent struct {
 // InterruptionEvents returns all kinds that the agent acts on, in the order of their keys.
 func InterruptionEvents() []InterruptionEvent {
 	return []InterruptionEvent{
-		{"capacity-reservation", "aws.ec2", "EC2 Capacity Reservation Instance Interruption Warning", "A capacity reservation takes a machine back"},
-		{"health", "aws.health", "AWS Health Event", "Maintenance or trouble of a machine is scheduled or found"},
-		{"rebalance", "aws.ec2", "EC2 Instance Rebalance Recommendation", "A spot machine is at a raised risk of interruption"},
-		{"spot", "aws.ec2", "EC2 Spot Instance Interruption Warning", "A spot machine is taken back in two minutes"},
+		{"capacity-reservation", "aws.ec2", "EC2 Capacity Reservation Instance Interruption Warning", "The owner of a capacity reservation reclaims a machine"},
+		{"health", "aws.health", "AWS Health Event", "AWS Health has scheduled maintenance of a machine or found a problem"},
+		{"rebalance", "aws.ec2", "EC2 Instance Rebalance Recommendation", "A spot machine is at an elevated risk of interruption"},
+		{"spot", "aws.ec2", "EC2 Spot Instance Interruption Warning", "A spot machine will be interrupted in two minutes"},
 		{"state", "aws.ec2", "EC2 Instance State-change Notification", "A machine was stopped or terminated by somebody else"},
 	}
 }

@@ -95,7 +95,7 @@ func TestCheckDocument(t *testing.T) {
 		"one statement":           {`{"Statement":{"Effect":"Deny","NotAction":"*","NotResource":["arn:aws:s3:::b/${aws:username}"]}}`, ""},
 		"conditions":              {`{"Statement":[{"Effect":"Allow","Action":"s3:GetObject","Resource":"*","Condition":{"Bool":{"aws:SecureTransport":true},"StringEquals":{"a:b":["c"]}}}]}`, ""},
 		"no JSON":                 {`{`, "is not an IAM policy"},
-		"two documents":           {`{"Statement":[]}{}`, "more behind its end"},
+		"two documents":           {`{"Statement":[]}{}`, "there is more text after its end"},
 		"nothing":                 {`{}`, "has no Statement"},
 		"another version":         {`{"Version":"2012-10-18","Statement":[{}]}`, `has the Version "2012-10-18"`},
 		"a misspelt key":          {`{"Statements":[]}`, `unknown field "Statements"`},

@@ -293,8 +293,8 @@ const fallbackRegion = "us-east-1"
 
 // estimates raises prices of the embedded table that are too low. No machine costs more as spot capacity than on
 // demand. So in a region of which the table has its own prices, none is below the spot price of its type. Another
-// region may be dearer, or have another currency: its prices are at least as many times those of the table as the
-// highest spot price, measured so.
+// region may be more expensive, or have another currency. There, all prices of the table are raised by the
+// largest factor by which a spot price exceeds the price of its type.
 func estimates(table map[string]offer.Price, own bool, spot spotPrices) map[string]offer.Price {
 	times := 1.0
 	for name, zones := range spot {

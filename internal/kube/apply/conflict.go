@@ -28,7 +28,7 @@ func heldByOthers(live *unstructured.Unstructured, fields [][]string) error {
 			})
 		}
 	}
-	return apierrors.NewApplyConflict(causes, fmt.Sprintf("%d fields cannot be removed because other field managers have declared them too", len(causes)))
+	return apierrors.NewApplyConflict(causes, "fields cannot be removed because other field managers have declared them too")
 }
 
 func managersOf(live *unstructured.Unstructured, path []string) []string {

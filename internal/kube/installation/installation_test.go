@@ -201,7 +201,7 @@ func TestRemoveDoesNotWaitForAPIs(t *testing.T) {
 		terminating bool
 		want        string
 	}{
-		"an empty namespace": {"False", true, "Namespace packhorse: it is empty, and goes once all APIs of the cluster answer\n  NamespaceDeletionDiscoveryFailure: metrics.k8s.io/v1beta1 failed"},
+		"an empty namespace": {"False", true, "Namespace packhorse: it is empty, and is deleted once all APIs of the cluster respond\n  NamespaceDeletionDiscoveryFailure: metrics.k8s.io/v1beta1 failed"},
 		"one with content":   {"True", false, "Namespace packhorse was not deleted in time\n  its finalizers: \n  NamespaceDeletionDiscoveryFailure: metrics.k8s.io/v1beta1 failed\n  NamespaceContentRemaining: it says what"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -341,7 +341,7 @@ func TestStatus(t *testing.T) {
 		"the leader is dead": {[]runtime.Object{deployment(up), pod, lease("one_7", -time.Hour)}, install.Status{Waiting: "no replica leads"}},
 		"another one leads":  {[]runtime.Object{deployment(up), pod, lease("old_1", -time.Second)}, install.Status{Waiting: "no replica leads"}},
 		"not looked at": {
-			[]runtime.Object{deployment(appsv1.DeploymentStatus{ObservedGeneration: 1})}, install.Status{Waiting: "the Deployment's controller has not seen the change yet"},
+			[]runtime.Object{deployment(appsv1.DeploymentStatus{ObservedGeneration: 1})}, install.Status{Waiting: "the Deployment controller has not observed the change yet"},
 		},
 		"an image that is not there": {
 			[]runtime.Object{deployment(appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 3, UpdatedReplicas: 1, AvailableReplicas: 2}), pod, stuck, lease("one_7", 0)},
@@ -349,7 +349,7 @@ func TestStatus(t *testing.T) {
 		},
 		"a container that ends again and again": {
 			[]runtime.Object{deployment(appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 2, UpdatedReplicas: 1}), crashing},
-			install.Status{Waiting: "1 of 2 replicas are updated", Troubles: []string{"pod three: restarted 334 times; CrashLoopBackOff: back-off 5m0s; " +
+			install.Status{Waiting: "1 of 2 replicas are updated", Troubles: []string{"pod three: restarts: 334; CrashLoopBackOff: back-off 5m0s; " +
 				"ended with exit code 1, its last line: no region: set AWS_REGION"}},
 		},
 		"a container that has just ended": {
@@ -365,7 +365,7 @@ func TestStatus(t *testing.T) {
 		},
 		"an old replica": {
 			[]runtime.Object{deployment(appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 3, UpdatedReplicas: 2, AvailableReplicas: 3}), pod, lease("one_7", 0)},
-			install.Status{Leader: "one", ImageDigest: "sha256:12", Waiting: "1 old replicas still exist"},
+			install.Status{Leader: "one", ImageDigest: "sha256:12", Waiting: "old replicas that still exist: 1"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

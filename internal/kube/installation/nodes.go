@@ -49,7 +49,7 @@ func (k *Keeper) Drain(ctx context.Context, named []string, progress func(remain
 		return err
 	}
 	if !alive && leaving.nodes > 0 {
-		return fmt.Errorf("it has %d nodes and %w", leaving.nodes, install.ErrNoAgent)
+		return fmt.Errorf("it has nodes (%d), and %w", leaving.nodes, install.ErrNoAgent)
 	}
 	if !alive && leaving.held != "" {
 		return fmt.Errorf("provisioner %s has the finalizer %s, so that machines may be left, and %w", leaving.held, api.Finalizer, install.ErrNoAgent)

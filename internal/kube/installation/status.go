@@ -132,13 +132,13 @@ func waiting(d *appsv1.Deployment, leader string) string {
 	s := d.Status
 	switch {
 	case s.ObservedGeneration < d.Generation:
-		return "the Deployment's controller has not seen the change yet"
+		return "the Deployment controller has not observed the change yet"
 	case s.UpdatedReplicas < wanted:
 		return fmt.Sprintf("%d of %d replicas are updated", s.UpdatedReplicas, wanted)
 	case s.AvailableReplicas < wanted:
 		return fmt.Sprintf("%d of %d replicas are available", s.AvailableReplicas, wanted)
 	case s.Replicas > s.UpdatedReplicas:
-		return fmt.Sprintf("%d old replicas still exist", s.Replicas-s.UpdatedReplicas)
+		return fmt.Sprintf("old replicas that still exist: %d", s.Replicas-s.UpdatedReplicas)
 	case leader == "":
 		return "no replica leads"
 	}
@@ -162,7 +162,7 @@ func troubleOf(pod *corev1.Pod) string {
 		c := &pod.Status.ContainerStatuses[i]
 		var parts []string
 		if c.RestartCount > 0 {
-			parts = append(parts, fmt.Sprintf("restarted %d times", c.RestartCount))
+			parts = append(parts, fmt.Sprintf("restarts: %d", c.RestartCount))
 		}
 		if w := c.State.Waiting; w != nil {
 			parts = append(parts, strings.TrimSuffix(w.Reason+": "+w.Message, ": "))

@@ -45,7 +45,7 @@ func Hold(ctx context.Context, access *rest.Config, o Options, work func(context
 	case lost != nil || worked != nil:
 		return "", errors.Join(worked, lost)
 	case ctx.Err() == nil && !began:
-		return "", fmt.Errorf("the Lease %s/%s could not be taken within %s, which takes the rights to get, create and update it", o.Namespace, o.Name, holdPatience)
+		return "", fmt.Errorf("the Lease %s/%s could not be acquired within %s; this needs permission to get, create and update it", o.Namespace, o.Name, holdPatience)
 	}
 	select {
 	case <-ctx.Done():

@@ -65,7 +65,7 @@ func (s *Served) identify(object map[string]any) {
 	}
 }
 
-// identityOf is what an object has in common with what stands for it.
+// identityOf is what an object has in common with its stand-in.
 func identityOf(object map[string]any) metav1.ObjectMeta {
 	u := unstructured.Unstructured{Object: object}
 	return metav1.ObjectMeta{

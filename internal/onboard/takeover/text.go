@@ -105,7 +105,7 @@ func (p *Preview) listNodes(b *strings.Builder) {
 
 func (p *Preview) sum(b *strings.Builder) {
 	if p.NoPrices != "" {
-		fmt.Fprintf(b, "There are no prices, and no fresh plan: %s.\nThe takeover itself changes no price.\n", p.NoPrices)
+		fmt.Fprintf(b, "There are no prices, and no fresh plan: %s.\nThe takeover itself does not change the price.\n", p.NoPrices)
 		return
 	}
 	taken, _ := p.Count()
@@ -114,7 +114,7 @@ func (p *Preview) sum(b *strings.Builder) {
 	if p.Unplaced > 0 {
 		fmt.Fprintf(b, ", without %s that nothing could be bought for", explain.Plural(p.Unplaced, "pod"))
 	}
-	b.WriteString("\nThe takeover itself changes no price. Consolidation, where a NodePool allows it, moves towards the second one later.\n")
+	b.WriteString("\nThe takeover itself does not change the price. Where a NodePool allows it, consolidation later moves the price towards that of the fresh plan.\n")
 }
 
 // Count returns how many nodes will be taken over, and how many stay as they are.

@@ -1,4 +1,4 @@
-# node role old-node, as it would be a packhorse_node_role.
+# node role old-node, as a packhorse_node_role.
 # - the resource would attach arn:aws:iam::aws:policy/AmazonEC2ContainerRegistryPullOnly
 # - the resource would make an instance profile
 #
@@ -7,7 +7,7 @@
 #   access_entry = "EC2_WINDOWS"
 # }
 
-# interruption queue interruptions, as it would be a packhorse_interruption_queue.
+# interruption queue interruptions, as a packhorse_interruption_queue.
 # - the resource would make the rules interruptions-capacity-reservation, interruptions-health, interruptions-rebalance, interruptions-state
 # - the rules Karpenter-spot would stay: delete them once it has its own
 # - the resource would replace the queue's policy
@@ -16,14 +16,14 @@
 #   name = "interruptions"
 # }
 
-# interruption queue nonprod, as it would be a packhorse_interruption_queue.
+# interruption queue nonprod, as a packhorse_interruption_queue.
 # - only its name has that of the cluster in it, and no role that was found may read it: check which cluster it belongs to
 #
 # resource "packhorse_interruption_queue" "nonprod" {
 #   name = "nonprod"
 # }
 
-# interruption queue prod-plain, as it would be a packhorse_interruption_queue.
+# interruption queue prod-plain, as a packhorse_interruption_queue.
 # - the resource would encrypt the queue's messages
 # - only its name has that of the cluster in it, and no role that was found may read it: check which cluster it belongs to
 #
@@ -31,28 +31,28 @@
 #   name = "prod-plain"
 # }
 
-# IRSA role barred, as it would be a packhorse_irsa_role.
+# IRSA role barred, as a packhorse_irsa_role.
 # - it trusts others than ServiceAccounts, or under other conditions: read trust policy: statement 1 has the effect "Deny"
 #
 # resource "packhorse_irsa_role" "barred" {
 #   name = "barred"
 # }
 
-# IRSA role guarded, as it would be a packhorse_irsa_role.
+# IRSA role guarded, as a packhorse_irsa_role.
 # - it trusts others than ServiceAccounts, or under other conditions: read trust policy: there is a further condition, IpAddress of aws:SourceIp
 #
 # resource "packhorse_irsa_role" "guarded" {
 #   name = "guarded"
 # }
 
-# IRSA role shared, as it would be a packhorse_irsa_role.
+# IRSA role shared, as a packhorse_irsa_role.
 # - it trusts others than ServiceAccounts, or under other conditions: read trust policy: no condition on the subject of an OIDC token
 #
 # resource "packhorse_irsa_role" "shared" {
 #   name = "shared"
 # }
 
-# IRSA role unbound, as it would be a packhorse_irsa_role.
+# IRSA role unbound, as a packhorse_irsa_role.
 # - the resource would change its trust policy
 #
 # resource "packhorse_irsa_role" "unbound" {
@@ -60,7 +60,7 @@
 #   service_accounts = [{ name = "writer", namespace = "reports" }]
 # }
 
-# managed node group general, as it would be a packhorse_node_profile.
+# managed node group general, as a packhorse_node_profile.
 # - set security_group_selector to what finds the security groups of the nodes
 # - set instance_profile to a profile of the role arn:aws:iam::123456789012:role/nodes
 #
@@ -76,7 +76,7 @@
 #   subnet_selector = { "aws::ids" = "subnet-1,subnet-2" }
 # }
 
-# EC2NodeClass modern, as it would be a packhorse_node_profile.
+# EC2NodeClass modern, as a packhorse_node_profile.
 #
 # resource "packhorse_node_profile" "modern" {
 #   name                    = "modern"
@@ -87,7 +87,7 @@
 #   subnet_selector         = { "karpenter.sh/discovery" = "prod" }
 # }
 
-# Cluster Autoscaler group workers, as it would be a packhorse_node_profile.
+# Cluster Autoscaler group workers, as a packhorse_node_profile.
 # - set subnet_selector to what finds the subnets of the nodes
 # - set security_group_selector to what finds the security groups of the nodes
 #
@@ -95,8 +95,8 @@
 #   name = "workers"
 # }
 
-# managed node group general, as it would be a packhorse_provisioner.
-# - it keeps 2 to 5 machines, 3 now: a provisioner has no least number, its nodes come and go with the pods
+# managed node group general, as a packhorse_provisioner.
+# - the group has 2 to 5 machines, 3 now: a provisioner has no minimum size, its nodes come and go with the pods
 # - pods that cluster-autoscaler.kubernetes.io/safe-to-evict "false" has kept in place need the annotation karpenter.sh/do-not-disrupt "true"
 # - the label kubernetes.io/role cannot be set: it is in the reserved domain kubernetes.io
 #
@@ -113,7 +113,7 @@
 #   ]
 # }
 
-# NodePool modern, as it would be a packhorse_provisioner.
+# NodePool modern, as a packhorse_provisioner.
 #
 # resource "packhorse_provisioner" "modern" {
 #   name                  = "modern"
@@ -134,7 +134,7 @@
 #   ttl_seconds_until_expired = 2592000
 # }
 
-# NodePool older, as it would be a packhorse_provisioner.
+# NodePool older, as a packhorse_provisioner.
 #
 # resource "packhorse_provisioner" "older" {
 #   name                  = "older"
@@ -150,8 +150,8 @@
 #   ttl_seconds_until_expired = 604800
 # }
 
-# Cluster Autoscaler group workers, as it would be a packhorse_provisioner.
-# - it keeps 0 to 10 machines, 0 now: a provisioner has no least number, its nodes come and go with the pods
+# Cluster Autoscaler group workers, as a packhorse_provisioner.
+# - the group has 0 to 10 machines, 0 now: a provisioner has no minimum size, its nodes come and go with the pods
 # - pods that cluster-autoscaler.kubernetes.io/safe-to-evict "false" has kept in place need the annotation karpenter.sh/do-not-disrupt "true"
 #
 # resource "packhorse_provisioner" "workers" {
