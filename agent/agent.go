@@ -104,7 +104,8 @@ type Agent struct {
 	retry   atomic.Bool // an action has failed, which the next turn repeats
 	pulse   pulse
 
-	// thought is how long the last turn took without its calls. Only the planning loop uses it.
+	// thought is how long the last turn took, apart from its calls. Only the planning loop uses
+	// it.
 	thought time.Duration
 
 	assumed *nodes.Assumptions

@@ -23,7 +23,7 @@ type avoided struct {
 	offerings map[avoidable]avoidance
 	failed    map[kind]failures
 	settings  map[string]string // by Provisioner: what its machines are set up with
-	partly    map[string]bool   // by node: it counts as failed, although it goes on with some pods
+	partly    map[string]bool   // by node: it counts as failed, although some pods run on it
 }
 
 // kind is what machines of a Provisioner have in common that fail one after the other: an extended resource
@@ -98,9 +98,10 @@ func (a *avoided) addEndedAtOnce(n *cluster.Node) {
 	a.addFailure(n, kind{capacityType: n.Labels[api.LabelCapacityType], arch: n.Labels[api.LabelArch]}, time.Now())
 }
 
-// addFailed avoids the offerings of machines that did not come up in time, and after a second one their zones, or
-// the resources that no device plugin has registered. It returns the machines that count for the first time although they
-// go on with some pods, because others wait for what they lack. Only the planning loop calls it.
+// addFailed avoids the offerings of machines that did not come up in time, and after a second one their zones, or the
+// resources that no device plugin has registered. Machines may count as failed although pods run on them, because
+// other pods wait for what they lack. It returns those of them that count for the first time. Only the planning loop
+// calls it.
 func (a *avoided) addFailed(v *view.View) (partly []failedNode) {
 	pods := v.Snapshot.PodsByNode()
 	for i := range v.Snapshot.Nodes {
@@ -130,9 +131,9 @@ func (a *avoided) addFailed(v *view.View) (partly []failedNode) {
 // failedNode is a node that has failed, with the reason.
 type failedNode struct{ name, why string }
 
-// isMissed reports whether pods wait for what a node lacks that goes on with others: its devices, or, if they wait since
-// before it was made, that its startup taints go. A node that is to be replaced by it waits likewise. It counts once, so
-// that its offering is not avoided for as long as it is there.
+// isMissed reports whether pods wait for what a node lacks although other pods run there: its devices, or, if they
+// have waited since before it was made, the removal of its startup taints. A node that is to be replaced by it waits
+// likewise. The node counts once, so that its offering is not avoided for as long as it exists.
 func (a *avoided) isMissed(v *view.View, n *cluster.Node) (message string, missed bool) {
 	if !n.Ready || a.partly[n.Name] {
 		return "", false
@@ -216,7 +217,8 @@ func (k *kind) has(n *cluster.Node) bool {
 	return k.capacityType == n.Labels[api.LabelCapacityType] && k.arch == n.Labels[api.LabelArch]
 }
 
-// forgive forgets what has failed with other settings of the Provisioner: with those of now, machines may come up.
+// forgive forgets what has failed with other settings of the Provisioner: with the current ones, machines may come
+// up.
 func (a *avoided) forgive(p *view.Provisioner) {
 	if p.Market.ProfileHash == "" {
 		return // they are not known now

@@ -8,7 +8,7 @@ const (
 
 	// avoidTime is how long an offering is avoided after its machine did not come up.
 	avoidTime = 15 * time.Minute
-	// interruptedTime is the same after the cloud has taken a machine back. It has not said that it has no other one.
+	// interruptedTime is the same after the cloud has taken a machine back. The cloud may still have others.
 	interruptedTime = 3 * time.Minute
 	// leastDevicePause and mostDevicePause bound for how long nothing with a resource is
 	// bought after a replacement whose device plugin did not register it either.

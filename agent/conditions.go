@@ -25,8 +25,8 @@ const (
 	conditionPrices = "PricesEstimated"
 	// conditionStock is there while instance types, spot prices or capacity reservations cannot be read.
 	conditionStock = "StockOutdated"
-	// conditionQuota is there while a cloud refuses machines because the account may
-	// not have more of them: nothing but people can change that.
+	// conditionQuota is there while a cloud refuses machines because the account may not have
+	// more of them. Only people can change that.
 	conditionQuota = "QuotaExceeded"
 	// conditionWarnings is there while a spec holds something that has no effect or is
 	// probably not what its author meant.
@@ -114,7 +114,8 @@ func (a *Agent) provisionerStatus(v *view.View, p *view.Provisioner) api.Provisi
 	return status
 }
 
-// setMarketConditions say what of the market the cloud did not tell, or not lately.
+// setMarketConditions sets the conditions that say what could not be read of the market, or not
+// lately.
 func setMarketConditions(p *view.Provisioner, conditions *[]metav1.Condition) {
 	prices := p.Market.Estimate
 	if prices != "" {

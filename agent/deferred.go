@@ -53,7 +53,7 @@ func (d deferrals) of(s *cluster.Snapshot, now time.Time) map[cluster.PodKey]str
 			continue
 		}
 		if is.seen = now; now.Before(is.until) {
-			out[p.PodKey] = fmt.Sprintf("%s; tried again at %s", is.reason, amount.Clock(is.until))
+			out[p.PodKey] = fmt.Sprintf("%s; next attempt at %s", is.reason, amount.Clock(is.until))
 		}
 	}
 	maps.DeleteFunc(d, func(_ string, is *deferral) bool { return now.Sub(is.seen) > 2*deferMost })
@@ -87,7 +87,7 @@ func (d deferrals) note(plan *decide.Plan, s *cluster.Snapshot, now time.Time) (
 			is.failures++
 		}
 		is.template, is.reason, is.seen = p.Template, u.Reason, now
-		u.Reason = fmt.Sprintf("%s; tried again at %s", is.reason, amount.Clock(is.until))
+		u.Reason = fmt.Sprintf("%s; next attempt at %s", is.reason, amount.Clock(is.until))
 	}
 	return postponed
 }

@@ -46,7 +46,7 @@ func TestExhaustedPodsAreRetriedWithBackoff(t *testing.T) {
 		}
 		said := 0
 		for _, e := range r.Events(event.Unplaceable) {
-			if strings.Contains(e.Message, "too much work; tried again at ") {
+			if strings.Contains(e.Message, "too much work; next attempt at ") {
 				said++
 			}
 		}

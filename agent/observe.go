@@ -16,8 +16,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 )
 
-// observe reads the caches, with what the agent has done since, and asks the
-// cloud what each Provisioner may buy.
+// observe reads the caches, adds what the agent has done since, and asks the cloud what each
+// Provisioner may buy.
 func (a *Agent) observe(ctx context.Context) *view.View {
 	v := &view.View{
 		Now:     time.Now(),
@@ -37,7 +37,7 @@ func (a *Agent) observe(ctx context.Context) *view.View {
 	v.Snapshot = withoutBadStamps(v.Promised(v.Snapshot), a.began, v.Now)
 	v.Expected = a.history.batch.Expect(v.Snapshot, v.Now)
 	for _, n := range a.avoided.addFailed(v) {
-		a.events.Warning(event.Node(n.name), event.NeverRegistered, n.why+"; it goes on with the pods that run there")
+		a.events.Warning(event.Node(n.name), event.NeverRegistered, n.why+"; it keeps running for the pods that are there")
 	}
 	for _, p := range v.Provisioners {
 		p.Market.Types = a.avoided.apply(p)
@@ -70,7 +70,7 @@ func (a *Agent) provisioners(ctx context.Context) []*view.Provisioner {
 	all := a.reader.Read(ctx)
 	for _, p := range all {
 		if until, message := a.buyer.Paused(p.Raw.Name); p.Blocked == "" && message != "" {
-			p.Block(view.ReasonLaunch, fmt.Sprintf("%s; tried again at %s", message, amount.Clock(until)))
+			p.Block(view.ReasonLaunch, fmt.Sprintf("%s; next attempt at %s", message, amount.Clock(until)))
 		} else {
 			p.Failure = a.buyer.Retrying(p.Raw.Name)
 		}
@@ -87,8 +87,8 @@ func (a *Agent) provisioners(ctx context.Context) []*view.Provisioner {
 	return all
 }
 
-// snapshot is the cluster as the caches will hold it once they know what the agent
-// has done, what the scheduler is about to say, and whom StatefulSets are about to
+// snapshot is the cluster as the caches will hold it once they know what the agent has done,
+// which pods the scheduler is about to refuse, and which pods StatefulSets are about to
 // replace.
 func (a *Agent) snapshot() *cluster.Snapshot { return a.applied(a.cluster.Snapshot()) }
 

@@ -52,7 +52,7 @@ type Statuses interface {
 	SetProvisionerFinalizer(ctx context.Context, name string, present bool) error
 }
 
-// Leftovers is what was made besides machines.
+// Leftovers is what was created in the cloud besides machines.
 type Leftovers interface {
 	// Sweep removes what no machine uses any more, such as launch templates.
 	Sweep(ctx context.Context) error
@@ -62,9 +62,9 @@ type Leftovers interface {
 
 // Learner corrects what Market estimates.
 type Learner interface {
-	// Learn takes over what a node has shown. It is cheap to repeat.
+	// Learn records what a node has shown. Repeating it is cheap.
 	Learn(o offer.Observed)
-	// Learnt returns the figures that stand in the place of estimates, sorted.
+	// Learnt returns the figures that replace estimates, sorted.
 	Learnt() []offer.Learnt
 }
 

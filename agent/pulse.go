@@ -16,8 +16,8 @@ type pulse struct {
 }
 
 const (
-	// turnMost is how long after a turn the next one begins at the latest, beyond the
-	// interval and a batch: a few calls to the cloud may each take as long as they can.
+	// turnMost is how long after a turn the next one begins at the latest, beyond the interval
+	// and a batch: a few calls to the cloud may each take until their deadline.
 	turnMost = 3 * pace.Answer
 	// planMost is how long a plan may take: what pods may ask for is bounded, so that
 	// the largest clusters take seconds.

@@ -10,12 +10,13 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/plancheck"
 )
 
-// obstacle is why a purchase would come to nothing now, with the reason of the condition
-// that says so. The zero value is none.
+// obstacle is why a purchase would fail now, with the reason of the condition that says so. The
+// zero value means none.
 type obstacle struct{ reason, message string }
 
 func newObstacle(reason, message string) obstacle { return obstacle{reason, message} }
@@ -48,7 +49,7 @@ func (h *history) setReady(v *view.View, common obstacle) {
 // It looks at the last such type first: selecting from all types of EC2 takes 2 ms for each Provisioner.
 func obstacleOf(p *view.Provisioner, used amount.List, last string) (o obstacle, buyable string) {
 	if p.Failure != "" {
-		return obstacle{view.ReasonLaunch, p.Failure + "; being tried again"}, ""
+		return obstacle{view.ReasonLaunch, p.Failure + "; trying again"}, ""
 	}
 	own, limits := claims(p), p.Limits()
 	fits := func(t offer.InstanceType) bool { return canBeBought(t) && view.Exceeds(&t, used, limits) == "" }
@@ -106,7 +107,7 @@ func limitReached(p *view.Provisioner, used amount.List, types []offer.InstanceT
 	})
 	name := view.Exceeds(&least, used, limits)
 	if name == amount.Nodes {
-		return fmt.Sprintf("it has %d nodes, and its limit is %d", used[name], limits[name])
+		return fmt.Sprintf("it has %s, and its limit is %d", explain.Plural(int(used[name]), "node"), limits[name])
 	}
 	has, may, more := amount.Text(name, used[name]), amount.Text(name, limits[name]), amount.Text(name, least.Capacity.OfNode()[name])
 	return fmt.Sprintf("its nodes use %s of its limit of %s %s; the smallest type allowed, %s, needs %s more", has, may, name, least.Name, more)

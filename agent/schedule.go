@@ -7,11 +7,12 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 )
 
-// retryPause keeps a turn that cannot finish its work from turning in circles.
+// retryPause keeps turns that cannot finish their work from following each other without a
+// pause.
 const retryPause = 2 * time.Second
 
-// refusalsBeat is how long refused changes of nodes may wait for each other. A turn for each of them would be one
-// after the other in a large cluster.
+// refusalsBeat is how long refused changes of nodes may wait for each other. In a large cluster, a turn for each
+// of them would mean one turn after the other.
 const refusalsBeat = 10 * time.Second
 
 // nextTurn returns when the next turn is due if nothing changes: when a node will

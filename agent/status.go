@@ -21,9 +21,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/status"
 )
 
-// statusSnapshot is what a turn leaves behind for those who want to know how the
-// cluster is. Nobody changes it any more, so that a status is made of it on request
-// only.
+// statusSnapshot is what a turn leaves behind for the status page. It does not change any more,
+// so a status is made of it only on request.
 type statusSnapshot struct {
 	at      time.Time
 	view    *view.View
@@ -34,7 +33,7 @@ type statusSnapshot struct {
 	options *Options
 }
 
-// statusCache makes a status of each snapshot at most once.
+// statusCache makes at most one status of each snapshot.
 type statusCache struct {
 	latest atomic.Pointer[statusSnapshot]
 
@@ -50,8 +49,8 @@ func (a *Agent) publish(v *view.View, plan *decide.Plan) {
 	a.status.latest.Store(&statusSnapshot{at: time.Now(), view: v, plan: plan, pending: a.history.waiting(v, plan, a.reporter.Unscheduled), inUse: inUse, looked: looked, options: &a.options})
 }
 
-// Status tells how the cluster is, as of the last turn. An agent that does not lead
-// knows nothing but that. It may not be changed.
+// Status returns the state of the cluster as of the last turn. An agent that does not lead only
+// knows that it does not. The result must not be changed.
 func (a *Agent) Status() *status.Status {
 	if !a.leading.Load() {
 		return &status.Status{}

@@ -7,11 +7,11 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/status"
 )
 
-// boundAge is how long a bound is good enough for: it takes a whole decision.
+// boundAge is how long a bound is used: another one takes a whole decision.
 const boundAge = 30 * time.Second
 
-// bound says what the cluster would have to cost, or returns the last answer while
-// that is young.
+// bound returns the lower bound on the price of the cluster's pods, or the last answer while
+// that is recent.
 func (s *statusSnapshot) bound(plan func(decide.Input) decide.Plan, last *status.Bound) *status.Bound {
 	if last != nil && s.at.Sub(last.At) < boundAge {
 		return last

@@ -41,7 +41,7 @@ func (s *statusSnapshot) leaving(held map[string]string) []status.Leaving {
 	return out
 }
 
-// words are what the plan says of nodes that have a reason to go.
+// words are what the plan says about nodes that have a reason to go.
 func (s *statusSnapshot) words() map[string]status.Leaving {
 	r := explain.Of(*s.plan, s.view.Snapshot, 0)
 	out := map[string]status.Leaving{}
@@ -119,5 +119,5 @@ func (s *statusSnapshot) unready(n *cluster.Node) (status.Leaving, bool) {
 	case s.at.Sub(at) > time.Minute: // plans since then have left it alone
 		return status.Leaving{What: "is not ready and stays, because more than a fifth of the nodes have lost contact", Blocked: true}, true
 	}
-	return status.Leaving{What: "is not ready; replaced unless it is by then", At: at}, true
+	return status.Leaving{What: "is not ready; replaced unless it becomes ready by then", At: at}, true
 }

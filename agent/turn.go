@@ -33,7 +33,7 @@ func (a *Agent) turn(ctx context.Context) time.Time {
 		a.inventory.Compare(ctx, v)
 		v = a.observe(ctx)
 	}
-	a.inventory.Mend(ctx, v)
+	a.inventory.RestoreMarks(ctx, v)
 	a.inventory.Own(ctx, v)
 	a.inventory.NoteGracePeriods(ctx, v)
 	a.markInitialized(ctx, v)
@@ -77,8 +77,8 @@ func (a *Agent) decide(v *view.View) decide.Plan {
 	return withoutExpected(plan)
 }
 
-// planSafely plans with less where planning panics: pods that wait for machines must not wait for a fault of the agent
-// to be mended. It leaves out the look at nodes in use, or else, for a while, what only makes plans cheaper.
+// planSafely plans with less if planning panics: pods that wait for machines must not wait until a bug in the agent
+// is fixed. It leaves out consolidation, or else, for a while, what only makes plans cheaper.
 func (a *Agent) planSafely(in *decide.Input) decide.Plan {
 	if in.Now.Before(a.plainUntil) {
 		in.Settings = in.Settings.WithoutHeuristics()
@@ -90,12 +90,12 @@ func (a *Agent) planSafely(in *decide.Input) decide.Plan {
 	if !in.NotConsolidated {
 		in.NotConsolidated = true
 		if plan, other := a.tryPlan(*in); other == "" {
-			a.log.Error("could not look at nodes in use, which is a fault of the agent: please report it", "error", fault)
+			a.log.Error("could not plan consolidation, because of a bug in the agent: please report it", "error", fault)
 			a.consolidation.Failed(in.Now)
 			return plan
 		}
 	}
-	a.log.Error("could not look for the cheapest plan, which is a fault of the agent: please report it; plans are dearer until it is mended", "error", fault)
+	a.log.Error("could not search for the cheapest plan, because of a bug in the agent: please report it; plans cost more until it is fixed", "error", fault)
 	a.plainUntil, in.Settings = in.Now.Add(consolidation.FailedRest), in.Settings.WithoutHeuristics()
 	return a.plan(*in)
 }

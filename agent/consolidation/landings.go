@@ -39,9 +39,9 @@ type departure struct {
 	gone     time.Time // when it was first seen to go; zero before
 }
 
-// Look takes the moves of a plan over in the place of those of earlier ones, but for the pods
-// that have begun to go since, and counts the successors that have landed. The moves are the
-// nodes that the plan has for the successors of pods, by the UIDs of these.
+// Look replaces the moves of earlier plans by those of this plan, except for pods that have
+// begun to go since, and counts the successors that have landed. The moves are the nodes that
+// the plan has for the successors of pods, by the UIDs of the pods.
 func (l *Landings) Look(snapshot *cluster.Snapshot, moves map[string]string, now time.Time) {
 	if len(moves)+len(l.departures)+len(l.came) == 0 {
 		return

@@ -150,8 +150,8 @@ func (m *Memory) Next(s *cluster.Snapshot) time.Time {
 	return next
 }
 
-// Looked notes what a look at a snapshot found, and how long it took. Where no Provisioner
-// consolidates nodes in use, it has found nil, and was no work.
+// Looked notes what a look at a snapshot found, and how long it took. The result is nil if no
+// Provisioner consolidates nodes in use; that was no work.
 func (m *Memory) Looked(s *cluster.Snapshot, found *decide.Consolidation, now time.Time, took time.Duration) {
 	if found == nil {
 		m.last = nil

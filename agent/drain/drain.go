@@ -271,7 +271,7 @@ func (d *Drainer) drain(ctx context.Context, s *step, shut bool) bool {
 	}
 	if ended || !hadKubelet(n, s.pods) {
 		// No kubelet can stop the pods. They are deleted so that their controllers can replace them.
-		return d.eachPod(ctx, s.pods, d.Pods.RemovePod) || ended && heldByOthers(n) // see bury
+		return d.eachPod(ctx, s.pods, d.Pods.RemovePod) || ended && heldByOthers(n) // see removeEndedPods
 	}
 	next := s.next()
 	d.stop(ctx, s, next)

@@ -75,7 +75,7 @@ func (d *Drainer) readAgain(ctx context.Context, s *step) bool {
 	err := d.refresh(ctx, s)
 	if err != nil && ctx.Err() == nil {
 		d.Log.Warn("could not read a node and its pods", "node", s.node.Name, "error", err)
-		d.memory.held.note(s.node.Name, holdUp{cause: HeldByNode, text: "it and its pods could not be read from the API server"})
+		d.memory.held.note(s.node.Name, holdUp{cause: HeldByNode, text: "the node and its pods could not be read from the API server"})
 	}
 	return err == nil
 }
@@ -142,7 +142,7 @@ func (d *Drainer) finish(ctx context.Context, drained []*cluster.Node) {
 			d.waitForCloud(n)
 		case n.Annotations[api.AnnotationSurging] != "":
 			d.memory.held.note(n.Name, holdUp{cause: HeldByNode, text: "Deployments that were scaled up for its pods are scaled back first"})
-		case !d.bury(ctx, n): // the next pass tries again
+		case !d.removeEndedPods(ctx, n): // the next pass tries again
 		case !d.letNodeGo(ctx, n):
 			d.memory.held.note(n.Name, holdUp{cause: HeldByNode, text: "the finalizer " + api.Finalizer + " could not be removed from the node"})
 		}
@@ -152,11 +152,11 @@ func (d *Drainer) finish(ctx context.Context, drained []*cluster.Node) {
 // heldByOthers reports whether another program holds a node, too.
 func heldByOthers(n *cluster.Node) bool { return len(n.Finalizers) > 1 }
 
-// bury removes the pods that end with the machine of a node which another program holds, and reports whether the node may
+// removeEndedPods removes the pods that end with the machine of a node which another program holds, and reports whether the node may
 // be let go. Kubernetes does so only once the Node object has gone: until then, their owners would count them, and make no
 // others. While the machine shuts down, the pods still run: a StatefulSet would make a second one of the same name.
 // Those that the API server refuses to delete do not hold the node: it would keep its Provisioner.
-func (d *Drainer) bury(ctx context.Context, n *cluster.Node) bool {
+func (d *Drainer) removeEndedPods(ctx context.Context, n *cluster.Node) bool {
 	if !heldByOthers(n) {
 		return true
 	}

@@ -140,7 +140,7 @@ func (s *step) held() []holdUp {
 }
 
 func (s *step) heldByAnnotation(p *cluster.Pod) holdUp {
-	text := fmt.Sprintf("pod %s must not be disrupted, and is waited for", p)
+	text := fmt.Sprintf("pod %s must not be disrupted, so the drain waits for it", p)
 	if s.limit > 0 {
 		text += " until " + amount.Moment(s.deadline()) + " at most"
 	}
@@ -179,7 +179,7 @@ func (s *step) volumesKept() int {
 }
 
 func volumesHeld(n int) string {
-	return fmt.Sprintf("its pods are gone, and %d of their volumes are still attached; they are waited for %s at most", n, amount.ShortDuration(DetachPatience))
+	return fmt.Sprintf("its pods are gone, and %d of their volumes are still attached; the drain waits for them for at most %s", n, amount.ShortDuration(DetachPatience))
 }
 
 // WaitsFor reports whether a drain evicts the pod and waits until it is gone. It does not if the pod

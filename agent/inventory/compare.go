@@ -332,7 +332,7 @@ func (inv *Inventory) unreserve(ctx context.Context, v *view.View, nodes []*clus
 		}
 		id := n.Labels[api.LabelReservationID]
 		inv.Log.Info("lost the capacity reservation of a node", "node", n.Name, "instance", i.ID, "reservation", id)
-		inv.Events.Normal(event.Node(n.Name), event.ReservationEnded, fmt.Sprintf("capacity reservation %s has ended, the machine goes on as an on-demand machine", id))
+		inv.Events.Normal(event.Node(n.Name), event.ReservationEnded, fmt.Sprintf("capacity reservation %s has ended, and the machine continues as an on-demand machine", id))
 	}
 }
 

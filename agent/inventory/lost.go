@@ -205,9 +205,10 @@ func (inv *Inventory) relaunch(ctx context.Context, nodes map[string][]*cluster.
 	})
 }
 
-// Mend puts back the labels, annotations and finalizers that mark nodes as those of Provisioners.
-// It does not need the list of instances, which lacks those that have lost their tags.
-func (inv *Inventory) Mend(ctx context.Context, v *view.View) {
+// RestoreMarks puts back the labels, annotations and finalizers that mark nodes as those of
+// Provisioners. It does not need the list of instances, which lacks those that have lost their
+// tags.
+func (inv *Inventory) RestoreMarks(ctx context.Context, v *view.View) {
 	var lost []*cluster.Node
 	for i := range v.Snapshot.Nodes {
 		n := &v.Snapshot.Nodes[i]

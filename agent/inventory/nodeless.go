@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
@@ -32,7 +33,7 @@ func (r refusal) words() string {
 	if errors.Is(r.err, errTaken) {
 		advice = "Remove what holds the other Node object"
 	}
-	return fmt.Sprintf("%d of its instances have no Node object, such as %s, and nothing is bought until they have. %s: %s", r.count, r.example, advice, r.err)
+	return fmt.Sprintf("it has %s without a Node object, such as %s, and nothing is bought until there is none. %s: %s", explain.Plural(r.count, "instance"), r.example, advice, r.err)
 }
 
 // note records how an adoption went.

@@ -13,7 +13,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
-// attemptsShared is for how long agents come to the same id.
+// attemptsShared is for how long two agents that order for the same pods arrive at the same id.
 const attemptsShared = 5 * time.Minute
 
 // attempts counts how often machines were ordered for each pod and the cloud has

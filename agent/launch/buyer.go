@@ -55,7 +55,7 @@ type Ports struct {
 	Log      hclog.Logger
 	// Verify compares a view with the cluster as it is now.
 	Verify func(v *view.View) *view.Verifier
-	// Hold keeps a Provisioner from going before its nodes have.
+	// Hold keeps a Provisioner from being deleted before its nodes are gone.
 	Hold func(ctx context.Context, p *view.Provisioner) error
 	// Bind binds pods to a node of a Provisioner that is starting, and returns how many are bound.
 	Bind func(ctx context.Context, fresh *view.Verifier, n *cluster.Node, of *view.Provisioner, pods []cluster.PodKey) int
@@ -90,7 +90,7 @@ func New(p Ports) *Buyer {
 	return &Buyer{Ports: p, asking: make(chan struct{}, askedAtOnce), attempts: newAttempts(), pauses: map[string]pause{}, quotas: map[quota]spent{}}
 }
 
-// Outcome is what came of a plan's machines.
+// Outcome says what became of a plan's machines.
 type Outcome struct {
 	// Bound is how many pods were bound.
 	Bound int

@@ -22,8 +22,8 @@ type spent struct {
 	message string
 }
 
-// exceed notes the refusals of an order for a quota's sake; machines that were
-// delivered end what was noted before.
+// exceed notes the refusals of an order that are due to a quota. Machines that were delivered
+// clear what was noted before.
 func (b *Buyer) exceed(o *order, delivered []Delivered, now time.Time) {
 	for _, d := range delivered {
 		if d.order == o {

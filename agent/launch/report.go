@@ -12,7 +12,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 )
 
-// report sends events about what came of the orders. A Provisioner of which one failed pauses, also if others
+// report sends events about the results of orders. A Provisioner of which one failed pauses, also if others
 // are served that were placed at the same time: the one that failed would be repeated at once.
 func (b *Buyer) report(ctx context.Context, fresh *view.Verifier, all []*order, out *Outcome) {
 	for _, o := range all {
@@ -20,7 +20,7 @@ func (b *Buyer) report(ctx context.Context, fresh *view.Verifier, all []*order, 
 		b.exceed(o, out.nodes, time.Now())
 		switch {
 		case o.err == nil && o.missing > 0 && len(o.refusals) == 0:
-			b.fail(o.Provisioner, fmt.Sprintf("%d of %d machines were not launched, and AWS gave no reason", o.missing, o.Count))
+			b.fail(o.Provisioner, fmt.Sprintf("AWS did not launch %d of %d machines, and gave no reason", o.missing, o.Count))
 		case o.err == nil: // see below
 		case errors.Is(o.err, cluster.ErrGone), errors.Is(o.err, cluster.ErrStale):
 			out.Short = true // the Provisioner is being deleted

@@ -6,7 +6,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 )
 
-// Consolidation tells what consolidation saves, and what keeps it from saving more.
+// Consolidation counts what consolidation saves, and says what keeps it from saving more.
 type Consolidation struct {
 	// Saved adds up what the nodes that were chosen save per hour, in dollars, each time.
 	Saved prometheus.Counter
@@ -32,12 +32,12 @@ const (
 
 func newConsolidation(m *Metrics) Consolidation {
 	return Consolidation{
-		Saved:     m.counters("consolidation_saved_dollars_per_hour_total", "What the nodes that were chosen by consolidation save per hour, those that were kept after all included.").WithLabelValues(),
-		Nodes:     m.counters("consolidation_nodes_total", "Nodes in use that were chosen by consolidation (chosen), those of them whose drain has begun (gone), and those that were kept after all (called-off).", provisionerLabel, "outcome"),
-		Evictions: m.counters("consolidation_evictions_total", "Pods evicted from nodes in use that were chosen by consolidation.", provisionerLabel),
+		Saved:     m.counters("consolidation_saved_dollars_per_hour_total", "Savings per hour of the nodes that consolidation has chosen, including those that were kept after all.").WithLabelValues(),
+		Nodes:     m.counters("consolidation_nodes_total", "Nodes in use that consolidation has chosen (chosen), those whose drain has begun (gone), and those that were kept after all (called-off).", provisionerLabel, "outcome"),
+		Evictions: m.counters("consolidation_evictions_total", "Pods evicted from nodes in use that consolidation has chosen.", provisionerLabel),
 		Landed:    m.counters("consolidation_landed_pods_total", "Successors of evicted pods, by whether they run on the planned node (planned, elsewhere).", "place"),
 		open:      m.gauges("consolidation_open_dollars_per_hour", "Savings per hour of planned consolidation steps that are waiting, plus the price of the unrequested capacity of protected nodes, by blocker.", "blocker"),
-		remaining: m.gauges("consolidation_nodes_remaining", "Nodes in use that consolidation leaves where they are, by what holds them.", "blocker"),
+		remaining: m.gauges("consolidation_nodes_remaining", "Nodes in use that consolidation does not remove, by what keeps them.", "blocker"),
 		together:  m.Together,
 	}
 }

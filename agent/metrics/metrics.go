@@ -64,8 +64,7 @@ var (
 	overheadBuckets = prometheus.ExponentialBuckets(0.005, 2, 15)
 	// waitBuckets resolve the same where a wait for capacity may be part of it, to about six hours.
 	waitBuckets = prometheus.ExponentialBuckets(0.005, 2, 23)
-	// lifeBuckets resolve what takes machines and pods their time, from 0.5 s to
-	// about nine hours.
+	// lifeBuckets resolve how long machines and pods take, from 0.5 s to about nine hours.
 	lifeBuckets = prometheus.ExponentialBuckets(0.5, 2, 17)
 )
 
@@ -79,18 +78,18 @@ func New() *Metrics {
 	m.DrainPassSeconds = m.histogram("drain_pass_duration_seconds", "Duration of a pass of the draining loop.", overheadBuckets)
 	m.Pending = m.gauges("pods_pending", "Pods that are waiting for a node.").WithLabelValues()
 	m.Unplaced = m.gauges("pods_unplaced", "Pods for which no node can be bought.").WithLabelValues()
-	m.OldestPlaced = m.gauges("pods_placed_oldest_seconds", "Longest time for which a pod that is waiting has had a place on a node, one that starts included.").WithLabelValues()
-	m.UntilLaunch = m.histogram("unschedulable_to_launch_seconds", "Time from an order's first unschedulable pod to the launch call, waits for capacity included.", waitBuckets)
-	m.UntilBinding = m.histogram("unschedulable_to_binding_seconds", "Time from a pod being seen unschedulable to its binding by the agent, waits for capacity included.", waitBuckets)
+	m.OldestPlaced = m.gauges("pods_placed_oldest_seconds", "Longest time for which a waiting pod has had a place on a node, including nodes that are starting.").WithLabelValues()
+	m.UntilLaunch = m.histogram("unschedulable_to_launch_seconds", "Time from an order's first unschedulable pod to the launch call, including waits for capacity.", waitBuckets)
+	m.UntilBinding = m.histogram("unschedulable_to_binding_seconds", "Time from a pod being seen unschedulable to its binding by the agent, including waits for capacity.", waitBuckets)
 	m.UntilRunning = m.histogram("unschedulable_to_running_seconds", "Time from a pod being seen unschedulable to its being seen running.", lifeBuckets)
 	m.Nodes = m.gauges("nodes", "Nodes by state: starting, ready, unready or draining.", provisionerLabel, "state")
 	m.Price = m.gauges("hourly_price_dollars", "Price of the nodes per hour.", provisionerLabel)
 	m.Unavailable = m.gauges("offerings_unavailable", "Offerings that cannot be bought now: without capacity, or avoided after a failure.", provisionerLabel)
-	m.Surges = m.counters("surges_total", "Deployments that were scaled up to move their pods off a node, by what came of it: the pods have moved (moved), they could not be moved (failed), or the node did not go or they left it in another way (undone).", provisionerLabel, "outcome")
+	m.Surges = m.counters("surges_total", "Deployments that were scaled up to move their pods off a node, by outcome: the pods have moved (moved), they could not be moved (failed), or the node did not go or they left it in another way (undone).", provisionerLabel, "outcome")
 	m.Launches = m.counters("launches_total", "Machines launched, for pending pods (pods) or to replace nodes (replacement).", provisionerLabel, "reason", "instance_type", "zone", "capacity_type")
 	m.Refusals = m.counters("refusals_total", "Offerings that the cloud refused, by class of error.", provisionerLabel, "reason")
-	m.CloudErrors = m.counters("cloud_errors_total", "Calls to the cloud that failed, after all retries. A market that stays unreadable, or a part of it, such as spot prices, counts only from time to time, at least every five minutes.", "call")
-	m.Disruptions = m.counters("disruptions_total", "Nodes that were chosen to go, by reason, each time; those that wait for replacements may be kept after all.", provisionerLabel, "reason")
+	m.CloudErrors = m.counters("cloud_errors_total", "Calls to the cloud that failed, after all retries. Instance types, prices or stock that stay unreadable are counted only from time to time, at least every five minutes.", "call")
+	m.Disruptions = m.counters("disruptions_total", "Nodes that were chosen for removal, by reason, counted each time; a node that waits for its replacement may be kept after all.", provisionerLabel, "reason")
 	m.DrainSeconds = m.histograms("drain_duration_seconds", "Time from a node's deletion to the termination of its machine.", lifeBuckets, provisionerLabel)
 	m.Terminations = m.counters("terminations_total", "Nodes whose machine was terminated.", provisionerLabel)
 	m.EvictionsBlocked = m.counters("evictions_blocked_total", "Evictions that a PodDisruptionBudget prevented.", provisionerLabel)
@@ -108,8 +107,8 @@ func New() *Metrics {
 	m.Ready = m.gauges("provisioner_ready", "Whether nodes can be bought with a Provisioner now (1) or not (0), with the reason of its condition Ready.", provisionerLabel, "reason")
 	m.Leading = m.gauges("leading", "Whether this agent leads (1) or stands by (0).").WithLabelValues()
 	m.Ownerless = m.gauges("ownerless", "Instances and nodes (kind) that nobody manages: their Provisioner is gone, or an instance has had no Node object for longer than the startup timeout.", "kind")
-	m.ClusterRequests = m.counters("kubernetes_requests_total", "Requests to the API server, each attempt; code 0 if there was no response.", "verb", "resource", "code")
-	m.CloudRequests = m.counters("aws_requests_total", "Requests to AWS, each attempt; code 0 if there was no response.", "service", "operation", "code")
+	m.ClusterRequests = m.counters("kubernetes_requests_total", "Requests to the API server, counting each attempt; code 0 if there was no response.", "verb", "resource", "code")
+	m.CloudRequests = m.counters("aws_requests_total", "Requests to AWS, counting each attempt; code 0 if there was no response.", "service", "operation", "code")
 	m.Consolidation = newConsolidation(m)
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m

@@ -10,10 +10,9 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
-// Assumptions hold what the agent has done and its caches may not show yet:
-// nodes created, pods bound, nodes changed. Without them a turn on a cache that
-// lags would do the same again, and count what is in flight for nothing. Each is
-// forgotten once the caches agree, and after ttl.
+// Assumptions hold what the agent has done and its caches may not show yet: nodes created, pods
+// bound, nodes changed. Without them, a turn on caches that lag would do the same again, and
+// would not count what is in flight. Each is forgotten once the caches agree, and after ttl.
 type Assumptions struct {
 	mu    sync.Mutex
 	nodes map[string]assumedNode

@@ -1,4 +1,4 @@
-// Package notice acts on what the cloud says unasked about its machines.
+// Package notice acts on the cloud's notices about its machines, such as spot interruptions.
 package notice
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-// Notices is where a cloud says unasked what happens to machines.
+// Notices delivers what a cloud announces about machines.
 type Notices interface {
 	// Receive waits for notices, and returns none if none came for a while. Those
 	// that are not acknowledged come again, and any may come twice.
@@ -60,7 +60,7 @@ const (
 	acknowledgeTime = 2 * time.Minute
 )
 
-// retryPause is how long the first pause after a failure is.
+// retryPause is how long the first pause after a failure lasts.
 const retryPause = 2 * time.Second
 
 // Run acts on notices until the context ends. It does not wait for the planning loop: a
@@ -84,7 +84,8 @@ func (w *Watcher) Run(ctx context.Context) error {
 	}
 }
 
-// usefulTime is for how long a notice about what happens within minutes calls for something.
+// usefulTime is for how long the agent acts on a notice about something that happens within
+// minutes.
 const usefulTime = 10 * time.Minute
 
 // outdated reports whether a notice is too old to act on, such as after a time in which no agent ran. A comparison with
@@ -113,8 +114,8 @@ func (w *Watcher) setAside(notices []offer.Notice) {
 	}
 }
 
-// heed takes what notices there are. A notice is acknowledged when what it calls
-// for is recorded in the cluster; until then it comes again.
+// heed receives notices and acts on them. A notice is acknowledged once its consequences are
+// recorded in the cluster; until then it comes again.
 func (w *Watcher) heed(ctx context.Context) error {
 	call, cancel := context.WithTimeout(ctx, noticeTime)
 	defer cancel()
@@ -192,8 +193,8 @@ func ours(n *cluster.Node) bool {
 	return n.Provisioner != "" && (n.HeldBy(api.Finalizer) || n.Annotations[api.AnnotationLaunchID] != "")
 }
 
-// interrupt begins to take a node away whose machine will go or has gone. Its pods
-// are planned again at once, and it is drained as far as there is time.
+// interrupt begins to remove a node whose machine will end or has ended. Its pods are planned
+// again at once, and it is drained as far as there is time.
 func (w *Watcher) interrupt(ctx context.Context, n *cluster.Node, notice *offer.Notice) bool {
 	w.avoidInterrupted(n, notice)
 	marked := w.markInterrupted(ctx, n, notice) // without the mark, the drain is slower
@@ -227,8 +228,8 @@ func (w *Watcher) markInterrupted(ctx context.Context, n *cluster.Node, notice *
 	return w.Nodes.Patch(ctx, n, cluster.NodeChange{SetAnnotations: map[string]string{api.AnnotationInterrupted: "true"}})
 }
 
-// avoidInterrupted keeps the agent from buying again at once what EC2 is about to interrupt. What it only recommends to
-// move may be the best that there is: EC2 chooses among all types that are possible.
+// avoidInterrupted keeps the agent from buying again at once what EC2 is about to interrupt. If EC2 only recommends
+// to move, the same type may still be the best choice: EC2 chooses among all types that are possible.
 func (w *Watcher) avoidInterrupted(n *cluster.Node, notice *offer.Notice) {
 	switch notice.Kind {
 	case offer.NoticeSpotInterruption, offer.NoticeReservation:
@@ -254,5 +255,5 @@ func noticeText(n *offer.Notice) string {
 	case offer.NoticeStateChange:
 		return "the instance is " + n.State
 	}
-	return fmt.Sprintf("the cloud says: %s", strings.ReplaceAll(string(n.Kind), "_", " "))
+	return fmt.Sprintf("the cloud has announced: %s", strings.ReplaceAll(string(n.Kind), "_", " "))
 }

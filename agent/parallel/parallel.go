@@ -1,4 +1,4 @@
-// Package parallel does the same with many things, some of them at a time.
+// Package parallel does the same with many items, a bounded number of them at a time.
 package parallel
 
 import "golang.org/x/sync/errgroup"

@@ -1,5 +1,5 @@
-// Package report says in events and log lines what a plan makes of pods and nodes,
-// when it changes, and again before the API server forgets an event.
+// Package report says in events and log lines what a plan decides about pods and nodes: when it
+// changes, and again before the API server forgets an event.
 package report
 
 import (
@@ -40,8 +40,8 @@ type saying struct {
 	reason, text string // the text is without what changes by itself
 }
 
-// changing are the parts of a reason that change although it stays the same: times of day, addresses, what is in use of
-// a limit, and what AWS makes up for each of its answers.
+// changing are the parts of a reason that change although it stays the same: times of day, addresses, what is in use
+// of a limit, and ids that AWS generates for each response.
 var changing = regexp.MustCompile(`\d\d:\d\d:\d\d|\d+(\.\d+){3}\S*|\S+ in use or planned|RequestID: [^\s,]*|Encoded authorization failure message: \S+`)
 
 // lasting returns a reason without the parts that change although it stays the same.

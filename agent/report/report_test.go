@@ -164,7 +164,7 @@ func TestReasonsThatChangeOnlyInDetailAreSaidOnce(t *testing.T) {
 		unplaced = append(unplaced, decide.Unplaced{Pod: p})
 	}
 	const denied = "operation error EC2: CreateFleet, https response error StatusCode: 403, RequestID: %s, api error UnauthorizedOperation: " +
-		"You are not authorized to perform this operation. Encoded authorization failure message: %s; tried again at 12:00:%s UTC"
+		"You are not authorized to perform this operation. Encoded authorization failure message: %s; next attempt at 12:00:%s UTC"
 	for name, reasons := range map[string][2]string{
 		"until when EC2 has no capacity": {
 			"default has no offering available now: p5.48xlarge in eu-west-1a (on-demand): insufficient capacity until 12:00:00",

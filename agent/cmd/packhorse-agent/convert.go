@@ -26,8 +26,8 @@ func convertCommand() *cobra.Command {
 		Use:   "convert -f FILE [FILE ...]",
 		Short: "Write NodePools and EC2NodeClasses as Provisioners and AWSNodeTemplates, or as Terraform configuration",
 		Long: `convert writes each NodePool as a Provisioner and each EC2NodeClass as an
-AWSNodeTemplate, or both as Terraform resources. What has no counterpart stands in
-comments above the object. Kubelet settings of an EC2NodeClass go to the
+AWSNodeTemplate, or both as Terraform resources. Comments above each object list
+what has no counterpart. Kubelet settings of an EC2NodeClass go to the
 Provisioners that use it, so give all files at once. Documents of other kinds, and
 NodePools of other controllers, are skipped and named on the standard error.`,
 		Example: `  packhorse-agent convert -f nodepool.yaml -f ec2nodeclass.yaml

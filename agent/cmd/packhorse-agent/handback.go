@@ -14,6 +14,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/handback"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/fence"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube"
@@ -194,7 +195,7 @@ func (o *handbackOptions) give(ctx context.Context, ports handback.Ports, machin
 			continue
 		}
 		if err := ports.Give(ctx, m, time.Now()); err != nil {
-			return fmt.Errorf("%d of %d machines are Karpenter's: %w; run this again before you start Karpenter", n, len(machines), err)
+			return fmt.Errorf("%d of %d machines were given back: %w; run this again before you start Karpenter", n, len(machines), err)
 		}
 	}
 	return nil
@@ -203,17 +204,17 @@ func (o *handbackOptions) give(ctx context.Context, ports handback.Ports, machin
 // finish says what was done. Machines that were left out may be the agent's still, which is an error.
 func (o *handbackOptions) finish(given int, left leftOut, out io.Writer) error {
 	if len(left.unlisted) > 0 {
-		return fmt.Errorf("EC2 does not list the machines of %d nodes of NodePools (%s): run this again in a minute, before you start Karpenter; delete a node if its machine is gone",
-			len(left.unlisted), strings.Join(left.unlisted, ", "))
+		return fmt.Errorf("EC2 does not list the machines of some nodes of NodePools (%s): run this again in a minute, before you start Karpenter; delete a node if its machine is gone",
+			strings.Join(left.unlisted, ", "))
 	}
 	if len(left.unlabelled) > 0 {
-		return fmt.Errorf("the machines of %d nodes stay the agent's, because the nodes lack the label %s (%s): add it, with the name of the NodePool, and run this again before you start Karpenter, or drain the nodes while the agent runs",
-			len(left.unlabelled), api.LabelNodePool, strings.Join(left.unlabelled, ", "))
+		return fmt.Errorf("the machines of some nodes still belong to the agent, because the nodes lack the label %s (%s): add it, with the name of the NodePool, and run this again before you start Karpenter, or drain the nodes while the agent runs",
+			api.LabelNodePool, strings.Join(left.unlabelled, ", "))
 	}
-	text := "All %d machines of NodePools are Karpenter's again: start it now.\n"
+	text := "Gave %s of NodePools back to Karpenter. Start it now.\n"
 	if o.dryRun {
-		text = "%d machines of NodePools would be given back to Karpenter.\n"
+		text = "Would give %s of NodePools back to Karpenter.\n"
 	}
-	_, err := fmt.Fprintf(out, text, given)
+	_, err := fmt.Fprintf(out, text, explain.Plural(given, "machine"))
 	return err
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/assets"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/survey"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard"
 )
@@ -31,13 +32,18 @@ func importCommand() *cobra.Command {
 		Use:   "import --cluster-name NAME --out DIR",
 		Short: "Write a running cluster's node provisioning as Terraform configuration with import blocks",
 		Long: `import finds what provisions nodes in a cluster and writes it as Terraform
-configuration into a folder: Provisioners, AWSNodeTemplates, the IAM roles of
-ServiceAccounts and of nodes, and interruption queues with import blocks, so that
-"terraform plan" shows imports and no change; NodePools and EC2NodeClasses
-(converted), managed node groups, groups of the Cluster Autoscaler and what an
-import would change as suggestions that are commented out. All that has no
-counterpart is named, as is what AWS does not let import read. import only reads,
-looks up only what --only needs, and overwrites no file.`,
+configuration into a folder:
+
+  - Provisioners, AWSNodeTemplates, the IAM roles of ServiceAccounts and of nodes,
+    and interruption queues get import blocks, so that "terraform plan" shows
+    imports and no change.
+  - NodePools and EC2NodeClasses (converted), managed node groups, groups of the
+    Cluster Autoscaler, and objects that an import would change become suggestions,
+    which are commented out.
+
+import names what has no counterpart, and what AWS does not let it read. It changes
+nothing in the cluster or in AWS, reads only what --only needs, and overwrites no
+file.`,
 		Example: `  packhorse-agent import --cluster-name prod --out prod
   cd prod && terraform init && terraform plan
   packhorse-agent import --cluster-name prod --out roles --only irsa_role,node_role`,
@@ -96,7 +102,8 @@ func (o *importOptions) summarise(out io.Writer, found *onboard.Found, files []s
 		}
 		notes += len(item.Notes)
 	}
-	_, err := fmt.Fprintf(out, "Found %d objects: %d can be imported, %d are suggestions. The files contain %d notes on what to check.\n", len(items), imports, len(items)-imports, notes)
+	_, err := fmt.Fprintf(out, "Found %s: %d to import and %s. The files contain %s on what to check.\n",
+		explain.Plural(len(items), "object"), imports, explain.Plural(len(items)-imports, "suggestion"), explain.Plural(notes, "note"))
 	for _, left := range found.Denied {
 		if err == nil {
 			_, err = fmt.Fprintln(out, "Left out, because AWS denies a permission:", left)

@@ -204,7 +204,7 @@ func checkLeftOvers(folder string, names []string) error {
 		}
 	}
 	if len(others) > 0 {
-		return fmt.Errorf("--out: %s holds files that are not of this installation, and would be applied with it; remove them: %s", folder, strings.Join(others, ", "))
+		return fmt.Errorf("--out: %s contains files that do not belong to this installation and would be applied with it; remove them: %s", folder, strings.Join(others, ", "))
 	}
 	return nil
 }

@@ -223,12 +223,12 @@ func (o *takeoverOptions) follow(ctx context.Context, look func(context.Context)
 	line := ""
 	for {
 		left, stay, err := look(limited)
-		switch text := fmt.Sprintf("%d nodes are left to be taken over, %d stay as they are", left, stay); {
+		switch text := fmt.Sprintf("nodes left to take over: %d; nodes that stay as they are: %d", left, stay); {
 		case err != nil && (limited.Err() == nil || line == ""):
 			return err
 		case err != nil: // because the time is over
 		case left == 0:
-			_, err := fmt.Fprintf(out, "All nodes of the NodePools that are served have been taken over; %d stay as they are.\n", stay)
+			_, err := fmt.Fprintf(out, "All nodes of the NodePools that are served have been taken over. Nodes that stay as they are: %d.\n", stay)
 			return err
 		case text != line:
 			line = text

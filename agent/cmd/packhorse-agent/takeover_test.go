@@ -82,7 +82,7 @@ func TestTakeoverWaitsInAnyRegion(t *testing.T) {
 	defer server.Close()
 	var out bytes.Buffer
 	o := takeoverOptions{timeout: time.Minute}
-	if err := o.wait(t.Context(), &rest.Config{Host: server.URL}, &out); err != nil || !strings.Contains(out.String(), "1 stay as they are") {
+	if err := o.wait(t.Context(), &rest.Config{Host: server.URL}, &out); err != nil || !strings.Contains(out.String(), "Nodes that stay as they are: 1") {
 		t.Errorf("error %v, output %q", err, out.String())
 	}
 }
@@ -94,9 +94,9 @@ func TestTakeoverEnds(t *testing.T) {
 		slow        bool
 		want        string
 	}{
-		"in time":      {time.Minute, false, "interrupted: 2 nodes are left to be taken over, 1 stay as they are"},
-		"too late":     {0, false, "the takeover is not complete after 10m0s: 2 nodes are left"},
-		"in a request": {0, true, "the takeover is not complete after 10m0s: 2 nodes are left"},
+		"in time":      {time.Minute, false, "interrupted: nodes left to take over: 2; nodes that stay as they are: 1"},
+		"too late":     {0, false, "the takeover is not complete after 10m0s: nodes left to take over: 2"},
+		"in a request": {0, true, "the takeover is not complete after 10m0s: nodes left to take over: 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
