@@ -122,7 +122,7 @@ func TestAgentReplacedAfterAFailedCreationDeletesNothingOfOthers(t *testing.T) {
 	}
 
 	// The same goes for a destroy, which names what stays.
-	says(t, c.run(t, "plan", "-destroy"), "there are 1 Provisioner, 1 AWSNodeTemplate and 0 nodes, and on_destroy is",
+	says(t, c.run(t, "plan", "-destroy"), "the cluster has 1 Provisioner, 1 AWSNodeTemplate and 0 nodes, and on_destroy is",
 		"Provisioner survivor", "AWSNodeTemplate survivor", "are kept, and so are the definitions")
 	says(t, c.run(t, "destroy", "-auto-approve"), "1 Provisioner, 1 AWSNodeTemplate are kept", "Provisioner survivor")
 	untouched()
@@ -218,7 +218,7 @@ func TestAgentIsNotDestroyedUnderNodesOfOthers(t *testing.T) {
 	if err == nil {
 		t.Fatalf("the destroy succeeds: %s", said)
 	}
-	says(t, said, "1 nodes belong to provisioners that this destroy does not delete", "Nothing has been deleted", "node occupied-1; provisioner occupied")
+	says(t, said, "provisioners that this destroy does not delete have 1 node", "Nothing has been deleted", "node occupied-1; provisioner occupied")
 	if _, err := kube.AppsV1().Deployments("agent-needed").Get(t.Context(), "agent-needed", metav1.GetOptions{}); err != nil {
 		t.Errorf("the refused destroy has deleted the agent: %v", err)
 	}
@@ -232,7 +232,7 @@ func TestAgentIsNotDestroyedUnderNodesOfOthers(t *testing.T) {
 	if err == nil {
 		t.Fatalf("the destroy succeeds: %s", said)
 	}
-	says(t, said, "1 nodes belong to NodePools", "Nothing has been deleted", "node pooled-1; NodePool pool")
+	says(t, said, "NodePools have 1 node", "Nothing has been deleted", "node pooled-1; NodePool pool")
 	if n, err := kube.CoreV1().Nodes().Get(t.Context(), "pooled-1", metav1.GetOptions{}); err != nil || n.DeletionTimestamp != nil {
 		t.Errorf("the refused destroy has deleted the node of a NodePool: %v", err)
 	}
@@ -591,7 +591,7 @@ func TestAgentIsNotOrphanedWhileItDrains(t *testing.T) {
 		if err == nil {
 			t.Fatalf("the destroy succeeds: %s", said)
 		}
-		says(t, said, "the agent drains 1 nodes", "Nothing has been deleted", "Destroy again when the nodes are gone", "node half-leaves")
+		says(t, said, "the agent is draining 1 node", "Nothing has been deleted", "Destroy again when the nodes are gone", "node half-leaves")
 		if _, err := kube.AppsV1().Deployments("agent-draining").Get(t.Context(), "agent-draining", metav1.GetOptions{}); err != nil {
 			t.Errorf("the Deployment: %v", err)
 		}
@@ -599,7 +599,7 @@ func TestAgentIsNotOrphanedWhileItDrains(t *testing.T) {
 			t.Errorf("the node that is being drained: %v", err)
 		}
 	})
-	says(t, c.run(t, "destroy", "-auto-approve"), "1 nodes and their machines continue to run without an agent", "1 nodes go, and their machines continue to run",
+	says(t, c.run(t, "destroy", "-auto-approve"), "1 node will continue to run without an agent", "1 node will be deleted, but no machine will be terminated",
 		"Terminate their instances", "node half-leaves; provisioner half-drained; instance aws:///eu-west-1a/i-0123456789abcdef0")
 	if n, err := kube.CoreV1().Nodes().Get(t.Context(), "half-stays", metav1.GetOptions{}); err != nil || len(n.Finalizers) > 0 || n.DeletionTimestamp != nil {
 		t.Errorf("the node that stays: %v", err)
@@ -664,7 +664,7 @@ func TestAgentDestroyedWhileAnAPIDoesNotAnswer(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	says(t, c.run(t, "destroy", "-auto-approve"), "Namespace agent-unanswered: it is empty, and goes once all APIs of the cluster answer", "kubectl get apiservices", "metrics.k8s.io/v1beta1")
+	says(t, c.run(t, "destroy", "-auto-approve"), "Namespace agent-unanswered: it is empty, and is deleted once all APIs of the cluster respond", "kubectl get apiservices", "metrics.k8s.io/v1beta1")
 	says(t, c.run(t, "destroy", "-auto-approve"), "0 destroyed")
 }
 
@@ -692,7 +692,7 @@ func TestAgentIsOrphanedWithoutItsProvisioners(t *testing.T) {
 	if err == nil {
 		t.Fatalf("the destroy succeeds: %s", said)
 	}
-	says(t, said, "it has 1 nodes and no agent is running that could drain them", "replace the blocks of this resource and of its packhorse_node_role by `removed` blocks with `destroy = false`")
+	says(t, said, "it has nodes (1), and no agent is running that could drain them", "replace the blocks of this resource and of its packhorse_node_role by `removed` blocks with `destroy = false`")
 
 	page, err := os.ReadFile("../docs/installation.md")
 	if err != nil {
@@ -703,7 +703,7 @@ func TestAgentIsOrphanedWithoutItsProvisioners(t *testing.T) {
 	removed, _, _ := strings.Cut(rest, "```\n")
 	c.write(t, map[string]string{"provisioner.tf": removed})
 	c.run(t, "apply", "-auto-approve")
-	says(t, c.run(t, "destroy", "-auto-approve"), "1 nodes and their machines continue to run without an agent", "node left-behind-1; provisioner left-behind")
+	says(t, c.run(t, "destroy", "-auto-approve"), "1 node will continue to run without an agent", "node left-behind-1; provisioner left-behind")
 	n, err := kube.CoreV1().Nodes().Get(t.Context(), "left-behind-1", metav1.GetOptions{})
 	if err != nil || len(n.Finalizers)+len(n.OwnerReferences) > 0 || n.DeletionTimestamp != nil {
 		t.Errorf("the node: %+v, %v", n.ObjectMeta, err)

@@ -38,7 +38,7 @@ func TestAgentDestroyedAfterAFailedReplacement(t *testing.T) {
 	if said, err = c.try(t, "destroy", "-auto-approve"); err == nil {
 		t.Errorf("the destroy succeeds: %s", said)
 	}
-	says(t, said, "there are 1 nodes, and on_destroy is \"refuse\"", "Nothing has been deleted")
+	says(t, said, "the agent has 1 node, and on_destroy is \"refuse\"", "Nothing has been deleted")
 	if _, err := kube.RbacV1().ClusterRoles().Get(t.Context(), name, metav1.GetOptions{}); err != nil {
 		t.Errorf("the refused destroy has deleted the ClusterRole: %v", err)
 	}

@@ -196,7 +196,7 @@ output "preview" {
 	}
 	tag(found.Subnets[0])
 	declare("a")
-	says(t, terraform.run(t, "plan", "-out=plan.bin"), "instance types match in "+*found.Subnets[0].AvailabilityZone+", from", "+ plan_preview = (known after apply)")
+	says(t, terraform.run(t, "plan", "-out=plan.bin"), "matching instance types in "+*found.Subnets[0].AvailabilityZone+", from", "+ plan_preview = (known after apply)")
 	for _, subnet := range found.Subnets[1:] {
 		tag(subnet)
 	}

@@ -86,7 +86,7 @@ func TestDestroyWithoutAgentDeletesNothing(t *testing.T) {
 			{
 				PreConfig: func() { addNode(t, name, "unattended-1") },
 				Config:    config, Destroy: true,
-				ExpectError: words(`provisioner unattended: it has 1 nodes and no agent is running that could drain them`),
+				ExpectError: words(`provisioner unattended: it has nodes (1), and no agent is running that could drain them`),
 			},
 			{
 				PreConfig: func() {

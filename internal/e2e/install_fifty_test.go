@@ -17,7 +17,7 @@ func TestDestroyWithManyNodes(t *testing.T) {
 	s.workWide()
 	nodes := len(s.boughtNodes())
 	said := s.fails("destroy", "-auto-approve", "-no-color", "-var", "on_destroy=refuse", "-target", "packhorse_agent.main")
-	if !strings.Contains(said, fmt.Sprintf(`there are %d nodes, and on_destroy is "refuse"`, nodes)) || !strings.Contains(said, fmt.Sprintf("and %d more", nodes-10)) {
+	if !strings.Contains(said, fmt.Sprintf(`the agent has %d nodes, and on_destroy is "refuse"`, nodes)) || !strings.Contains(said, fmt.Sprintf("and %d more", nodes-10)) {
 		t.Errorf("the refused destroy says %s", said)
 	}
 

@@ -50,7 +50,7 @@ func TestTakeover(t *testing.T) {
 
 	s.agent.Stop()
 	said := s.handBack()
-	if !strings.Contains(said, "machines of NodePools are Karpenter's again: start it now.") {
+	if !strings.Contains(said, "of NodePools back to Karpenter. Start it now.") {
 		t.Errorf("handback says %s", said)
 	}
 	s.checkKarpenters()

@@ -56,7 +56,7 @@ func (r *Named) elsewhere(arn types.String, account *session.Account) (diags dia
 	} {
 		if place.recorded != "" && place.recorded != place.current { // IAM has no regions
 			diags.AddError(fmt.Sprintf("%s is in %s %s, but the provider block leads to %s", r.title(nameIn(arn)), place.kind, place.recorded, place.current),
-				lifecycle.NothingChanged+" Correct the credentials or the region of the provider block. If the object shall be forgotten where it is, use `terraform state rm`.")
+				lifecycle.NothingChanged+" Correct the credentials or the region of the provider block. To remove the object from the state without deleting it, use `terraform state rm`.")
 			return diags
 		}
 	}

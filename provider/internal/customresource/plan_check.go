@@ -153,7 +153,7 @@ func (f *PlanCheck) Skip(what string, err error) {
 	case f.Before == nil:
 		f.Miss(what, err.Error()+", so that the apply fails unless it creates the cluster first")
 	default:
-		f.Miss(what, err.Error()+", so that the apply cannot change the object, and a plan after the cluster is created again creates it anew")
+		f.Miss(what, err.Error()+", so that the apply cannot change the object, and if the cluster is created again, the next plan creates the object again")
 	}
 }
 

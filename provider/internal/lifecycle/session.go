@@ -65,7 +65,7 @@ func WentWithCluster(ctx context.Context, s *session.Session, private PrivateSta
 	}
 	if misplaced := LoadCluster(ctx, private, diags).misplaced(ctx, s); misplaced != "" {
 		diags.AddError(title+" may still exist: "+err.Error(), misplaced+" "+NothingChanged+" Correct the region, the credentials or `cluster_name` of the provider block. "+
-			"If the cluster is gone, or the object shall be forgotten where it is, use `terraform state rm`.")
+			"If the cluster is gone, or to remove the object from the state without deleting it, use `terraform state rm`.")
 		return true
 	}
 	diags.AddWarning(title+" counts as deleted with its cluster", fmt.Sprintf("The provider could not delete it: %s. "+

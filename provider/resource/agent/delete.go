@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
@@ -134,10 +135,10 @@ func release(ctx context.Context, m *model, keeper session.Installation, diags *
 		if m.onDestroy() != orphanNodes {
 			late = "The agent has made these nodes just before it ended. Terminate their instances, or install an agent again.\n\n"
 		}
-		diags.AddWarning(fmt.Sprintf("%s: %d nodes and their machines continue to run without an agent", m.title(), len(staying)), late+listNodes(staying))
+		diags.AddWarning(fmt.Sprintf("%s: %s will continue to run without an agent", m.title(), explain.Plural(len(staying), "node")), late+listNodes(staying))
 	}
 	if len(leaving) > 0 {
-		diags.AddWarning(fmt.Sprintf("%s: %d nodes go, and their machines continue to run", m.title(), len(leaving)),
+		diags.AddWarning(fmt.Sprintf("%s: %s will be deleted, but no machine will be terminated", m.title(), explain.Plural(len(leaving), "node")),
 			"These nodes were being deleted, and no agent has finished that. Terminate their instances.\n\n"+listNodes(leaving))
 	}
 	return nil
@@ -200,7 +201,7 @@ func split(objects []*unstructured.Unstructured, kinds ...string) (chosen, other
 // refuse adds an error if there are nodes.
 func refuse(_ context.Context, m *model, _ session.Installation, held install.Holdings, diags *diag.Diagnostics) {
 	if nodes := held.Nodes; len(nodes) > 0 {
-		diags.AddError(fmt.Sprintf("%s: there are %d nodes, and on_destroy is %q", m.title(), len(nodes), refuseNodes),
+		diags.AddError(fmt.Sprintf("%s: the agent has %s, and on_destroy is %q", m.title(), explain.Plural(len(nodes), "node"), refuseNodes),
 			"Nothing has been deleted. Remove the nodes first by destroying their provisioners, or set `on_destroy` to `drain` or `orphan` and apply.\n\n"+listNodes(nodes))
 	}
 }
@@ -224,13 +225,13 @@ func drain(ctx context.Context, m *model, keeper session.Installation, held inst
 		}
 	}
 	if len(pooled) > 0 {
-		diags.AddError(fmt.Sprintf("%s: %d nodes belong to NodePools", m.title(), len(pooled)),
+		diags.AddError(fmt.Sprintf("%s: NodePools have %s", m.title(), explain.Plural(len(pooled), "node")),
 			"Nothing has been deleted. Without an agent, nothing would manage these nodes. Give them back to Karpenter with `packhorse-agent handback`, "+
 				"delete their NodePools while the agent runs, or set `on_destroy = \"orphan\"`, which leaves the nodes and their machines running, and apply. "+
 				"Then destroy again.\n\n"+listNodes(pooled))
 	}
 	if len(needed) > 0 {
-		diags.AddError(fmt.Sprintf("%s: %d nodes belong to provisioners that this destroy does not delete", m.title(), len(needed)),
+		diags.AddError(fmt.Sprintf("%s: provisioners that this destroy does not delete have %s", m.title(), explain.Plural(len(needed), "node")),
 			"Nothing has been deleted. Without an agent, nothing would manage these nodes. Delete their provisioners where they are declared "+
 				"(those of the same configuration must depend on the agent), or apply one of these settings and destroy again: `keep_crds = false` deletes all "+
 				"provisioners and node profiles, after the agent has drained their nodes; `on_destroy = \"orphan\"` leaves the nodes and their machines running.\n\n"+listNodes(needed))
@@ -261,7 +262,7 @@ func checkDrained(ctx context.Context, m *model, keeper session.Installation, di
 		return
 	}
 	if len(held.Nodes) > 0 {
-		diags.AddError(fmt.Sprintf("%s: %d nodes have come while others were drained", m.title(), len(held.Nodes)),
+		diags.AddError(fmt.Sprintf("%s: %s appeared while others were drained", m.title(), explain.Plural(len(held.Nodes), "node")),
 			"The agent has not been removed. Without it, nothing would manage these nodes. If something creates provisioners again that this destroy deletes, such as Argo CD, "+
 				"stop it first. Then destroy again.\n\n"+listNodes(held.Nodes))
 	}
@@ -278,7 +279,7 @@ func orphan(ctx context.Context, m *model, keeper session.Installation, held ins
 			return
 		}
 		if drains {
-			diags.AddError(fmt.Sprintf("%s: the agent drains %d nodes", m.title(), len(leaving)),
+			diags.AddError(fmt.Sprintf("%s: the agent is draining %s", m.title(), explain.Plural(len(leaving), "node")),
 				"Nothing has been deleted. Without the agent, these nodes would go at once: their pods would end without eviction, and their machines would continue to run. "+
 					"Destroy again when the nodes are gone. `packhorse-agent top` says what holds them up.\n\n"+listNodes(leaving))
 			return

@@ -116,12 +116,12 @@ func TestUninstallLeavesNoNodeWithoutAWord(t *testing.T) {
 		says      string
 	}{
 		"none":                               {drainNodes, keeper{}, false, ""},
-		"one that comes during the drain":    {drainNodes, keeper{duringDrain: node}, true, "1 nodes have come while others were drained"},
-		"one of a NodePool":                  {drainNodes, keeper{duringDrain: pooled}, true, "1 nodes have come while others were drained"},
-		"one that comes as the agent ends":   {drainNodes, keeper{duringRemoval: node}, false, "1 nodes and their machines continue to run without an agent"},
-		"one of a NodePool as it ends":       {drainNodes, keeper{duringRemoval: pooled}, false, "1 nodes and their machines continue to run without an agent"},
-		"one that comes after the refusal":   {refuseNodes, keeper{duringRemoval: node}, false, "1 nodes and their machines continue to run without an agent"},
-		"those that were there are orphaned": {orphanNodes, keeper{nodes: node}, false, "1 nodes and their machines continue to run without an agent"},
+		"one that comes during the drain":    {drainNodes, keeper{duringDrain: node}, true, "1 node appeared while others were drained"},
+		"one of a NodePool":                  {drainNodes, keeper{duringDrain: pooled}, true, "1 node appeared while others were drained"},
+		"one that comes as the agent ends":   {drainNodes, keeper{duringRemoval: node}, false, "1 node will continue to run without an agent"},
+		"one of a NodePool as it ends":       {drainNodes, keeper{duringRemoval: pooled}, false, "1 node will continue to run without an agent"},
+		"one that comes after the refusal":   {refuseNodes, keeper{duringRemoval: node}, false, "1 node will continue to run without an agent"},
+		"those that were there are orphaned": {orphanNodes, keeper{nodes: node}, false, "1 node will continue to run without an agent"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, installed := installed(t)

@@ -157,7 +157,7 @@ func (r *agentResource) checkRemoval(ctx context.Context, req resource.ModifyPla
 	if err != nil || len(held.Nodes)+len(held.Objects) == 0 {
 		return
 	}
-	diags.AddWarning(fmt.Sprintf("%s: there are %s and %d nodes, and on_destroy is %q", m.title(), countKinds(held.Objects), len(held.Nodes), m.onDestroy()),
+	diags.AddWarning(fmt.Sprintf("%s: the cluster has %s and %s, and on_destroy is %q", m.title(), countKinds(held.Objects), explain.Plural(len(held.Nodes), "node"), m.onDestroy()),
 		m.fateOfNodes()+" "+m.fateOfObjects()+listHoldings(held))
 }
 

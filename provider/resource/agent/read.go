@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
@@ -111,7 +112,7 @@ func has(objects []*unstructured.Unstructured, kind string) bool {
 
 func revisionOf(m *model, declared, live []*unstructured.Unstructured, diags *diag.Diagnostics) (types.String, error) {
 	if differences := install.Differences(declared, pick(declared, live)); len(differences) > 0 {
-		diags.AddWarning(fmt.Sprintf("%s: the cluster differs from the declaration in %d places", m.title(), len(differences)),
+		diags.AddWarning(fmt.Sprintf("%s: the cluster differs from the declaration in %s", m.title(), explain.Plural(len(differences), "place")),
 			strings.Join(differences, "\n")+"\n\nThe next apply reverts these differences.")
 		return types.StringValue(drifted), nil
 	}

@@ -49,7 +49,7 @@ func resourceSchema(ctx context.Context) schema.Schema {
 		"message_retention_seconds": schema.Int64Attribute{
 			Optional: true, Computed: true, Default: int64default.StaticInt64(defaultRetention),
 			MarkdownDescription: "Seconds for which an event is kept, 60 to 1209600. 300 by default, after which a spot interruption is over. " +
-				"An event that no agent reads in this time is lost, also one about maintenance that AWS Health has announced.",
+				"An event that no agent reads in this time is lost, including one about maintenance that AWS Health has announced.",
 			Validators: []validator.Int64{int64validator.Between(minRetention, maxRetention)},
 		},
 		"visibility_timeout_seconds": schema.Int64Attribute{

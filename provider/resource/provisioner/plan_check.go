@@ -12,6 +12,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/validate"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/plancheck"
@@ -92,7 +93,7 @@ func reportPreview(f *customresource.PlanCheck, seen plancheck.Preview, cheapest
 	if cheapest.price > 0 {
 		prices = fmt.Sprintf(", from %s to %s", cheapest, dearest)
 	}
-	f.Diags.AddWarning(fmt.Sprintf("%s %s: %d instance types match in %s%s", f.Title, f.Name, len(seen.Types), strings.Join(seen.Zones(), ", "), prices),
+	f.Diags.AddWarning(fmt.Sprintf("%s %s: %s in %s%s", f.Title, f.Name, explain.Plural(len(seen.Types), "matching instance type"), strings.Join(seen.Zones(), ", "), prices),
 		"This may change until the apply, so `plan_preview` is known only then. Source: "+stock.Age(time.Now())+".")
 }
 

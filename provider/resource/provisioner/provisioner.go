@@ -111,7 +111,7 @@ func (k Kind) Remove(ctx context.Context, r customresource.Removal) error {
 
 // unattended returns an error that says what needs an agent, and the way out.
 func unattended(nodes int) error {
-	needed := fmt.Errorf("it has %d nodes and %w", nodes, install.ErrNoAgent)
+	needed := fmt.Errorf("it has nodes (%d), and %w", nodes, install.ErrNoAgent)
 	if nodes == 0 {
 		needed = fmt.Errorf("it has the finalizer %s, and no agent is running that could say whether instances of it are left", api.Finalizer)
 	}

@@ -23,8 +23,8 @@ func (Kind) Schema(ctx context.Context) schema.Schema {
 		Version:             lifecycle.SchemaVersion,
 		MarkdownDescription: provisionerDescription,
 		Attributes: attribute.Level{
-			"name": attribute.Name("Name of the provisioner. Its nodes carry it in the label `karpenter.sh/provisioner-name`. One of another name is created only " +
-				"once this one and its nodes are gone, so that nothing buys nodes for their pods meanwhile, unless `lifecycle` has `create_before_destroy = true`."),
+			"name": attribute.Name("Name of the provisioner. Its nodes carry it in the label `karpenter.sh/provisioner-name`. If you change it, the new provisioner is created only " +
+				"once the old one and its nodes are gone, and nothing buys nodes for their pods until then, unless `lifecycle` has `create_before_destroy = true`."),
 			"labels": attribute.TextMap("Labels of every node. A well-known label is also a requirement: with `{ \"kubernetes.io/arch\" = " +
 				"\"arm64\" }` the agent buys arm64 machines."),
 			"annotations": attribute.TextMap("Annotations of every node."),
@@ -132,7 +132,7 @@ func disruptionAttributes() attribute.Level {
 		"eviction_cost": attribute.Text("Cost of moving a pod, in hours of the price of the pod's resources, such as `0.5`. Consolidation weighs it against the " +
 			"saving. `1` by default. With `Never`, consolidation moves no pods."),
 		"windows": attribute.Objects("Times at which nodes may be disrupted voluntarily. By default, they may be disrupted at any time.", attribute.Level{
-			"schedule":  attribute.RequiredText("Cron expression at whose matches the window opens, such as `0 22 * * *`. A match that clocks skip when they are set forward counts right after that."),
+			"schedule":  attribute.RequiredText("Cron expression at whose matches the window opens, such as `0 22 * * *`. A match at a time that clocks skip when they are set forward counts right after that."),
 			"time_zone": attribute.Text("Time zone of the schedule, such as `Europe/Berlin`. UTC by default."),
 			"duration":  attribute.RequiredMeasure("How long the window is open from each match of the schedule, such as `8h`."),
 		}),
