@@ -54,7 +54,7 @@ func TestPlanFindsWhatCannotWork(t *testing.T) {
 			"", types(`"m7g.large"`), "kubernetes.io/arch In [amd64] removed the last 1 (m7g.large), by default",
 		},
 		"what was probably meant": {"", types(`"m5.larg"`), `The instance type "m5.larg" does not exist. Did you mean "m5.large"?`},
-		"a zone that is none":     {"", zones(`"eu-west-1a", "eu-west-1z"`), "zone eu-west-1z is none of eu-west-1"},
+		"a zone that is none":     {"", zones(`"eu-west-1a", "eu-west-1z"`), "zone eu-west-1z is not a zone of eu-west-1"},
 		"a zone of another region": {
 			"", zones(`"eu-west-1a", "eu-west-2a"`),
 			"requirements[0]: zone eu-west-2a is in eu-west-2, not in eu-west-1",
