@@ -96,6 +96,7 @@ func (b *builder) findRunning() {
 // constrain reads the constraints of all pods: the groups that they speak of, and who
 // belongs to these.
 func (b *builder) constrain() {
+	b.expect()
 	prefers := b.anyPreferNoSchedule()
 	for _, c := range b.classes {
 		b.Effort.Begin(c.Account)
@@ -103,8 +104,14 @@ func (b *builder) constrain() {
 		if c.Missing.Missed() || b.Exhausted(c) {
 			continue
 		}
+		before := len(b.State.List)
 		if err := b.State.Read(c.Rules, prefers); err != nil {
 			c.Missing = match.Miss{Kind: match.Unsupported, Want: err.Error()}
+		}
+		b.Effort.Reserve(b.State.StepsToCompare(before))
+		if b.Exhausted(c) {
+			b.State.Forget(before)
+			*c.Rules = topology.Rules{Class: c.Rules.Class}
 		}
 	}
 	b.Effort.Others()
@@ -117,6 +124,19 @@ func (b *builder) constrain() {
 	}
 	for i := range b.DaemonSets {
 		b.State.SettleResident(b.DaemonSets[i].Template, b.State.Daemons[i])
+	}
+}
+
+// expect announces all templates that are compared with the groups.
+func (b *builder) expect() {
+	for _, c := range b.classes {
+		b.State.Expect(c.Template)
+	}
+	for _, t := range b.users {
+		b.State.Expect(t)
+	}
+	for i := range b.DaemonSets {
+		b.State.Expect(b.DaemonSets[i].Template)
 	}
 }
 

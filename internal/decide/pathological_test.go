@@ -415,3 +415,47 @@ func TestOthersWorkExhaustsNoPod(t *testing.T) {
 		t.Errorf("%d pods have no place, among them %s: %s", len(plan.Unplaced), plan.Unplaced[0].Pod.Name, plan.Unplaced[0].Reason)
 	}
 }
+
+// TestTermsThatManyPodsAreComparedWith has pods with 9,000 preferred terms among 1,000 different
+// pods that run. Terms that ask for labels which none of these has need not be compared with
+// them. To compare all terms with all pods is more work than a pod may take.
+func TestTermsThatManyPodsAreComparedWith(t *testing.T) {
+	for operator, exhausts := range map[metav1.LabelSelectorOperator]bool{metav1.LabelSelectorOpExists: false, metav1.LabelSelectorOpDoesNotExist: true} {
+		w := newWorld(t, catalogueA()).provisioner("default", "")
+		for i := range 200 {
+			w.node(fmt.Sprintf("n-%04d", i), "std", "a", nil)
+		}
+		for i := range 1000 {
+			w.running(fmt.Sprintf("r-%04d", i), fmt.Sprintf("n-%04d", i%200), fmt.Sprintf("labels: {app: a%d}, requests: {cpu: 100m}", i))
+		}
+		w.pods(1, "plain", "requests: {cpu: 1}")
+		for c := range 4 {
+			p := w.pod(fmt.Sprintf("bad%d", c), "requests: {cpu: 100m}")
+			affinityOf(p).PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution = manyOf(9000, func(i int) corev1.WeightedPodAffinityTerm {
+				return corev1.WeightedPodAffinityTerm{Weight: 1, PodAffinityTerm: corev1.PodAffinityTerm{
+					TopologyKey: corev1.LabelHostname, NamespaceSelector: &metav1.LabelSelector{},
+					LabelSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: fmt.Sprintf("k%d-%d", c, i), Operator: operator}}},
+				}}
+			})
+			w.add(p)
+		}
+		w.in.Snapshot.Sort()
+		w.in.Prove = false
+		plan, effort := decideCounting(w.in)
+		if effort > 4*effortOfOne {
+			t.Errorf("%s: took %d steps", operator, effort)
+		}
+		want := 0
+		if exhausts {
+			want = 4
+		}
+		if len(plan.Unplaced) != want {
+			t.Errorf("%s: %d pods have no place, want %d", operator, len(plan.Unplaced), want)
+		}
+		for _, u := range plan.Unplaced {
+			if !u.Exhausted || u.Pod.Name == "plain" {
+				t.Errorf("%s: %s has no place: %s", operator, u.Pod.Name, u.Reason)
+			}
+		}
+	}
+}

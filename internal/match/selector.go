@@ -53,14 +53,32 @@ func (p PodSelection) Finds(t *cluster.Template) bool {
 func (p PodSelection) Label() (key, value string, ok bool) {
 	requirements, _ := p.selector.Requirements()
 	for _, r := range requirements {
-		switch r.Operator() {
-		case selection.In, selection.Equals, selection.DoubleEquals:
-			if values := r.ValuesUnsorted(); len(values) == 1 {
-				return r.Key(), values[0], true
-			}
+		if values := r.ValuesUnsorted(); asksForLabel(r) && len(values) == 1 {
+			return r.Key(), values[0], true
 		}
 	}
 	return "", "", false
+}
+
+// Key returns the key of a label that every pod of the selection has, whatever its value, if it
+// asks for one.
+func (p PodSelection) Key() (string, bool) {
+	requirements, _ := p.selector.Requirements()
+	for _, r := range requirements {
+		if asksForLabel(r) {
+			return r.Key(), true
+		}
+	}
+	return "", false
+}
+
+// asksForLabel reports whether only pods with a label of the key meet the requirement.
+func asksForLabel(r labels.Requirement) bool {
+	switch r.Operator() {
+	case selection.In, selection.Equals, selection.DoubleEquals, selection.Exists:
+		return true
+	}
+	return false
 }
 
 // String identifies the selection: equal strings mean equal selections.

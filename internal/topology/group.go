@@ -90,13 +90,18 @@ type Groups struct {
 	List       []*Group
 	byKey      map[string]int
 	namespaces []cluster.Namespace
+	expected   []*cluster.Template
+	census     *census // of what is expected, once that is needed
 	index      index
 	Movers     []Mover // all of them, before rules are read
 }
 
 // NewGroups returns no groups, of pods in the namespaces.
 func NewGroups(namespaces []cluster.Namespace) *Groups {
-	return &Groups{byKey: map[string]int{}, namespaces: namespaces}
+	return &Groups{
+		byKey: map[string]int{}, namespaces: namespaces,
+		index: index{byLabel: map[label][]int{}, byKey: map[string][]int{}},
+	}
 }
 
 func (gs *Groups) add(identity string, g *Group) int {
