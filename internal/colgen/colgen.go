@@ -186,7 +186,7 @@ func (g *Generation) worth(prices []float64) float64 {
 			limits -= float64(prices[row] * d)
 		}
 	}
-	return items*lp.Safety - limits/lp.Safety
+	return float64(items*lp.Safety) - limits/lp.Safety
 }
 
 // start begins with machines that hold one kind of item each, or leaves all items over
@@ -284,7 +284,7 @@ func (g *Generation) run() {
 			between[i] = float64(trust*g.centre[i]) + float64((1-trust)*max(0, w))
 		}
 		before := g.bound
-		if found := g.generate(between); found || g.bound > before+g.Slack*leastRaise {
+		if found := g.generate(between); found || g.bound > before+float64(g.Slack*leastRaise) {
 			continue
 		}
 		if g.patience *= longer; g.patience > longest {

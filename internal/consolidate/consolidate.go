@@ -125,7 +125,7 @@ func (st *Step) settle(p *Problem) {
 	for _, name := range st.Nodes {
 		src := p.source(name)
 		price += float64(src.Price)
-		wasted += float64(src.Price) * p.stable(src, places).Hours()
+		wasted += float64(float64(src.Price) * p.stable(src, places).Hours())
 	}
 	age := time.Duration(wasted / price * float64(time.Hour))
 	pays := st.paysBack()
@@ -151,7 +151,7 @@ func (p *Problem) stable(src *Source, places map[cluster.PodKey]string) time.Dur
 			since = later(since, p.Changed[at])
 		}
 		weight := float64(src.Moves[i].Cost + 1)
-		sum += weight * float64(max(0, p.Base.Now.Sub(since)))
+		sum += float64(weight * float64(max(0, p.Base.Now.Sub(since))))
 		all += weight
 	}
 	return time.Duration(sum / all)

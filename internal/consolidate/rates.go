@@ -111,7 +111,7 @@ func (r *Rates) solve(all []goods, cpu, memory float64) {
 	ofMemory := func(a float64) float64 {
 		b := math.Inf(1)
 		for _, g := range all {
-			b = min(b, (g.price-a*g.cpu)/g.memory)
+			b = min(b, (g.price-float64(a*g.cpu))/g.memory)
 		}
 		return max(b, 0)
 	}
@@ -119,7 +119,7 @@ func (r *Rates) solve(all []goods, cpu, memory float64) {
 	for range searchSteps {
 		third := (high - low) / 3
 		a, b := low+third, high-third
-		if a*cpu+ofMemory(a)*memory < b*cpu+ofMemory(b)*memory {
+		if float64(a*cpu)+float64(ofMemory(a)*memory) < float64(b*cpu)+float64(ofMemory(b)*memory) {
 			low = a
 		} else {
 			high = b
@@ -131,7 +131,7 @@ func (r *Rates) solve(all []goods, cpu, memory float64) {
 
 // Value is what the resources cost for an hour.
 func (r *Rates) Value(l amount.List) offer.Price {
-	v := r.cpu*float64(l[amount.CPU]) + r.memory*float64(l[amount.Memory])
+	v := float64(r.cpu*float64(l[amount.CPU])) + float64(r.memory*float64(l[amount.Memory]))
 	for _, name := range l.Names() {
 		if unit, ok := r.others[name]; ok {
 			v = max(v, unit*float64(l[name]))

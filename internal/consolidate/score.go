@@ -50,11 +50,11 @@ func (l *landings) crowds(t *cluster.Template, among []*room) []float64 {
 	}
 	perNode, perZone := math.Log(float64(len(among)+2)), math.Log(float64(len(zones)+2))
 	for zone := range zones {
-		zones[zone] = float64(l.zones[zone][t])*perZone + hostnameMaxSkew - 1 + zoneMaxSkew - 1
+		zones[zone] = float64(float64(l.zones[zone][t])*perZone) + hostnameMaxSkew - 1 + zoneMaxSkew - 1
 	}
 	out := make([]float64, len(among))
 	for i, m := range among {
-		out[i] = float64(m.like[t])*perNode + zones[m.zone]
+		out[i] = float64(float64(m.like[t])*perNode) + zones[m.zone]
 	}
 	return out
 }

@@ -51,7 +51,7 @@ type Steer struct {
 
 // rank is by how much of its price is used.
 func (u *use) rank() float64 {
-	return float64(u.value)/float64(u.price) - guideStays*float64(u.node.Guide)
+	return float64(u.value)/float64(u.price) - float64(guideStays*float64(u.node.Guide))
 }
 
 // steer says from which nodes new pods are led away, and which pods their owners should end

@@ -51,7 +51,7 @@ func (c *Content) Share(resource string) float64 {
 func (c *Content) Used(resource string) float64 {
 	sum := float64(max(0, c.Held[resource]))
 	for _, l := range c.Loads {
-		sum += l.Pods * float64(l.Each[resource])
+		sum += float64(l.Pods * float64(l.Each[resource]))
 	}
 	return sum
 }

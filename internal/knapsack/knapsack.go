@@ -95,7 +95,7 @@ func (k *Knapsack) cut(rows [][]int64, need []int64, room int64) [][]int64 {
 				cut[j] = v * n / room * (n - 1)
 			}
 			tight = tight || float64(cut[j])*float64(room) > tighter*float64(v)*float64(n*(n-1))
-			total += float64(cut[j]) * float64(k.most[j])
+			total += float64(float64(cut[j]) * float64(k.most[j]))
 		}
 		if tight && total > float64(n*(n-1)) {
 			rows, k.room = append(rows, cut), append(k.room, n*(n-1))

@@ -215,7 +215,7 @@ func (c *Covering) leaving() int {
 			continue
 		}
 		ratio := c.level[i] / d
-		if best < 0 || ratio < least-Tolerance*least || ratio <= least && d > c.enters[best] {
+		if best < 0 || ratio < least-float64(Tolerance*least) || ratio <= least && d > c.enters[best] {
 			best, least = i, ratio
 		}
 	}

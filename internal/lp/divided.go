@@ -199,7 +199,7 @@ func (n *interior) step(gap float64) bool {
 		after += float64((v + float64(a*n.step1[i])) * (n.dual[i] + float64(b*n.step2[i])))
 	}
 	part := min(1, after/sum)
-	centre := float64(float64(part*part)*part) * mean
+	centre := float64(float64(float64(part*part)*part) * mean)
 	for i, v := range n.value {
 		n.target[i] = centre - float64(v*n.dual[i]) - float64(n.step1[i]*n.step2[i])
 	}

@@ -241,7 +241,7 @@ func (pl *Placer) item(parts []assign.Part) *assign.PodGroup {
 	devices := false
 	for _, p := range parts {
 		model.AddTimes(g.Need, p.Class.Need, p.N)
-		g.Size += float64(p.N) * p.Class.Size
+		g.Size += float64(float64(p.N) * p.Class.Size)
 		devices = devices || p.Class.AllowDevices
 		if h.Room(p.Class.PerNode, p.N) < p.N {
 			return nil
