@@ -240,6 +240,17 @@ func TestNoBoundIsSaidThatIsNotProven(t *testing.T) {
 	}
 }
 
+// TestGapIsRoundedUp: a plan above the bound is never said to be the best possible, and the gap is
+// never said to be smaller than it is.
+func TestGapIsRoundedUp(t *testing.T) {
+	for price, want := range map[offer.Price]float64{1_000_000: 0, 1_000_001: 0.01, 1_000_100: 0.01, 1_000_101: 0.02, 1_025_000: 2.5} {
+		p := proof(decide.Plan{HourlyPrice: price, LowerBound: 1_000_000})
+		if p.GapPercent != want {
+			t.Errorf("price %d: a gap of %v %%, want %v %%", price, p.GapPercent, want)
+		}
+	}
+}
+
 func TestBound(t *testing.T) {
 	for name, c := range map[string]struct {
 		report Report

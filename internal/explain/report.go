@@ -3,7 +3,6 @@
 package explain
 
 import (
-	"math"
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
@@ -148,7 +147,7 @@ func (r *Report) place(plan *decide.Plan, found pods) {
 type Proof struct {
 	// LowerBound is proven: no plan for the same pods costs less.
 	LowerBound float64 `json:"lowerBound"`
-	// GapPercent is how far the price is above LowerBound, rounded to two digits.
+	// GapPercent is how far the price is above LowerBound at most, rounded up to two digits.
 	GapPercent float64 `json:"gapPercent"`
 }
 
@@ -159,7 +158,8 @@ func proof(plan decide.Plan) *Proof {
 	}
 	out := &Proof{LowerBound: plan.LowerBound.Dollars()}
 	if plan.HourlyPrice > plan.LowerBound {
-		out.GapPercent = math.Round(float64(plan.HourlyPrice-plan.LowerBound)/float64(plan.LowerBound)*1e4) / 100
+		gap := plan.HourlyPrice - plan.LowerBound
+		out.GapPercent = float64((1e4*gap+plan.LowerBound-1)/plan.LowerBound) / 100
 	}
 	return out
 }
