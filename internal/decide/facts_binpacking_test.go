@@ -165,6 +165,9 @@ func TestLimitFacts(t *testing.T) {
 		{id: "LIM-012", given: func(w *world) {
 			w.provisioner("default", "{limits: {resources: {cpu: 8}}, requirements: [{key: $type, operator: In, values: [onepod]}]}").pods(20, "p", "{}")
 		}, see: types, want: "2 onepod, 18 pending"},
+		{id: "LIM-012 in the next round", given: func(w *world) {
+			w.provisioner("default", "{limits: {resources: {cpu: 8}}, requirements: [{key: $type, operator: In, values: [onepod]}]}").pods(20, "p", "{}").round()
+		}, see: types, want: "18 pending"},
 		{id: "LIM-013", given: func(w *world) {
 			w.provisioner("p1", "limits: {resources: {cpu: 0}}").provisioner("p2", "{}").pods(2, "p", "{}")
 		}, see: func(p Plan) string { return view(p, byProvisioner) }, want: "p2(p1 p2)"},

@@ -58,9 +58,7 @@ func TestMoreLimitAndLaunchFacts(t *testing.T) {
 			}
 			return fmt.Sprint(total > 0 && total <= 8<<30, len(p.Unplaced) > 0)
 		}, want: "true true"},
-		{id: "LIM-010", given: func(w *world) {
-			w.provisioner("a", "limits: {resources: {cpu: 1k}}").pods(1, "p", "{}")
-		}, want: "small(p)"},
+		limitOfThousand("1k"), limitOfThousand("1000"), limitOfThousand(`"1000"`),
 		one("LAUNCH-002", wants("k1 In v", "k2 In v"), "", func(m *Machine) string { return m.Labels["k1"] + m.Labels["k2"] }, "vv(p)"),
 		one("LAUNCH-010", "annotations: {karpenter.sh/do-not-consolidate: \"true\"}", "", func(m *Machine) string { return m.Annotations[api.AnnotationDoNotConsolidate] }, "true(p)"),
 		one("LAUNCH-011", "labels: {k1: v1}, "+all, "", func(m *Machine) string {
@@ -69,6 +67,13 @@ func TestMoreLimitAndLaunchFacts(t *testing.T) {
 			return fmt.Sprintf("%s %s %s %v %s %s %v %v", l[api.LabelProvisioner], l["k1"], l["k2"], l["k3"] != "" && l["k3"] != "v3", l["k4"], l["k5"], l["k6"] != "", k7)
 		}, "default v1 v2 true 0 6 true false(p)"),
 	})
+}
+
+// limitOfThousand (LIM-010) is a spelling of a limit that allows one machine of 1,000 CPU, and not two.
+func limitOfThousand(spelling string) fact {
+	return fact{id: "LIM-010 " + spelling, given: func(w *world) {
+		w.provisioner("a", "limits: {resources: {cpu: "+spelling+"}}").pods(2, "p", "requests: {cpu: 600}")
+	}, types: func() []offer.InstanceType { return []offer.InstanceType{size("thousand", 1000, 4, 5)} }, see: types, want: "1 thousand, 1 pending"}
 }
 
 // TestNothingIsBoughtTwice (ELIG-012, EXIST-016): pods that were not bound yet

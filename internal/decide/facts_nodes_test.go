@@ -98,6 +98,10 @@ func TestExistingNodeFacts(t *testing.T) {
 			w.node("n", "std", "a", nil).running("late", "n", "{requests: {cpu: 1}, ports: [{hostPort: 80}]}").
 				pods(1, "p", "ports: [{hostPort: 80}]").pods(1, "q", "requests: {cpu: 3}").pods(1, "r", "{}")
 		}, want: "std(p q), n<-(r)"},
+		{id: "EXIST-030 with volumes", given: func(w *world) {
+			w.storage("ebs", "", "one", "two").node("n", "std", "a", attach("ebs", 1)).running("late", "n", claim("one")).
+				pods(1, "p", claim("two")).pods(1, "r", "{}").pods(1, "s", claim("one"))
+		}, want: "small(p), n<-(r s)"},
 		{id: "ELIG-005", given: func(w *world) {
 			w.node("n", "small", "a", nil)
 			p := w.pod("p", "requests: {cpu: 1.5}")
@@ -204,6 +208,12 @@ func TestVolumeFacts(t *testing.T) {
 				node("n", "std", "a", attach("ebs", 1)).pods(2, "p", ephemeral(""))
 		}, want: "small(p2), n<-(p1)"},
 		{id: "VOL-027", given: func(w *world) { w.pods(1, "p", ephemeral("gone")) }, want: "pending(p)"},
+		{id: "VOL-031 while the pod stops", given: func(w *world) {
+			w.storage("ebs", "", "one", "two").node("n", "std", "a", attach("ebs", 1)).pods(1, "p", claim("two"))
+			old, at := w.pod("old", claim("one")), deletedAt()
+			old.Spec.NodeName, old.Status.Phase, old.DeletionTimestamp = "n", corev1.PodRunning, &at
+			w.add(old)
+		}, want: "small(p)"},
 		{id: "VOL-031", given: func(w *world) {
 			w.storage("ebs", "", "one", "two").node("n", "std", "a", attach("ebs", 1)).pods(1, "p", claim("two"))
 		}, want: "n<-(p)"},

@@ -166,12 +166,20 @@ func TestPreferenceFacts(t *testing.T) {
 		one("PREF-002", "", requires("$zone In nowhere", "OR", "$zone In nowhere", "OR", "$zone In a", "OR", "$zone In b"), byZone, "a(p)"),
 		one("PREF-003", "", "affinity: {nodeAffinity: {"+prefers("1 $zone In nowhere", "1 $type In nonsense")+"}}", byType, "small(p)"),
 		one("PREF-005", "", "affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: ["+expr("$zone In c")+"]}]}, "+prefers("1 $zone NotIn c")+"}}", byZone, "c(p)"),
-		one("PREF-007", "taints: [{key: foo, value: bar, effect: PreferNoSchedule}]", "affinity: {nodeAffinity: {"+prefers("1 $zone In nowhere", "1 $type In nonsense")+"}}", byType, "small(p)"),
+		one("PREF-007", "taints: [{key: foo, value: bar, effect: PreferNoSchedule}]", "affinity: {nodeAffinity: {"+prefers("1 $zone In nowhere", "1 $type In nonsense")+"}}", withTaints, "small tainted foo=bar:PreferNoSchedule(p)"),
 		{id: "PREF-008", given: two, see: func(p Plan) string { return view(p, byProvisioner) }, want: "plain(p)"},
-		one("PREF-013", "", "affinity: {nodeAffinity: {"+prefers("1 karpenter.sh/unknown In x")+"}}", byType, "small(p)"),
+		one("PREF-013", "", "affinity: {nodeAffinity: {"+prefers("1 karpenter.sh/unknown In x")+"}}", func(m *Machine) string { return byType(m) + " without " + strings.Join(m.GivenUp["default/p"], ", ") }, "small without preferred node affinity karpenter.sh/unknown In [x](p)"),
 		one("PREF-014", "", "affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [n1]}]}]}}}", byType, "pending(p)"),
 		one("REQ-020", "", "affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: ["+expr("$zone In a b c unknown")+"]}]}, "+prefers("1 $zone In unknown")+"}}", byType, "small(p)"),
 	})
+}
+
+func withTaints(m *Machine) string {
+	out := byType(m)
+	for _, taint := range m.Taints {
+		out += " tainted " + taint.ToString()
+	}
+	return out
 }
 
 func TestTaintFacts(t *testing.T) {

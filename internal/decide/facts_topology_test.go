@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
@@ -123,6 +125,23 @@ func TestTopologySpreadFacts(t *testing.T) {
 				node("nz", "small", "a", func(n *cluster.Node) { delete(n.Labels, api.LabelZone) }).running("r6", "nz", "labels: {app: x}").
 				pods(2, "p", spread(zones))
 		}, zones, "a:2 b:2 c:1"},
+		{"TOPO-014 pods that are pending or end", "{}", func(w *world) {
+			w.node("na", "small", "a", nil).running("r1", "na", "labels: {app: x}").running("r2", "na", "labels: {app: x}").
+				node("nb", "small", "b", nil).running("r3", "nb", "labels: {app: x}").
+				pods(2, "p", spread(zones)).pods(2, "q", "{labels: {app: x}, nodeSelector: {$zone: nowhere}}")
+			for _, phase := range []corev1.PodPhase{corev1.PodRunning, corev1.PodFailed, corev1.PodSucceeded} {
+				node := strings.ToLower(string(phase))
+				w.node(node, "small", "c", nil)
+				for i := range 2 {
+					p := w.pod(fmt.Sprintf("%s-%d", node, i), "labels: {app: x}")
+					p.Spec.NodeName, p.Status.Phase = node, phase
+					if at := deletedAt(); phase == corev1.PodRunning {
+						p.DeletionTimestamp = &at
+					}
+					w.add(p)
+				}
+			}
+		}, zones, "a:2 b:2 c:1 pending:2"},
 		{"TOPO-017", wants("$zone In a b"), func(w *world) { w.pods(3, "p", spread(zones, ", minDomains: 3")) }, zones, "a:1 b:1 pending:1"},
 		{"TOPO-019", "{}", func(w *world) { w.pods(11, "p", spread(zones, ", minDomains: 2")) }, zones, "a:4 b:4 c:3"},
 		{"TOPO-024", "{}", func(w *world) { w.pods(4, "p", spread(capacity)) }, capacity, "on-demand:2 spot:2"},
@@ -154,6 +173,9 @@ func TestTopologySpreadFacts(t *testing.T) {
 		{"TOPO-047", "{}", func(w *world) {
 			w.node("n", "std", "c", nil).running("r1", "n", "labels: {app: x}").pods(2, "p", "{"+requires("$zone In a b")+", "+spread(zones, ", nodeAffinityPolicy: Honor")+"}")
 		}, zones, "a:1 b:1 c:1"},
+		{"TOPO-047 with Ignore", "{}", func(w *world) {
+			w.node("n", "std", "c", nil).running("r1", "n", "labels: {app: x}").pods(5, "p", "{"+requires("$zone In a b")+", "+spread(zones, ", nodeAffinityPolicy: Ignore")+"}")
+		}, zones, "a:2 b:2 c:1 pending:1"},
 		{"TOPO-058", "{}", func(w *world) {
 			w.pods(3, "p", "{labels: {app: x}, affinity: {nodeAffinity: "+strings.TrimSuffix(strings.TrimPrefix(requires("$zone In c"), "affinity: {nodeAffinity: "), "}")+", "+strings.TrimPrefix(affine("podAffinity", zones, "x"), "affinity: {")+"}")
 		}, zones, "c:3"},
@@ -194,9 +216,6 @@ func TestHostnameFacts(t *testing.T) {
 			w.provisioner("default", "{}").pods(4, "p", spread(host)).round()
 			w.pods(5, "q", spread(host))
 		}, see: types, want: "5 small"},
-		{id: "TOPO-061", given: func(w *world) {
-			w.pods(1, "t", "labels: {app: t}").pods(1, "p", affine("podAntiAffinity", host, "t"))
-		}, want: "small(p), small(t)"},
 		{id: "TOPO-066", given: func(w *world) {
 			for _, zone := range []string{"a", "b", "c"} {
 				w.pods(1, "in-"+zone, "{requests: {cpu: 2}, nodeSelector: {$zone: "+zone+"}, "+affine("podAntiAffinity", "$zone", "t")+"}")
@@ -219,12 +238,6 @@ func TestHostnameFacts(t *testing.T) {
 			w.pods(1, "t", "{labels: {app: x}, topologySpreadConstraints: [{maxSkew: 1, topologyKey: $host, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {app: x}}}]}").
 				pods(2, "p", "{affinity: {podAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, podAffinityTerm: {topologyKey: $host, labelSelector: {matchLabels: {app: x}}}}]}}, "+spread(host)+"}")
 		}, see: types, want: "3 small"},
-		{id: "TOPO-075", given: func(w *world) {
-			w.pods(1, "db", "labels: {app: db}").
-				pods(1, "web", "{labels: {app: web}, "+affine("podAffinity", host, "db")+"}").
-				pods(1, "cache", "{labels: {app: cache}, "+affine("podAffinity", host, "web")+"}").
-				pods(1, "ui", "{labels: {app: ui}, "+affine("podAffinity", host, "cache")+"}")
-		}, want: "small(cache db ui web)"},
 		{id: "TOPO-076", given: func(w *world) { w.pods(1, "db", affine("podAffinity", host, "web")) }, want: "pending(db)"},
 		{id: "TOPO-077", given: func(w *world) {
 			w.pods(1, "t", "{labels: {app: t}, namespace: other}").pods(1, "p", affine("podAffinity", host, "t")).pods(10, "s", spread(host))
@@ -253,4 +266,42 @@ func TestHostnameFacts(t *testing.T) {
 			}
 		}, see: func(p Plan) string { return view(p, byZone) }, want: "a(r1-1 r2-1), b(r1-2 r2-2), c(r1-3 r2-3)"},
 	})
+}
+
+// TestAffinityInAnyOrder (TOPO-061, TOPO-075): pods go to the same machines whatever the order in
+// which they come, which is that of their names.
+func TestAffinityInAnyOrder(t *testing.T) {
+	apart := []string{"labels: {app: t}", affine("podAntiAffinity", "$host", "t")}
+	chain := []string{"labels: {app: db}"}
+	for _, link := range [][2]string{{"web", "db"}, {"cache", "web"}, {"ui", "cache"}} {
+		chain = append(chain, "{labels: {app: "+link[0]+"}, "+affine("podAffinity", "$host", link[1])+"}")
+	}
+	var facts []fact
+	for id, of := range map[string]struct {
+		pods []string
+		want string
+	}{"TOPO-061": {apart, "2 small"}, "TOPO-075": {chain, "1 small"}} {
+		for _, order := range permutations(len(of.pods)) {
+			facts = append(facts, fact{id: fmt.Sprint(id, order), see: types, want: of.want, given: func(w *world) {
+				for at, i := range order {
+					w.pods(1, fmt.Sprintf("p%d", at), of.pods[i])
+				}
+			}})
+		}
+	}
+	check(t, facts)
+}
+
+// permutations lists the orders of the numbers below n.
+func permutations(n int) [][]int {
+	if n == 0 {
+		return [][]int{nil}
+	}
+	var out [][]int
+	for _, of := range permutations(n - 1) {
+		for i := range n {
+			out = append(out, slices.Insert(slices.Clone(of), i, n-1))
+		}
+	}
+	return out
 }
