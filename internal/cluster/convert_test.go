@@ -89,7 +89,7 @@ status: {conditions: [{type: Ready, status: Unknown, lastTransitionTime: "2026-0
 	}
 }
 
-func TestFromDaemonSets(t *testing.T) { // DS-004
+func TestFromDaemonSets(t *testing.T) {
 	ds := read[appsv1.DaemonSet](t, `
 metadata: {namespace: kube-system, name: logs}
 spec:
@@ -150,7 +150,7 @@ spec: {containers: [{name: c, resources: {requests: {cpu: 3}}}]}`} {
 
 // Admission, such as that of the Vertical Pod Autoscaler, may lower requests. The newest pod shows it if it has been made
 // from the template as it is now.
-func TestRequestsOfDaemonSetsThatAdmissionLowers(t *testing.T) {
+func TestRequestsOfDaemonSetsThatAdmissionLowers(t *testing.T) { // DS-004
 	for name, c := range map[string]struct {
 		annotations, labels string
 		want                int64
