@@ -26,6 +26,9 @@ func TestLaunchRequestFacts(t *testing.T) {
 				template := &api.AWSNodeTemplate{Spec: profile}
 				template.Name = "standard"
 				r.ApplyTemplate(template)
+				other := &api.AWSNodeTemplate{Spec: api.NodeProfile{AMIFamily: new("AL2023")}}
+				other.Name = "default" // as the Provisioner
+				r.ApplyTemplate(other)
 				r.Apply(testProvisioner("default", edit))
 				r.start(Options{}, nil)
 				r.Deploy(sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("500m", "1Gi")})

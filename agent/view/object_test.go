@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
@@ -40,6 +42,25 @@ func TestLabelsOfTheMachineCount(t *testing.T) {
 		for key, value := range got {
 			if api.NormalizeLabel(key) == api.LabelZone && value != "c" {
 				t.Errorf("%s: the machine in zone c is labelled %s=%s", name, key, value)
+			}
+		}
+	}
+}
+
+// TYPE-013: the Node object has the labels of the instance type that was bought, also those that few types have.
+func TestLabelsOfTheTypeCount(t *testing.T) {
+	raw := &api.Provisioner{}
+	raw.Name = "general"
+	p := &Provisioner{Raw: raw, Spec: raw.Defaulted()}
+	p.Market.Types = []offer.InstanceType{
+		{Name: "plain"},
+		{Name: "with-disk", Labels: map[string][]string{api.LabelInstanceLocalNVMe: {"900"}}},
+	}
+	for name, want := range map[string]string{"plain": "", "with-disk": "900"} {
+		i := offer.Instance{NodeName: "n", InstanceType: name}
+		for of, node := range map[string]*corev1.Node{"bought": NodeFor(p, &decide.Machine{}, i), "adopted": AdoptedNode(p, i)} {
+			if got, ok := node.Labels[api.LabelInstanceLocalNVMe]; got != want || ok != (want != "") {
+				t.Errorf("%s %s: the label is %q, want %q", of, name, got, want)
 			}
 		}
 	}

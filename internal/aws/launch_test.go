@@ -151,6 +151,9 @@ func TestInsufficientCapacityLeadsToAnotherOfferingAtOnce(t *testing.T) {
 			if got := i.InstanceType + " " + i.Zone + " " + i.CapacityType; got != tt.want {
 				t.Errorf("bought %s, want %s", got, tt.want)
 			}
+			if live := f.live(); len(live) != 1 || live[0].ID != i.ID {
+				t.Errorf("instances = %+v, want only the one that was delivered", live)
+			}
 			if len(d.Refusals) != 1 || d.Refusals[0].Candidate != tt.candidates[0] || d.Refusals[0].Reason != offer.RefusedCapacity {
 				t.Errorf("refusals = %+v", d.Refusals)
 			}
