@@ -76,18 +76,19 @@ func (l *launch) makeTemplates(ctx context.Context, request *fleetRequest, order
 }
 
 // requestFleet makes the request. If another request has used its token, because the same
-// launch id was ordered before, the result is what was bought under that id.
+// launch id was ordered before, or if the response names neither machines nor errors, the result
+// is what was bought under that id.
 func (l *launch) requestFleet(ctx context.Context, request *fleetRequest, round int) (*fleetResult, error) {
 	token := clientToken(l.order.LaunchID, round)
 	out, err := client.Invoke(ctx, l.cloud.writes.CreateFleet, l.fleetInput(request, token))
-	if err == nil {
+	if err == nil && len(out.Instances)+len(out.Errors) > 0 {
 		return l.withoutLostTemplates(l.readFleet(out, request), request), nil
 	}
 	code := call.Code(err)
 	reason := refusalReason(code)
 	denied := reason == offer.RefusedUnauthorized && code != codeNoSpotRole
 	switch {
-	case code == "IdempotentParameterMismatch":
+	case err == nil, code == "IdempotentParameterMismatch":
 		return l.alreadyLaunched(ctx)
 	case isTemplateGone(code), reason != offer.RefusedOther && !denied:
 		return l.withoutLostTemplates(request.refusedAll(code, reason, "create fleet: "+refusalMessage(code, err.Error())), request), nil

@@ -157,3 +157,38 @@ func TestAnotherCluster(t *testing.T) {
 		t.Errorf("the launch templates of the other cluster are looked for")
 	}
 }
+
+// An answer with neither machines nor errors does not tell whether something was bought. What was bought is found by its
+// launch id, and not bought again.
+func TestFleetOfWhichNothingIsSaid(t *testing.T) {
+	for name, buys := range map[string]bool{"machines were bought": true, "nothing was bought": false} {
+		t.Run(name, func(t *testing.T) {
+			f := start(t)
+			create, requests := f.writes.CreateFleet, 0
+			f.writes.CreateFleet = func(ctx context.Context, in *ec2.CreateFleetInput, o ...func(*ec2.Options)) (*ec2.CreateFleetOutput, error) {
+				requests++
+				if *in.ClientToken != "launch-1" {
+					return create(ctx, in, o...)
+				}
+				if buys && requests == 1 {
+					if _, err := create(ctx, in, o...); err != nil {
+						t.Error(err)
+					}
+				}
+				return &ec2.CreateFleetOutput{FleetId: awssdk.String("fleet-1")}, nil
+			}
+			o := order("launch-1", 2, onDemand("m5.large", "a"))
+			d, err := f.Launch(t.Context(), o)
+			if !buys {
+				if err == nil || offer.IsPermanent(err) || !strings.Contains(err.Error(), "launch id launch-1") {
+					t.Errorf("right after it: %v, want an error that may pass and names the launch id", err)
+				}
+				f.clock.Step(offer.ListingLag)
+				d, err = f.Launch(t.Context(), o)
+			}
+			if err != nil || len(d.Instances) != 2 || len(f.live()) != 2 {
+				t.Errorf("got %v, and %d machines run, error %v; want two", ids(d.Instances), len(f.live()), err)
+			}
+		})
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/client"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud"
 )
@@ -91,6 +92,43 @@ func TestInstanceTypesThatAreRefusedLater(t *testing.T) {
 		m := f.market(t, nil)
 		return price(t, m, "m5.large", api.CapacityOnDemand) > 0 && m.FaultReason == "InstanceTypesOutdated" && strings.Contains(m.Fault, "ec2:DescribeInstanceTypeOfferings")
 	})
+}
+
+// What EC2 lists as empty does not replace what is known.
+func TestStockOfWhichNothingIsListed(t *testing.T) {
+	for name, empty := range map[string]func(*client.EC2){
+		"instance types": func(ec *client.EC2) {
+			ec.InstanceTypes = func(context.Context, *ec2.DescribeInstanceTypesInput, ...func(*ec2.Options)) (*ec2.DescribeInstanceTypesOutput, error) {
+				return &ec2.DescribeInstanceTypesOutput{}, nil
+			}
+		},
+		"offerings": func(ec *client.EC2) {
+			ec.Offerings = func(context.Context, *ec2.DescribeInstanceTypeOfferingsInput, ...func(*ec2.Options)) (*ec2.DescribeInstanceTypeOfferingsOutput, error) {
+				return &ec2.DescribeInstanceTypeOfferingsOutput{}, nil
+			}
+		},
+		"zones": func(ec *client.EC2) {
+			ec.AvailabilityZones = func(context.Context, *ec2.DescribeAvailabilityZonesInput, ...func(*ec2.Options)) (*ec2.DescribeAvailabilityZonesOutput, error) {
+				return &ec2.DescribeAvailabilityZonesOutput{}, nil
+			}
+		},
+		"spot prices": func(ec *client.EC2) {
+			ec.SpotPrices = func(context.Context, *ec2.DescribeSpotPriceHistoryInput, ...func(*ec2.Options)) (*ec2.DescribeSpotPriceHistoryOutput, error) {
+				return &ec2.DescribeSpotPriceHistoryOutput{}, nil
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := start(t)
+			f.market(t, nil)
+			empty(f.reads)
+			f.clock.Step(13 * time.Hour)
+			eventually(t, "word of old stock", func() bool {
+				m := f.market(t, nil)
+				return strings.HasSuffix(m.FaultReason, "Outdated") && price(t, m, "m5.large", api.CapacitySpot) > 0
+			})
+		})
+	}
 }
 
 // New instance types are found when somebody asks for them by name, without a

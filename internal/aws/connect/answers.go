@@ -32,8 +32,8 @@ func refuseEmptyAnswers(stack *middleware.Stack) error {
 }
 
 // xmlServices respond in XML, by the SDK's service id. The SDK's XML decoder skips what it
-// does not know, so that it would read a page in HTML or a document in JSON as an empty
-// list.
+// does not know, so that it would read a page in HTML, a document in JSON or nothing at all
+// as an empty list.
 var xmlServices = []string{"EC2", "IAM", "STS", "Auto Scaling"}
 
 // refuseForeignAnswers makes a response that cannot come from AWS an error, such as the
@@ -46,7 +46,7 @@ func refuseForeignAnswers(stack *middleware.Stack) error {
 		service := awsmiddleware.GetServiceID(ctx)
 		if resp, ok := out.RawResponse.(*smithyhttp.Response); err == nil && ok && resp.StatusCode < http.StatusMultipleChoices {
 			kind := resp.Header.Get("Content-Type")
-			if strings.Contains(kind, "html") || strings.Contains(kind, "json") && slices.Contains(xmlServices, service) {
+			if strings.Contains(kind, "html") || !strings.Contains(kind, "xml") && slices.Contains(xmlServices, service) {
 				err = fmt.Errorf("%s %s: the response has the content type %q; check that the endpoint is one of AWS", service, awsmiddleware.GetOperationName(ctx), kind)
 			}
 		}

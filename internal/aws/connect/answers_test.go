@@ -80,10 +80,10 @@ func answering(t *testing.T, contentType string, body *string) aws.Config {
 // TestAForeignAnswerIsAnError holds that what is no answer of AWS is not taken for a
 // list of nothing.
 func TestAForeignAnswerIsAnError(t *testing.T) {
-	for kind, body := range map[string]string{"text/html": "<html>Sign in</html>", "application/json": "{}"} {
+	for kind, body := range map[string]string{"text/html": "<html>Sign in</html>", "application/json": "{}", "text/plain": "OK", "": ""} {
 		_, err := ec2.NewFromConfig(answering(t, kind, &body)).DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{})
 		if err == nil || !strings.Contains(err.Error(), "check that the endpoint is one of AWS") {
-			t.Errorf("%s: error = %v, want that it is not AWS", kind, err)
+			t.Errorf("%q: error = %v, want that it is not AWS", kind, err)
 		}
 	}
 	body := `<DescribeInstancesResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><reservationSet/></DescribeInstancesResponse>`

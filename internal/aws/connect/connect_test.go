@@ -187,6 +187,7 @@ func securityTokens(t *testing.T) (url string, asked *[]string) {
 	asked = &[]string{}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		*asked = append(*asked, r.FormValue("Action")+" "+r.FormValue("RoleArn")+" "+r.FormValue("RoleSessionName")+" "+r.FormValue("ExternalId")+" "+r.FormValue("DurationSeconds"))
+		w.Header().Set("Content-Type", "text/xml")
 		fmt.Fprintf(w, answer, r.FormValue("Action"), time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
 	}))
 	t.Cleanup(server.Close)
@@ -243,6 +244,7 @@ func TestWebIdentityFollowsTheGeneralEndpoint(t *testing.T) {
 func TestWebIdentityTrustsTheBundle(t *testing.T) {
 	isolate(t)
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/xml")
 		fmt.Fprintf(w, answer, r.FormValue("Action"), time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
 	}))
 	t.Cleanup(server.Close)

@@ -319,7 +319,11 @@ func (s *Stock) readHardware(ctx context.Context) (inventory, error) {
 	group.Go(func() (err error) { out.hardware, err = s.describeTypes(ctx); return err })
 	group.Go(func() error { return s.describeOfferings(ctx, out.zones) })
 	group.Go(func() error { return s.describeZones(ctx, out.zoneIDs) })
-	if err := group.Wait(); err != nil {
+	err := group.Wait()
+	if err == nil && min(len(out.hardware), len(out.zones), len(out.zoneIDs)) == 0 {
+		err = fmt.Errorf("describe instance types: EC2 lists %d instance types, offerings of %d, and %d zones, but every region has some of each", len(out.hardware), len(out.zones), len(out.zoneIDs))
+	}
+	if err != nil {
 		return inventory{}, err
 	}
 	return out, nil
@@ -371,7 +375,8 @@ func (s *Stock) describeZones(ctx context.Context, ids map[string]string) error 
 	return nil
 }
 
-// readSpotPrices reads the current price of each instance type in each zone.
+// readSpotPrices reads the current price of each instance type in each zone. A region may have none, but does not lose
+// all at once.
 func (s *Stock) readSpotPrices(ctx context.Context) (spotPrices, error) {
 	out := spotPrices{}
 	latest := map[pool]time.Time{}
@@ -397,6 +402,11 @@ func (s *Stock) readSpotPrices(ctx context.Context) (spotPrices, error) {
 	})
 	if err != nil {
 		return nil, fmt.Errorf("describe spot prices: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if before := len(s.spot.value); before > 0 && len(out) == 0 {
+		return nil, fmt.Errorf("describe spot prices: EC2 lists none, and had listed those of %d instance types before", before)
 	}
 	return out, nil
 }

@@ -11,6 +11,7 @@ import (
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/client"
 )
@@ -23,10 +24,10 @@ func TestCatalogueThatCannotBeReadAfterAStart(t *testing.T) {
 		hangs.Store(true)
 		reads := &client.EC2{
 			AvailabilityZones: func(context.Context, *ec2.DescribeAvailabilityZonesInput, ...func(*ec2.Options)) (*ec2.DescribeAvailabilityZonesOutput, error) {
-				return &ec2.DescribeAvailabilityZonesOutput{}, nil
+				return &ec2.DescribeAvailabilityZonesOutput{AvailabilityZones: []types.AvailabilityZone{{}}}, nil
 			},
 			Offerings: func(context.Context, *ec2.DescribeInstanceTypeOfferingsInput, ...func(*ec2.Options)) (*ec2.DescribeInstanceTypeOfferingsOutput, error) {
-				return &ec2.DescribeInstanceTypeOfferingsOutput{}, nil
+				return &ec2.DescribeInstanceTypeOfferingsOutput{InstanceTypeOfferings: []types.InstanceTypeOffering{{}}}, nil
 			},
 			SpotPrices: func(context.Context, *ec2.DescribeSpotPriceHistoryInput, ...func(*ec2.Options)) (*ec2.DescribeSpotPriceHistoryOutput, error) {
 				return &ec2.DescribeSpotPriceHistoryOutput{}, nil
@@ -36,7 +37,7 @@ func TestCatalogueThatCannotBeReadAfterAStart(t *testing.T) {
 					<-ctx.Done()
 					return nil, ctx.Err()
 				}
-				return &ec2.DescribeInstanceTypesOutput{}, nil
+				return &ec2.DescribeInstanceTypesOutput{InstanceTypes: []types.InstanceTypeInfo{{}}}, nil
 			},
 		}
 		s := New(reads, awssdk.Config{Region: "eu-west-1"}, false, time.Now)
