@@ -185,17 +185,19 @@ func (c *Cloud) describeLaunched(ctx context.Context, launched []offer.Instance)
 }
 
 // alreadyLaunched finds the machines that earlier requests with the order's launch id have
-// bought. Because that may have been a moment ago, it searches for some seconds; but it does
-// so only once for an order, because all rounds have the same id. If EC2 lists none, not even
+// bought. Because that may have been a moment ago, and EC2 may list some before the others, it
+// searches for some seconds unless it finds all that are missing; but it does so only once for
+// an order, because all rounds have the same id. If EC2 lists none, not even
 // one that has ended, that is an error for offer.ListingLag: it may list one yet.
 func (l *launch) alreadyLaunched(ctx context.Context) (*fleetResult, error) {
 	result := &fleetResult{again: true}
 	var known []offer.Instance
-	for pause := describePause; len(result.instances) == 0; pause *= 2 {
+	for pause := describePause; len(result.instances) < l.missing(); pause *= 2 {
 		var err error
 		if known, err = l.ofLaunchID(ctx); err != nil {
 			return nil, err
 		}
+		result.instances = nil
 		for _, i := range known {
 			counted := slices.ContainsFunc(l.found, func(f offer.Instance) bool { return f.ID == i.ID })
 			if i.Runs() && !counted && len(result.instances) < l.missing() {

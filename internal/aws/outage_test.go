@@ -192,3 +192,22 @@ func TestFleetOfWhichNothingIsSaid(t *testing.T) {
 		})
 	}
 }
+
+// EC2 may list only some of the machines of an earlier order at first. The others are not bought again.
+func TestEarlierOrderIsListedInParts(t *testing.T) {
+	f := start(t)
+	first := f.launch(t, order("launch-1", 5, onDemand("m5.large", "a")))
+	restarted := &fixture{Cloud: f.newCloud(t), account: f.account, clock: f.clock, config: f.config}
+	describe, answers := restarted.reads.Instances, 0
+	restarted.reads.Instances = func(ctx context.Context, in *ec2.DescribeInstancesInput, o ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error) {
+		out, err := describe(ctx, in, o...)
+		if answers++; answers <= 2 && err == nil {
+			out.Reservations = out.Reservations[:2] // each of one machine
+		}
+		return out, err
+	}
+	second := restarted.launch(t, order("launch-1", 5, onDemand("m5.large", "a"), onDemand("m5.large", "b")))
+	if !slices.Equal(ids(first.Instances), ids(second.Instances)) || len(f.live()) != 5 {
+		t.Errorf("got %v, and %d machines run; want the 5 of before", ids(second.Instances), len(f.live()))
+	}
+}
