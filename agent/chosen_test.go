@@ -249,6 +249,16 @@ func TestGracePeriodWithoutProvisioner(t *testing.T) {
 			time.Sleep(time.Minute)
 			r.DeleteNode(node)
 		},
+		"it is a NodePool that cannot be read, and Karpenter runs": func(r *rig, node string) {
+			refused := testProvisioner("default")
+			refused.Source = &api.Origin{
+				APIVersion: "karpenter.sh/v1", Kind: api.NodePoolKind, Waits: "Karpenter is running",
+				Unsupported: []api.Unsupported{{Path: "spec.template", Text: "must be an object"}},
+			}
+			r.Apply(refused)
+			time.Sleep(time.Minute)
+			r.DeleteNode(node)
+		},
 		"it is gone, and an earlier agent has made the node": func(r *rig, node string) {
 			change := cluster.NodeChange{RemoveAnnotations: []string{api.AnnotationGracePeriod}}
 			if err := r.Connect(nil).Cluster.PatchNode(r.Context(), node, change); err != nil {

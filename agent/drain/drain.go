@@ -339,13 +339,14 @@ func hadKubelet(n *cluster.Node, pods []*cluster.Pod) bool {
 }
 
 // drainLimits are the terminationGracePeriods of the Provisioners that can be read, by name; 0 means no limit. One
-// that is being deleted and has no limit is left out: Terraform can no longer set one.
+// that is being deleted and has no limit is left out: Terraform can no longer set one. So is a NodePool with an error
+// and no limit, which may have one that cannot be read.
 func (d *Drainer) drainLimits() map[string]time.Duration {
 	out := map[string]time.Duration{}
 	for _, p := range d.Cluster.Provisioners() {
 		if d := p.Spec.Disruption; d != nil && d.TerminationGracePeriod != nil {
 			out[p.Name] = max(d.TerminationGracePeriod.Duration, 1)
-		} else if p.DeletionTimestamp == nil {
+		} else if p.DeletionTimestamp == nil && (p.Source == nil || len(p.Source.Unsupported) == 0) {
 			out[p.Name] = 0
 		}
 	}

@@ -16,7 +16,7 @@ func gracePeriod(p *Provisioner) string {
 // GracePeriod is the change after which a node carries the terminationGracePeriod that its Provisioner has
 // now. It reports false if the node carries it already, or if nobody can say what it is.
 func GracePeriod(p *Provisioner, n *cluster.Node) (cluster.NodeChange, bool) {
-	if p == nil || p.Reason == ReasonValidation {
+	if p == nil || p.Reason == ReasonValidation || len(p.Findings.Errors()) > 0 {
 		return cluster.NodeChange{}, false
 	}
 	is, want := n.Annotations[api.AnnotationGracePeriod], gracePeriod(p)

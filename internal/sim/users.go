@@ -31,7 +31,7 @@ func (w Users) Apply(p *api.Provisioner) {
 			w.provisioners[p.Name] = known
 		}
 		p.Spec.DeepCopyInto(&known.Spec)
-		known.Generation++
+		known.Source, known.Generation = p.Source.DeepCopy(), known.Generation+1
 	})
 }
 
