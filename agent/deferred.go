@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"reflect"
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
@@ -49,7 +48,7 @@ func (d deferrals) of(s *cluster.Snapshot, now time.Time) map[cluster.PodKey]str
 			continue
 		}
 		is := d[deferrable(p)]
-		if is == nil || is.template != p.Template && !reflect.DeepEqual(is.template, p.Template) {
+		if is == nil || !is.template.SameButIdentity(p.Template) {
 			continue
 		}
 		if is.seen = now; now.Before(is.until) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
 )
@@ -54,6 +55,23 @@ func TestExhaustedPodsAreRetriedWithBackoff(t *testing.T) {
 			t.Error("no event says that the pods are tried again")
 		}
 	})
+}
+
+// The pods of a StatefulSet or an indexed Job, each of which has a label of its own, are deferred together.
+func TestPodsWithAnIndexAreDeferredTogether(t *testing.T) {
+	deferred, now, s, plan := deferrals{}, time.Now(), &cluster.Snapshot{}, &decide.Plan{}
+	for _, name := range []string{"set-0", "set-1", "set-2"} {
+		s.Pods = append(s.Pods, cluster.Pod{
+			PodKey: cluster.PodKey{Namespace: "default", Name: name, UID: name},
+			Owner:  cluster.Owner{Kind: "StatefulSet", Name: "set", UID: "set"}, State: cluster.PodPending,
+			Template: &cluster.Template{Namespace: "default", Labels: map[string]string{"statefulset.kubernetes.io/pod-name": name}, Claims: []cluster.ClaimRef{{Name: "data-" + name}}},
+		})
+		plan.Unplaced = append(plan.Unplaced, decide.Unplaced{Pod: cluster.PodKey{Namespace: "default", Name: name, UID: name}, Reason: "too much work", Exhausted: true})
+	}
+	deferred.note(plan, s, now)
+	if later := deferred.of(s, now.Add(time.Second)); len(later) != 3 {
+		t.Errorf("deferred %d of 3 pods: %v", len(later), later)
+	}
 }
 
 // TestHealthOfAPlanThatDoesNotEnd has a plan that is made for ever: the agent is ill long

@@ -3,6 +3,7 @@ package cluster
 import (
 	"cmp"
 	"maps"
+	"reflect"
 	"slices"
 	"time"
 
@@ -42,6 +43,17 @@ func newTemplate(pod *corev1.Pod) *Template {
 		Critical:        pod.Spec.PriorityClassName == "system-cluster-critical" || pod.Spec.PriorityClassName == "system-node-critical",
 		ResourceClaims:  len(pod.Spec.ResourceClaims) > 0,
 	}
+}
+
+// SameButIdentity reports whether pods of one owner with the two templates ask for the same, apart from what tells its pods
+// apart: a StatefulSet and an indexed Job give each pod a label of its own, and a StatefulSet its own claims.
+func (t *Template) SameButIdentity(o *Template) bool {
+	if t == o {
+		return true
+	}
+	a, b := *t, *o
+	a.Labels, a.Claims, b.Labels, b.Claims = nil, nil, nil, nil
+	return reflect.DeepEqual(a, b)
 }
 
 // clone returns a copy that shares no memory with the pod that t came from.
