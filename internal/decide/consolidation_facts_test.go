@@ -249,3 +249,22 @@ func TestConsolidationThatWasBegun(t *testing.T) {
 		}
 	})
 }
+
+// Each node of a step waits for all machines of the step: if one of them cannot be had, no node of the step goes.
+func TestNodesOfAStepWaitForAllItsMachines(t *testing.T) { // DISR-038
+	w := newWorld(t, byName([]offer.InstanceType{sold("old", 8, 0.34), sold("new", 16, 0.5)}))
+	w.provisioner("default", strings.Replace(consolidating, "requirements: [", "requirements: [{key: node.kubernetes.io/instance-type, operator: In, values: [new]}, ", 1))
+	for i := range 5 {
+		name := fmt.Sprintf("n%d", i+1)
+		w.node(name, "old", "a", nil).replicas(2, "web", name, "requests: {cpu: 3, memory: 1Gi}")
+	}
+	plan := w.older().decide()
+	if len(plan.Removals) != 5 || len(plan.Machines) != 2 {
+		t.Fatalf("got %q, want a step of five nodes and two machines", consolidated(plan))
+	}
+	for _, r := range plan.Removals {
+		if len(r.Replacements) != 2 {
+			t.Errorf("node %s waits for %v, want both machines", r.Node, r.Replacements)
+		}
+	}
+}

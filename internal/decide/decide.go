@@ -88,6 +88,7 @@ func (d *decision) plan() Plan {
 	plan.Consolidation = consolidation
 	plan.Guides, plan.Steers = d.steer(nodes)
 	to := d.destinations(&plan)
+	joinSteps(consolidation, to)
 	plan.Chosen = d.chosen(nodes, to)
 	plan.Removals = slices.Concat(forced, removals, consolidated)
 	for i := range plan.Removals {

@@ -170,7 +170,7 @@ type Removal struct {
 	// other reasons.
 	Saving offer.Price
 	// Replacements are the machines of the plan (by name) that must be up before
-	// the node is drained.
+	// the node is drained. Nodes of one step of consolidation have the same.
 	Replacements []string
 	// Starting are nodes that are not up yet, have room for pods of the node, and
 	// must be up before it is drained too.

@@ -189,6 +189,28 @@ func (c *consolidator) fault(next attempt, steps []consolidate.Step, these []int
 	return ""
 }
 
+// joinSteps lets each node of a step that goes wait for all machines of the step: only the whole step is known to
+// pay, and a machine may not be had.
+func joinSteps(c *Consolidation, to map[string]*destinations) {
+	if c == nil {
+		return
+	}
+	for i := range c.Steps {
+		if !c.Steps[i].Going {
+			continue
+		}
+		var machines []string
+		for _, name := range c.Steps[i].Nodes {
+			machines = append(machines, to[name].machines...)
+		}
+		slices.Sort(machines)
+		machines = slices.Compact(machines)
+		for _, name := range c.Steps[i].Nodes {
+			to[name].machines = machines
+		}
+	}
+}
+
 func (c *consolidator) removals() []Removal {
 	var out []Removal
 	for i := range c.out.Steps {
