@@ -119,8 +119,9 @@ func (pl *Placer) bestDomain(c *assign.Class, choices []domainChoice, relaxed to
 }
 
 // compare tells which domain choice a pod goes to first: where nodes may have room, then where
-// its first alternative is met, and then where the best is sold. Pods that have to be together go where nodes have room for all, or
-// else where all of them cost least; weights come first only among the domains that hold all.
+// its first alternative is met, and then where the best is sold. Pods that have to be together
+// go where nodes have room for all, or else where all of them cost least; weights come first
+// only among the domains that hold all.
 func (at *domainChoice) compare(o *domainChoice) int {
 	switch {
 	case at.total == o.total:
