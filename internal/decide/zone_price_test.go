@@ -106,6 +106,10 @@ func TestZonesUnderLimits(t *testing.T) {
 		{id: "the limit allows one pod", given: given("2", "$zone In b"), see: see, want: "4 light in b"},
 		{id: "the limit allows all pods", given: given("8", "$zone In b"), see: see, want: "4 heavy in a"},
 		{id: "the rest of the pods has room in the same zone", given: given("2", "$zone In a b"), see: see, want: "1 heavy in a, 3 light in a"},
+		{id: "only the lower weight holds all pods in both zones", given: func(w *world) {
+			given("2", "$zone In b")(w)
+			w.provisioner("costly", wants("$zone In a", "$arch In arm64"))
+		}, see: see, want: "4 light in b"},
 		{id: "no zone has room for all", given: func(w *world) {
 			given("4", "$zone In b")(w)
 			w.in.Provisioners[1].Spec.Spec.Limits = &api.Limits{Resources: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}}

@@ -22,7 +22,10 @@ type domainChoice struct {
 	next  int // nodes before it have no more room for the class
 	group *assign.PodGroup
 	rank  assign.Rank
-	total float64 // what all pods of a class cost there that have to be together
+	// What all pods of a class cost there that have to be together, and of which weight the
+	// Provisioners are that hold all of them.
+	total  float64
+	weight int32
 }
 
 // nothing is the rank after everything that can be bought.
@@ -125,8 +128,8 @@ func (pl *Placer) bestDomain(c *assign.Class, choices []domainChoice, relaxed to
 func (at *domainChoice) compare(o *domainChoice) int {
 	switch {
 	case at.total == o.total:
-	case at.holdsAll() && o.holdsAll() && (at.rank.Weight != o.rank.Weight || at.rank.Elsewhere != o.rank.Elsewhere):
-		return at.rank.Compare(o.rank)
+	case at.holdsAll() && o.holdsAll():
+		return cmp.Or(cmp.Compare(o.weight, at.weight), model.CmpBool(at.rank.Elsewhere, o.rank.Elsewhere), cmp.Compare(at.total, o.total))
 	default:
 		return cmp.Compare(at.total, o.total)
 	}
@@ -223,24 +226,24 @@ func (pl *Placer) priceAll(c *assign.Class, choices []domainChoice) {
 			open -= pl.RoomAlone(c, at.opt, n, open)
 		}
 		if open > 0 {
-			at.total = pl.costOf(at, open, left)
+			pl.priceOf(at, open, left)
 		}
 	}
 }
 
-// costOf returns what so many pods cost on machines of the cheapest offering that the choice
-// and limits allow, of the Provisioners of the highest weight that have one. It is infinite if
-// there is none.
-func (pl *Placer) costOf(at *domainChoice, pods int64, left assign.RemainingLimits) float64 {
-	least, weight := math.Inf(1), int32(math.MinInt32)
+// priceOf sets what so many pods cost on machines of the cheapest offering that the choice
+// and limits allow, of the Provisioners of the highest weight that have one. The price is infinite
+// if there is none.
+func (pl *Placer) priceOf(at *domainChoice, pods int64, left assign.RemainingLimits) {
+	at.total, at.weight = math.Inf(1), math.MinInt32
 	if at.group == nil {
-		return least
+		return
 	}
 	empty := pl.NewMachine(0)
 	for k := range at.group.Mask.All {
 		offering := &pl.Offerings[k]
 		of := pl.Pools[offering.Pool].Weight
-		if of < weight {
+		if of < at.weight {
 			continue
 		}
 		pl.Reset(empty, k)
@@ -249,12 +252,11 @@ func (pl *Placer) costOf(at *domainChoice, pods int64, left assign.RemainingLimi
 		if n == 0 || left.Affords(offering, machines) < machines {
 			continue
 		}
-		if of > weight {
-			least, weight = math.Inf(1), of
+		if of > at.weight {
+			at.total, at.weight = math.Inf(1), of
 		}
-		least = min(least, float64(machines*offering.Cost))
+		at.total = min(at.total, float64(machines*offering.Cost))
 	}
-	return least
 }
 
 // hasRoom reports whether a planned machine has room for an item.
