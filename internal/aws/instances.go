@@ -213,7 +213,7 @@ func (l *launch) alreadyLaunched(ctx context.Context) (*fleetResult, error) {
 	}
 	l.searched = true
 	if id := l.order.LaunchID; len(known) == 0 && len(l.cloud.fruitless.lasting([]string{id}, nil, l.cloud.now())) == 0 {
-		return nil, fmt.Errorf("create fleet with target capacity %d: another request has used the launch id %s, and EC2 does not list what it bought yet", l.missing(), id)
+		return nil, fmt.Errorf("create fleet with target capacity %d: an earlier request may have bought machines under the launch id %s, and EC2 does not list them yet", l.missing(), id)
 	}
 	return result, nil
 }
