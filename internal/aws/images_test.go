@@ -208,15 +208,20 @@ func TestImageParameterThatIsReplaced(t *testing.T) {
 			t.Errorf("blocked %q, arm64 machines are sold: %t, want %t", m.Blocked, has(m, "m6g.large"), want)
 		}
 	}
+	f.expectSixHours(sold, &missing)
+	f.clock.Step(time.Minute)
 	sold(true)
-	missing = true
+}
+
+// expectSixHours lets an image be missing: its machines are sold for six hours, and no longer.
+func (f *fixture) expectSixHours(sold func(want bool), missing *bool) {
+	sold(true)
+	*missing = true
 	f.clock.Step(6 * time.Minute)
 	sold(true)
 	f.clock.Step(6 * time.Hour)
 	sold(false)
-	missing = false
-	f.clock.Step(time.Minute)
-	sold(true)
+	*missing = false
 }
 
 // A published image that is not found for a while stays the one of its nodes, which would drift otherwise. One that is gone for
@@ -244,13 +249,7 @@ func TestPublishedImageThatIsMissing(t *testing.T) {
 					t.Errorf("arm64 machines are sold: %t, want %t", got, want)
 				}
 			}
-			sold(true)
-			missing = true
-			f.clock.Step(6 * time.Minute)
-			sold(true)
-			f.clock.Step(6 * time.Hour)
-			sold(false)
-			missing = false
+			f.expectSixHours(sold, &missing)
 			f.clock.Step(7 * time.Hour)
 			sold(true)
 		})
