@@ -69,8 +69,8 @@ func (mk *Market) KeepAble(offerings model.Bitset, perNode []topology.PerNode, o
 
 // rooms finds the offerings that have so much of a resource.
 type rooms struct {
-	amounts []int64        // that offerings have, ascending
-	columns []model.Bitset // those with at least as much
+	amounts   []int64        // that offerings have, ascending
+	offerings []model.Bitset // those with at least as much
 }
 
 // rooms returns those of a resource, made once.
@@ -95,15 +95,15 @@ func (mk *Market) newRooms(r int) *rooms {
 	for i, c := range mk.Shapes {
 		at[i], _ = slices.BinarySearch(out.amounts, c.Room[r])
 	}
-	out.columns = make([]model.Bitset, len(out.amounts))
-	for i := range out.columns {
-		out.columns[i] = model.NewBitset(len(mk.Offerings))
+	out.offerings = make([]model.Bitset, len(out.amounts))
+	for i := range out.offerings {
+		out.offerings[i] = model.NewBitset(len(mk.Offerings))
 	}
 	for k := range mk.Offerings {
-		out.columns[at[mk.Offerings[k].Number]].Add(k)
+		out.offerings[at[mk.Offerings[k].Number]].Add(k)
 	}
-	for i := len(out.columns) - 2; i >= 0; i-- {
-		out.columns[i].Join(out.columns[i+1])
+	for i := len(out.offerings) - 2; i >= 0; i-- {
+		out.offerings[i].Join(out.offerings[i+1])
 	}
 	return out
 }
@@ -111,10 +111,10 @@ func (mk *Market) newRooms(r int) *rooms {
 // atLeast returns the offerings with at least so much.
 func (r *rooms) atLeast(n int64) model.Bitset {
 	i, _ := slices.BinarySearch(r.amounts, n)
-	if i == len(r.columns) {
+	if i == len(r.offerings) {
 		return nil
 	}
-	return r.columns[i]
+	return r.offerings[i]
 }
 
 // holding returns the offerings of the options that hold a pod of the class, where

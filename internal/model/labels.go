@@ -37,19 +37,19 @@ func (s *Supply) originOf(key string) origin {
 
 // LabelsOf returns the labels, apart from the host name, that a machine of an offering
 // with a residual will have.
-func (s *Supply) LabelsOf(column, residual int) map[string]string {
-	id := [2]int{column, residual}
+func (s *Supply) LabelsOf(offering, residual int) map[string]string {
+	id := [2]int{offering, residual}
 	if known, ok := s.labelled[id]; ok {
 		return known
 	}
-	o := &s.Offerings[column]
+	o := &s.Offerings[offering]
 	out := map[string]string{}
 	for key := range o.Type.Labels {
 		if value, ok := o.Type.Label(key); ok {
 			out[key] = value
 		}
 	}
-	maps.Copy(out, s.ChosenLabels(column, residual))
+	maps.Copy(out, s.ChosenLabels(offering, residual))
 	out[api.LabelZone] = o.Offer.Zone
 	out[api.LabelCapacityType] = o.Offer.CapacityType
 	out[api.LabelProvisioner] = s.Pools[o.Pool].Spec.Name
@@ -65,11 +65,11 @@ func (s *Supply) LabelsOf(column, residual int) map[string]string {
 // keys, the first of the offering's values that it allows, or, where the offering's type
 // says nothing about the key, a value that it allows. A key of which it allows no such
 // value is left out.
-func (s *Supply) ChosenLabels(column, residual int) map[string]string {
+func (s *Supply) ChosenLabels(offering, residual int) map[string]string {
 	out := map[string]string{}
 	for _, q := range s.residuals[residual] {
-		set := s.Offerings[column].limited(q.Key, q.Set)
-		if values, ok := s.Offerings[column].Type.Labels[q.Key]; ok {
+		set := s.Offerings[offering].limited(q.Key, q.Set)
+		if values, ok := s.Offerings[offering].Type.Labels[q.Key]; ok {
 			for _, v := range values {
 				if set.Has(v) {
 					out[q.Key] = v

@@ -19,8 +19,8 @@ func (s rendering) layout() *Layout {
 	out := &Layout{Places: places, assignment: s.Assignment, Machines: make([]Machine, 0, len(machines))}
 	r := &ranker{Assignment: s.Assignment, slack: s.slack(), known: map[string]ranking{}}
 	type content struct {
-		items  *assign.Items // which machines share
-		column int
+		items    *assign.Items // which machines share
+		offering int
 	}
 	known := map[content]int{}
 	for i, m := range machines {
