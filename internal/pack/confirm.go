@@ -28,8 +28,8 @@ func (s *solver) confirm() {
 	}
 	before := int64(-1)
 	for try := range maxConfirmations {
-		sites, refused := s.confirming().replayAll()
-		helped := s.incomplete() && s.confirming().refill(sites)
+		nodes, refused := s.confirming().replayAll()
+		helped := s.incomplete() && s.confirming().refill(nodes)
 		if !s.incomplete() || try == maxConfirmations-1 {
 			return
 		}

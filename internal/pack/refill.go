@@ -11,13 +11,13 @@ import (
 // refill gives pods without a place the room that is left on nodes and on planned
 // machines, where kube-scheduler would let them in. It reports whether that helped
 // any.
-func (co confirmation) refill(sites []*site) bool {
+func (co confirmation) refill(nodes []*replayNode) bool {
 	helped := false
 	for some := true; some; {
 		some = false
 		co.RelateNodeSpreads() // each pod may let spreads go further
 		for _, c := range co.Classes() {
-			if c.WantsPlace() && co.refillClass(c, sites) {
+			if c.WantsPlace() && co.refillClass(c, nodes) {
 				some, helped = true, true
 			}
 		}
@@ -25,18 +25,18 @@ func (co confirmation) refill(sites []*site) bool {
 	return helped
 }
 
-func (co confirmation) refillClass(c *assign.Class, sites []*site) bool {
+func (co confirmation) refillClass(c *assign.Class, nodes []*replayNode) bool {
 	helped := false
 	takes := func(l assign.Level) bool {
 		o, ok := co.OptionsAt(c, l)
-		return ok && slices.ContainsFunc(sites, func(to *site) bool { return co.letsIn(c, o, to) })
+		return ok && slices.ContainsFunc(nodes, func(to *replayNode) bool { return co.letsIn(c, o, to) })
 	}
 	for l, ok := (assign.Level{}), true; ok && c.Left > 0; l, ok = c.Next(l, takes) {
 		o, ok := co.OptionsAt(c, l)
 		if !ok {
 			continue
 		}
-		for _, to := range sites {
+		for _, to := range nodes {
 			for c.Left > 0 && co.squeeze(c, o, l, to) {
 				helped = true
 			}
@@ -45,9 +45,9 @@ func (co confirmation) refillClass(c *assign.Class, sites []*site) bool {
 	return helped
 }
 
-// letsIn reports whether a site has room for a pod of the class, and kube-scheduler
+// letsIn reports whether a node or machine has room for a pod of the class, and kube-scheduler
 // would let it in.
-func (co confirmation) letsIn(c *assign.Class, o *model.Options, to *site) bool {
+func (co confirmation) letsIn(c *assign.Class, o *model.Options, to *replayNode) bool {
 	if !model.Fits(c.Need, to.free) {
 		return false
 	}
@@ -57,14 +57,14 @@ func (co confirmation) letsIn(c *assign.Class, o *model.Options, to *site) bool 
 	return co.accepts(c, to, topology.AssignmentOf(c.Keys, to.Node))
 }
 
-// squeeze puts one pod of the class on the site, if that takes it.
-func (co confirmation) squeeze(c *assign.Class, o *model.Options, level assign.Level, to *site) bool {
+// squeeze puts one pod of the class on the node, if that takes it.
+func (co confirmation) squeeze(c *assign.Class, o *model.Options, level assign.Level, to *replayNode) bool {
 	if !co.letsIn(c, o, to) {
 		return false
 	}
 	at := topology.AssignmentOf(c.Keys, to.Node)
 	if !to.machine {
-		co.Put(c, to.index, level, 1) // which takes it off the room that the site shares
+		co.Put(c, to.index, level, 1) // which takes it off the room that the node shares
 	} else if co.squeezeIn(c, o, level, to, at) {
 		co.State.EnterNode(c.Rules, at, to.Node, 1)
 		model.AddTimes(to.free, c.Need, -1)
@@ -77,7 +77,7 @@ func (co confirmation) squeeze(c *assign.Class, o *model.Options, level assign.L
 
 // squeezeIn puts a pod of the class on a planned machine that has room for it, if
 // their labels go together.
-func (co confirmation) squeezeIn(c *assign.Class, o *model.Options, level assign.Level, to *site, at *topology.DomainAssignment) bool {
+func (co confirmation) squeezeIn(c *assign.Class, o *model.Options, level assign.Level, to *replayNode, at *topology.DomainAssignment) bool {
 	m := co.Machines()[to.index]
 	pinned := o
 	if len(c.Keys) > 0 {

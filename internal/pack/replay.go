@@ -11,29 +11,29 @@ import (
 
 // replayAll replays the plan until nothing is refused, and reports whether anything
 // was.
-func (co confirmation) replayAll() (sites []*site, refused bool) {
+func (co confirmation) replayAll() (nodes []*replayNode, refused bool) {
 	d := co.doubted()
 	for {
-		sites = co.sites()
-		r := co.newReplay(sites, d)
+		nodes = co.nodes()
+		r := co.newReplay(nodes, d)
 		if r.evident() {
-			return sites, refused
+			return nodes, refused
 		}
-		sites = co.sites()
-		r = co.newReplay(sites, d)
+		nodes = co.nodes()
+		r = co.newReplay(nodes, d)
 		r.run()
 		if !co.withdraw(r.moves) {
-			return sites, refused
+			return nodes, refused
 		}
 		refused = true
 		co.RelateNodeSpreads()
 	}
 }
 
-// move is a number of pods of a class that the plan puts on a site.
+// move is a number of pods of a class that the plan puts on a node or a machine.
 type move struct {
 	class *assign.Class
-	site  *site
+	node  *replayNode
 	at    *topology.DomainAssignment
 	place int // index in OnNodes, or in Placed of the machine
 	left  int64
@@ -50,17 +50,17 @@ type replay struct {
 	others []*move
 }
 
-func (co confirmation) newReplay(sites []*site, d doubt) *replay {
+func (co confirmation) newReplay(nodes []*replayNode, d doubt) *replay {
 	r := &replay{confirmation: co, doubt: d}
-	byNode := map[*model.Node]*site{}
-	for _, at := range sites {
+	byNode := map[*model.Node]*replayNode{}
+	for _, at := range nodes {
 		byNode[at.Node] = at
 	}
 	for i := range co.OnNodes() {
 		p := &co.OnNodes()[i]
 		r.add(&p.Placement, byNode[p.Node.Node], i)
 	}
-	for _, at := range sites {
+	for _, at := range nodes {
 		if at.machine {
 			for i := range co.Machines()[at.index].Placed {
 				r.add(&co.Machines()[at.index].Placed[i], at, i)
@@ -74,15 +74,15 @@ func (co confirmation) newReplay(sites []*site, d doubt) *replay {
 	for _, moves := range [][]*move{r.choosy, r.others} {
 		slices.SortStableFunc(moves, func(a, b *move) int { return cmp.Compare(order[a.class], order[b.class]) })
 	}
-	views := make([]*topology.NodeView, len(sites))
-	for i, at := range sites {
+	views := make([]*topology.NodeView, len(nodes))
+	for i, at := range nodes {
 		views[i] = at.NodeView
 	}
 	co.State.Plan(views, co.Rules())
 	return r
 }
 
-func (r *replay) add(p *assign.Placement, at *site, place int) {
+func (r *replay) add(p *assign.Placement, at *replayNode, place int) {
 	c := p.Class
 	if p.N == 0 || c.Free() {
 		return // nothing that others do matters to it, nor it to others
@@ -91,7 +91,7 @@ func (r *replay) add(p *assign.Placement, at *site, place int) {
 		r.State.Place(c.Rules, at.NodeView, topology.AssignmentOf(c.Keys, at.Node), p.N)
 		return
 	}
-	m := &move{class: c, site: at, at: topology.AssignmentOf(c.Keys, at.Node), place: place, left: p.N, n: p.N}
+	m := &move{class: c, node: at, at: topology.AssignmentOf(c.Keys, at.Node), place: place, left: p.N, n: p.N}
 	r.moves = append(r.moves, m)
 	if c.OrderMatters() {
 		r.choosy = append(r.choosy, m)
@@ -107,12 +107,12 @@ func (r *replay) evident() bool {
 		if m.class.NeedsCompany() {
 			return false
 		}
-		r.State.Place(m.class.Rules, m.site.NodeView, m.at, m.n)
+		r.State.Place(m.class.Rules, m.node.NodeView, m.at, m.n)
 	}
 	return !slices.ContainsFunc(r.moves, func(m *move) bool {
-		r.State.Place(m.class.Rules, m.site.NodeView, m.at, -1)
-		ok := r.accepts(m.class, m.site, m.at)
-		r.State.Place(m.class.Rules, m.site.NodeView, m.at, 1)
+		r.State.Place(m.class.Rules, m.node.NodeView, m.at, -1)
+		ok := r.accepts(m.class, m.node, m.at)
+		r.State.Place(m.class.Rules, m.node.NodeView, m.at, 1)
 		return !ok
 	})
 }
@@ -153,10 +153,10 @@ func (r *replay) turns(moves []*move) []*move {
 
 // step brings one pod, if there is one and its place takes it.
 func (r *replay) step(m *move) bool {
-	if m.left == 0 || !r.accepts(m.class, m.site, m.at) {
+	if m.left == 0 || !r.accepts(m.class, m.node, m.at) {
 		return false
 	}
-	r.State.Place(m.class.Rules, m.site.NodeView, m.at, 1)
+	r.State.Place(m.class.Rules, m.node.NodeView, m.at, 1)
 	m.left--
 	return true
 }
@@ -180,8 +180,8 @@ func (co confirmation) withdraw(moves []*move) bool {
 
 // withdrawal takes the pods that were not brought to their place from there.
 func (m *move) withdrawal() assign.Withdrawal {
-	if m.site.machine {
-		return assign.Withdrawal{Machine: true, Index: m.site.index, Placed: m.place, N: m.left}
+	if m.node.machine {
+		return assign.Withdrawal{Machine: true, Index: m.node.index, Placed: m.place, N: m.left}
 	}
 	return assign.Withdrawal{Index: m.place, N: m.left}
 }

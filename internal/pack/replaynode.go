@@ -9,26 +9,26 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
 )
 
-// site is a node that exists or a planned machine, as kube-scheduler will see it.
-type site struct {
+// replayNode is a node that exists or a planned machine, as kube-scheduler will see it.
+type replayNode struct {
 	*topology.NodeView
 	free    []int64
 	index   int // in Existing or Machines
 	machine bool
 }
 
-// sites lists the nodes and then the machines, without the pods of the plan. What
+// nodes lists the nodes and then the machines, without the pods of the plan. What
 // groups count is set back to that.
-func (co confirmation) sites() []*site {
+func (co confirmation) nodes() []*replayNode {
 	co.State.Restore(co.Start.Tallies)
-	var out []*site
+	var out []*replayNode
 	for i, n := range co.Existing() {
 		seen := &topology.NodeView{Node: n.Node, Counts: slices.Clone(co.Start.Counts[i])}
-		out = append(out, &site{NodeView: seen, free: n.Free, index: i})
+		out = append(out, &replayNode{NodeView: seen, free: n.Free, index: i})
 	}
 	for i, m := range co.Machines() {
 		view, free := co.nodeOf(m)
-		out = append(out, &site{NodeView: view, free: free, index: i, machine: true})
+		out = append(out, &replayNode{NodeView: view, free: free, index: i, machine: true})
 	}
 	return out
 }
@@ -47,7 +47,7 @@ func (co confirmation) nodeOf(m *assign.Machine) (out *topology.NodeView, free [
 	return out, free
 }
 
-// accepts reports whether kube-scheduler would let a pod of the class onto the site.
-func (co confirmation) accepts(c *assign.Class, to *site, at *topology.DomainAssignment) bool {
+// accepts reports whether kube-scheduler would let a pod of the class onto the node.
+func (co confirmation) accepts(c *assign.Class, to *replayNode, at *topology.DomainAssignment) bool {
 	return c.Missing.Kind != match.Exhausted && co.State.Accepts(c.Rules, to.NodeView, at)
 }
