@@ -68,7 +68,7 @@ type Model struct {
 func New(in *Input, e *Effort) *Model {
 	m := &Model{Volumes: match.NewVolumes(in.Snapshot), Supply: Supply{
 		Effort: e, origins: map[string]origin{}, options: map[string]*Options{}, residualIDs: map[string]int{},
-		merged: map[[2]int]int{}, cells: map[cellKey][]Cell{}, labelled: map[[2]int]map[string]string{},
+		merged: map[[2]int]int{}, byKeys: map[combinationKey][]DomainCombination{}, labelled: map[[2]int]map[string]string{},
 	}}
 	for i := range in.Provisioners {
 		m.Pools = append(m.Pools, newPool(&in.Provisioners[i], i, in.Binding[i]))

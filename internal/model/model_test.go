@@ -237,12 +237,12 @@ func TestDaemonSetsOfDevices(t *testing.T) {
 	}
 }
 
-// TestCells lists the domains in which machines can be bought.
-func TestCells(t *testing.T) {
+// TestCombinationsOf lists the domains in which machines can be bought.
+func TestCombinationsOf(t *testing.T) {
 	m := read(input(pool("default"), pool("other")))
 	o := m.OptionsFor(nil, nil, "", false)
 	var got []string
-	for _, at := range m.CellsOf(o, []string{api.LabelProvisioner, api.LabelZone}) {
+	for _, at := range m.CombinationsOf(o, []string{api.LabelProvisioner, api.LabelZone}) {
 		got = append(got, at.Domains[0].Value+"/"+at.Domains[1].Value)
 	}
 	if want := []string{"default/a", "default/b", "other/a", "other/b"}; !slices.Equal(got, want) {

@@ -40,7 +40,7 @@ type Supply struct {
 	Choices     []bool // by residual: it is about labels that some types have, or label choices limit
 	residualIDs map[string]int
 	merged      map[[2]int]int
-	cells       map[cellKey][]Cell
+	byKeys      map[combinationKey][]DomainCombination
 	varied      bool                         // some pool has MinValues
 	labelled    map[[2]int]map[string]string // of machines, by offering and residual
 }

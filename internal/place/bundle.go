@@ -267,7 +267,7 @@ func (pl *Placer) itemInDomain(g *assign.PodGroup, keys []string, devices bool) 
 	var best *assign.PodGroup
 	var price assign.Rank
 	left := pl.Remaining()
-	for _, at := range pl.CellsOf(pl.jointOptions(g.Parts, nil), keys) {
+	for _, at := range pl.CombinationsOf(pl.jointOptions(g.Parts, nil), keys) {
 		try := *g
 		try.At = &topology.DomainAssignment{Keys: keys, Domains: at.Domains}
 		var pin match.Requirements

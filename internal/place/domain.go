@@ -184,12 +184,12 @@ func (pl *Placer) choicesAt(c *assign.Class, level assign.Level) []domainChoice 
 			to.nodes = append(to.nodes, i)
 		}
 	}
-	cells, left := pl.CellsOf(o, c.Keys), pl.Remaining()
-	for i := range cells {
+	combinations, left := pl.CombinationsOf(o, c.Keys), pl.Remaining()
+	for i := range combinations {
 		if pl.Effort.Over() {
 			return nil
 		}
-		g, ok := pl.GroupFor(c, level, pl.PinnedTo(o, &cells[i]))
+		g, ok := pl.GroupFor(c, level, pl.PinnedTo(o, &combinations[i]))
 		if !ok {
 			continue
 		}
@@ -201,10 +201,10 @@ func (pl *Placer) choicesAt(c *assign.Class, level assign.Level) []domainChoice 
 			}
 			best = nothing
 		}
-		best.Elsewhere = pl.elsewhere(c, c.Keys, cells[i].Domains)
-		to := at(cells[i].Domains)
+		best.Elsewhere = pl.elsewhere(c, c.Keys, combinations[i].Domains)
+		to := at(combinations[i].Domains)
 		to.group, to.rank = g, best
-		g.At = &topology.DomainAssignment{Keys: c.Keys, Domains: cells[i].Domains}
+		g.At = &topology.DomainAssignment{Keys: c.Keys, Domains: combinations[i].Domains}
 	}
 	return out
 }

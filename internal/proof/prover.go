@@ -204,7 +204,7 @@ func (b *bounding) highest(p *placedClass) model.Bitset {
 		a.AddHighest(p.first, p.mask)
 		return p.first
 	}
-	for _, at := range a.CellsOf(p.opt, p.class.Keys) {
+	for _, at := range a.CombinationsOf(p.opt, p.class.Keys) {
 		within := a.PinnedTo(p.opt, &at).Offerings.Clone()
 		within.Keep(p.mask)
 		a.AddHighest(p.first, within)

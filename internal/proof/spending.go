@@ -80,11 +80,11 @@ func (b *bounding) asPlanned(t *lowerTier) (bound.Spending, bool) {
 	for i := range b.placed {
 		p, own := &b.placed[i], &t.own[i]
 		elsewhere := p.n - t.there[i]
-		if own.cells > 1 { // others may be in another cell in another plan
-			elsewhere = min(p.n, own.cells*b.mostInDomain(i)-p.n+2*elsewhere)
+		if own.domains > 1 { // others may be in another domain in another plan
+			elsewhere = min(p.n, own.domains*b.mostInDomain(i)-p.n+2*elsewhere)
 		}
 		switch {
-		case elsewhere == 0 || own.cells == 0:
+		case elsewhere == 0 || own.domains == 0:
 		case own.unknown:
 			return out, false
 		default:
@@ -103,7 +103,7 @@ func (b *bounding) alone(t *lowerTier) (bound.Spending, bool) {
 		p, own := &b.placed[i], &t.own[i]
 		lumps := (p.n + p.lump - 1) / p.lump
 		switch {
-		case own.cells == 0:
+		case own.domains == 0:
 		case own.unknown:
 			return out, false
 		case own.always:
@@ -122,14 +122,14 @@ type ownMachines struct {
 	set     model.Bitset // offerings
 	unknown bool         // more may have to be paid
 	always  bool         // nothing of a higher weight can take the pods
-	cells   int64        // domains, and the like, that the pods may have to be divided among
-	// each is what one more pod costs where it costs most, and begun what the first pod of a cell costs beyond
+	domains int64        // domains, and the like, that the pods may have to be divided among
+	// each is what one more pod costs where it costs most, and begun what the first pod of a domain costs beyond
 	// that, in micro-dollars per hour.
 	each, begun int64
 }
 
 // first returns what is to be added for so many pods to what each of them costs.
-func (o *ownMachines) first(n int64) int64 { return o.begun * min(o.cells, n) }
+func (o *ownMachines) first(n int64) int64 { return o.begun * min(o.domains, n) }
 
 // total returns what so many pods cost at most.
 func (o *ownMachines) total(n int64) int64 { return o.first(n) + o.each*n }
@@ -154,14 +154,14 @@ func (b *bounding) ownMachines(p *placedClass, tier int, tiers []int) (out ownMa
 			if holds == 0 {
 				continue
 			}
-			of, cell := machine{max(1, o.Cost), holds}, cellOf(p, term, o) // plans minimise the cost, which is not below the price
-			if known, ok := cheapest[cell]; !ok || total(of) < total(known) {
-				cheapest[cell] = of
+			of, in := machine{max(1, o.Cost), holds}, ownDomains(p, term, o) // plans minimise the cost, which is not below the price
+			if known, ok := cheapest[in]; !ok || total(of) < total(known) {
+				cheapest[in] = of
 			}
 			dearest = max(dearest, o.Cost)
 		}
 	}
-	if out.cells = int64(len(cheapest)); b.tied(p) {
+	if out.domains = int64(len(cheapest)); b.tied(p) {
 		out.each = dearest // it may take a machine that is large enough for pods that must share it
 		return out
 	}
@@ -184,9 +184,9 @@ func (b *bounding) boughtFor(p *placedClass) []model.Bitset {
 	return out
 }
 
-// cellOf names where a class is on an offering: by which node selector term, in which domains of its topology keys,
+// ownDomains names where a class is on an offering: by which node selector term, in which domains of its topology keys,
 // and in which capacity reservation, of which there are only so many.
-func cellOf(p *placedClass, term int, o *model.Offering) string {
+func ownDomains(p *placedClass, term int, o *model.Offering) string {
 	var out strings.Builder
 	out.WriteString(strconv.Itoa(term) + " " + o.Offer.Reservation + " ")
 	for _, key := range p.class.Keys {

@@ -126,12 +126,12 @@ func (m *movable) find(c *assign.Class, level assign.Level, at *topology.DomainA
 		return nil
 	}
 	if len(c.Keys) > 0 {
-		cells := m.CellsOf(o, c.Keys)
-		i := slices.IndexFunc(cells, func(in model.Cell) bool { return slices.Equal(in.Domains, at.Domains) })
+		combinations := m.CombinationsOf(o, c.Keys)
+		i := slices.IndexFunc(combinations, func(in model.DomainCombination) bool { return slices.Equal(in.Domains, at.Domains) })
 		if i < 0 {
 			return nil
 		}
-		o = m.PinnedTo(o, &cells[i])
+		o = m.PinnedTo(o, &combinations[i])
 	}
 	g, _ := m.GroupFor(c, level, o)
 	if best, ok := m.BestRank(g.Mask, m.Remaining()); !ok || best.Weight != m.weight {

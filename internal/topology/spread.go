@@ -162,13 +162,13 @@ func (s *State) Domains(r *Rules, c *Spread) []string {
 		seen[value] = true
 	}
 	keys := slices.DeleteFunc(append([]string{g.Key}, g.labelled...), func(key string) bool { return key == corev1.LabelHostname })
-	slices.Sort(keys) // so that all spreads of a pod ask for the same cells
+	slices.Sort(keys) // so that all spreads of a pod ask for the same combinations
 	mine := slices.Index(keys, g.Key)
 	for _, place := range r.Places {
 		o := s.supply.OptionsFor(place, r.Template.Tolerations, r.Tolerates, false)
-		cells := s.supply.CellsOf(o, keys)
-		s.supply.Effort.Spend(len(cells) * len(keys))
-		for _, at := range cells {
+		combinations := s.supply.CombinationsOf(o, keys)
+		s.supply.Effort.Spend(len(combinations) * len(keys))
+		for _, at := range combinations {
 			if !slices.ContainsFunc(at.Domains, func(d model.Domain) bool { return !d.Known }) {
 				seen[at.Domains[mine].Value] = true
 			}

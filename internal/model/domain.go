@@ -33,23 +33,23 @@ func DomainsKey(domains []Domain) string {
 	return strings.Join(parts, "\x00")
 }
 
-// Cell is a combination of topology domains in which machines can be bought.
-type Cell struct {
+// DomainCombination is a combination of topology domains in which machines can be bought.
+type DomainCombination struct {
 	Domains  []Domain // in the order of the keys that were asked for
 	requires match.Requirements
 	pinned   *Options // with these requirements; see PinnedTo
 }
 
-type cellKey struct {
+type combinationKey struct {
 	options int
 	keys    string
 }
 
-// CellsOf lists the combinations of domains of the keys in which the options can
+// CombinationsOf lists the combinations of domains of the keys in which the options can
 // be bought.
-func (s *Supply) CellsOf(o *Options, keys []string) []Cell {
-	id := cellKey{o.ID, strings.Join(keys, "\x00")}
-	if known, ok := s.cells[id]; ok {
+func (s *Supply) CombinationsOf(o *Options, keys []string) []DomainCombination {
+	id := combinationKey{o.ID, strings.Join(keys, "\x00")}
+	if known, ok := s.byKeys[id]; ok {
 		return known
 	}
 	seen := map[string][]Domain{}
@@ -73,20 +73,20 @@ func (s *Supply) CellsOf(o *Options, keys []string) []Cell {
 			seen[DomainsKey(domains)] = domains
 		}
 	}
-	var out []Cell
+	var out []DomainCombination
 	for _, joined := range SortedKeys(seen) {
-		c := Cell{Domains: seen[joined], requires: o.Requires}
+		c := DomainCombination{Domains: seen[joined], requires: o.Requires}
 		for i, key := range keys {
 			c.requires = c.requires.With(key, c.Domains[i].Set())
 		}
 		out = append(out, c)
 	}
-	s.cells[id] = out
+	s.byKeys[id] = out
 	return out
 }
 
-// PinnedTo returns the options with one of their cells, made once.
-func (s *Supply) PinnedTo(o *Options, at *Cell) *Options {
+// PinnedTo returns the options in one of their combinations of domains, made once.
+func (s *Supply) PinnedTo(o *Options, at *DomainCombination) *Options {
 	if at.pinned == nil {
 		at.pinned = s.OptionsFor(at.requires, o.tolerations, TolerationKey(o.tolerations), o.Honour)
 	}
