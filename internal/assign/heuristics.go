@@ -23,8 +23,8 @@ const (
 	Turns Heuristic = "turns"
 	// Search ruins and recreates parts of the purchase.
 	Search Heuristic = "search"
-	// Thin leaves out offerings that are nearly as large as others.
-	Thin Heuristic = "thin"
+	// Prune leaves out offerings that are nearly as large as others.
+	Prune Heuristic = "prune"
 	// Equal buys for pods that are all alike at the least cost.
 	Equal Heuristic = "equal"
 	// Rough buys for very many pod groups as if those that need the same were one.
@@ -39,6 +39,6 @@ const (
 func Heuristics() []Heuristic {
 	return []Heuristic{
 		EvenNodes, HeldNodes, Balance, Exchange, Patterns, Turns, Search,
-		Thin, Equal, Rough, Slots, Zones,
+		Prune, Equal, Rough, Slots, Zones,
 	}
 }

@@ -23,7 +23,7 @@ const (
 // prune leaves of very many candidates those each of which has more room than the
 // smaller ones that the same pod groups allow, or has it at a better price per unit.
 func (r *request) prune() {
-	if len(r.candidates) <= pruneAbove || !r.Uses(assign.Thin) {
+	if len(r.candidates) <= pruneAbove || !r.Uses(assign.Prune) {
 		return
 	}
 	d := price.NewDemand(len(r.Space.Names))

@@ -245,7 +245,7 @@ func TestPrune(t *testing.T) {
 			Offerings: []offer.Offering{{Zone: "one", CapacityType: api.CapacityOnDemand, Price: offer.Price(10_000 + 10*i)}},
 		})
 	}
-	few, all := len(candidates(p)), len(candidates(p, assign.Thin))
+	few, all := len(candidates(p)), len(candidates(p, assign.Prune))
 	if few == 0 || few > 60 || all != 600 {
 		t.Errorf("looks at %d types, and at %d without it", few, all)
 	}

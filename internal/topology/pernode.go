@@ -115,7 +115,7 @@ func find(list []PerNode, group int) *PerNode {
 	return &list[i]
 }
 
-// Together returns what the pods that are counted are as one: a load that comes onto a node
+// Together returns what the pods that are counted are as one: an item that comes onto a node
 // as a whole.
 func (h NodeCounts) Together() []PerNode {
 	var out []PerNode

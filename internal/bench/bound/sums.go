@@ -249,7 +249,7 @@ func (s *sums) cut(prices, values []float64, worst float64) {
 					s.add(&s.machines[j], alone)
 				}
 			}
-			s.thin(i)
+			s.prune(i)
 		}
 		return
 	}
@@ -285,8 +285,8 @@ func (s *sums) add(k *kind, prices []float64) {
 	s.rows, s.limits = append(s.rows, row), append(s.limits, k.cost)
 }
 
-// thin keeps of the rows about one price only the tightest.
-func (s *sums) thin(i int) {
+// prune keeps of the rows about one price only the tightest.
+func (s *sums) prune(i int) {
 	best := -1
 	var rows [][]float64
 	var limits []float64
