@@ -55,9 +55,9 @@ func TestWeightOfCoveredPods(t *testing.T) {
 	}
 }
 
-// The rates price no machine above what it costs, and together they are what the best
+// The prices value no machine above what it costs, and together they are what the best
 // machines for the demand cost.
-func TestRates(t *testing.T) {
+func TestUnitPrices(t *testing.T) {
 	typ := func(name string, cpu, gib int64, price offer.Price) offer.InstanceType {
 		return offer.InstanceType{
 			Name: name, Capacity: amount.List{amount.CPU: cpu * 1000, amount.Memory: gib << 30},
@@ -69,7 +69,7 @@ func TestRates(t *testing.T) {
 	types := []offer.InstanceType{typ("c", 2, 4, 85_000), typ("m", 2, 8, 96_000), typ("r", 2, 16, 126_000), gpu}
 	p := &api.Provisioner{}
 	p.Name = "default"
-	r := NewRates([]pack.Provisioner{{Spec: p, Types: types}}, amount.List{amount.CPU: 2000, amount.Memory: 6 << 30})
+	r := NewUnitPrices([]pack.Provisioner{{Spec: p, Types: types}}, amount.List{amount.CPU: 2000, amount.Memory: 6 << 30})
 	for _, typ := range types {
 		has := typ.Capacity.Minus(amount.List{"nvidia.com/gpu": typ.Capacity["nvidia.com/gpu"]})
 		if v := r.Value(has); v > typ.Offerings[0].Price+1 {
@@ -86,7 +86,7 @@ func TestRates(t *testing.T) {
 }
 
 // Room in a capacity reservation does not make resources cheap: it is paid for whether or not it is used.
-func TestRatesOfReservations(t *testing.T) {
+func TestUnitPricesOfReservations(t *testing.T) {
 	typ := offer.InstanceType{
 		Name: "m", Capacity: amount.List{amount.CPU: 2000, amount.Memory: 8 << 30},
 		Offerings: []offer.Offering{{Zone: "a", CapacityType: api.CapacityOnDemand, Price: 96_000}},
@@ -104,7 +104,7 @@ func TestRatesOfReservations(t *testing.T) {
 		"of another Provisioner": {{Spec: &api.Provisioner{}, Types: []offer.InstanceType{typ}}, {Spec: only, Types: []offer.InstanceType{reserved, unknown}}},
 		"alone":                  {{Spec: only, Types: []offer.InstanceType{reserved, unknown}}},
 	} {
-		r := NewRates(all, typ.Capacity)
+		r := NewUnitPrices(all, typ.Capacity)
 		if v := r.Value(typ.Capacity); v < 95_999 || v > 96_001 {
 			t.Errorf("%s: the machine is worth %d, want its on-demand price", name, v)
 		}

@@ -140,10 +140,10 @@ func (r *replacer) merge(src *Source) {
 // replacer looks for replacements.
 type replacer struct {
 	*solver
-	rates  Rates
-	pods   map[string][]*cluster.Pod // by node
-	spare  []*room                   // those with the most room first
-	packed int
+	unitPrices UnitPrices
+	pods       map[string][]*cluster.Pod // by node
+	spare      []*room                   // those with the most room first
+	packed     int
 }
 
 // over reports whether no more groups are looked at.
@@ -158,7 +158,7 @@ func newReplacer(s *solver) *replacer {
 			r.pods[p.NodeName] = append(r.pods[p.NodeName], p)
 		}
 	}
-	r.rates = NewRates(s.Base.Provisioners, Demand(snapshot))
+	r.unitPrices = NewUnitPrices(s.Base.Provisioners, Demand(snapshot))
 	for _, m := range s.rooms.list {
 		if !s.gone[m.node.Name] && !s.taken[m.node.Name] {
 			r.spare = append(r.spare, m)
@@ -172,7 +172,7 @@ func newReplacer(s *solver) *replacer {
 
 // free is what the room that is left on a node costs.
 func (r *replacer) free(m *room) offer.Price {
-	return r.rates.Value(amount.List{}.Max(r.rooms.space.List(m.free)))
+	return r.unitPrices.Value(amount.List{}.Max(r.rooms.space.List(m.free)))
 }
 
 // wasteful lists the sources that may be replaced, the greatest waste for each eviction
@@ -191,7 +191,7 @@ func (r *replacer) wasteful() []*Source {
 		}
 		var value offer.Price
 		for _, p := range r.pods[name] {
-			value += r.rates.Value(p.Template.Requests)
+			value += r.unitPrices.Value(p.Template.Requests)
 		}
 		if src.Price-value < src.Price/leastWaste {
 			r.refuse(name, "its pods use nearly all of what it costs")

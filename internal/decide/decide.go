@@ -42,7 +42,7 @@ type decision struct {
 	// forced are nodes that must go, whatever was chosen for them before.
 	forced map[string]bool
 	// priced is what resources cost; nil until somebody asks.
-	priced *consolidate.Rates
+	priced *consolidate.UnitPrices
 }
 
 func newDecision(in *Input) *decision {

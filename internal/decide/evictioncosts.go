@@ -14,16 +14,16 @@ const MovedRest = time.Hour
 
 // evictionCosts knows what it costs to move pods.
 type evictionCosts struct {
-	rates    *consolidate.Rates
-	replicas map[string]int // that run, by the owner's UID
-	pods     map[*cluster.Template]offer.Price
-	moved    map[string]time.Time // as Input.Moved
-	now      time.Time
+	unitPrices *consolidate.UnitPrices
+	replicas   map[string]int // that run, by the owner's UID
+	pods       map[*cluster.Template]offer.Price
+	moved      map[string]time.Time // as Input.Moved
+	now        time.Time
 }
 
 func (c *consolidator) evictionCosts() *evictionCosts {
 	out := &evictionCosts{replicas: map[string]int{}, pods: map[*cluster.Template]offer.Price{}, moved: c.in.Moved, now: c.in.Now}
-	out.rates = c.rates()
+	out.unitPrices = c.unitPrices()
 	for _, p := range c.onNodes {
 		if p.State == cluster.PodBound && p.Owner.UID != "" {
 			out.replicas[p.Owner.UID]++
@@ -32,11 +32,11 @@ func (c *consolidator) evictionCosts() *evictionCosts {
 	return out
 }
 
-// rates are what resources cost for all pods on nodes.
-func (d *decision) rates() *consolidate.Rates {
+// unitPrices are what resources cost for all pods on nodes.
+func (d *decision) unitPrices() *consolidate.UnitPrices {
 	if d.priced == nil {
-		rates := consolidate.NewRates(d.packProvisioners(), consolidate.Demand(d.in.Snapshot))
-		d.priced = &rates
+		prices := consolidate.NewUnitPrices(d.packProvisioners(), consolidate.Demand(d.in.Snapshot))
+		d.priced = &prices
 	}
 	return d.priced
 }
@@ -52,7 +52,7 @@ func (e *evictionCosts) moves(n *retire.Node) []consolidate.Move {
 		}
 		value, ok := e.pods[p.Template]
 		if !ok {
-			value = e.rates.Value(p.Template.Requests)
+			value = e.unitPrices.Value(p.Template.Requests)
 			e.pods[p.Template] = value
 		}
 		at, moved := e.moved[p.UID]

@@ -12,17 +12,17 @@ import (
 // which may sell cheaper machines that these pods cannot use, full nodes would seem badly used,
 // and so they would if measured by nodes in capacity reservations, which cost next to nothing.
 type measure struct {
-	rates *consolidate.Rates
+	unitPrices *consolidate.UnitPrices
 	// most room for the price, by Provisioner.
 	most map[string]float64
 }
 
 func (d *decision) measure(nodes []*retire.Node) measure {
-	m := measure{d.rates(), map[string]float64{}}
+	m := measure{d.unitPrices(), map[string]float64{}}
 	for _, n := range nodes {
 		if price := d.priceOf(n); price > 0 && !n.Reserved() {
 			name := n.Provisioner.Name
-			m.most[name] = max(m.most[name], float64(m.rates.Value(n.Allocatable))/float64(price))
+			m.most[name] = max(m.most[name], float64(m.unitPrices.Value(n.Allocatable))/float64(price))
 		}
 	}
 	return m
@@ -34,7 +34,7 @@ func (m *measure) used(n *retire.Node, price offer.Price, asks amount.List) offe
 	if most == 0 {
 		return 0
 	}
-	return min(price, offer.Price(float64(m.rates.Value(asks))/most))
+	return min(price, offer.Price(float64(m.unitPrices.Value(asks))/most))
 }
 
 // estimate sets what the unused room costs of nodes that something keeps, for whose pods no

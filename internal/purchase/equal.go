@@ -43,9 +43,9 @@ func buyEqual(r *request) *bought {
 	if len(sizes) == 0 {
 		return nil
 	}
-	best := slices.MinFunc(sizes, func(a, b size) int { return cmp.Compare(a.rate(), b.rate()) })
+	best := slices.MinFunc(sizes, func(a, b size) int { return cmp.Compare(a.perItem(), b.perItem()) })
 	many := max(0, (g.N-equalAtMost)/best.holds)
-	last := leastCost(sizes, g.N-many*best.holds, min(coming, g.N), goesOn*best.rate())
+	last := leastCost(sizes, g.N-many*best.holds, min(coming, g.N), goesOn*best.perItem())
 	if !b.affordsAll(best, many, last) {
 		return nil
 	}
@@ -70,7 +70,7 @@ func (b *bought) affordsAll(one size, many int64, sizes []size) bool {
 	return !lacks(one, many) && !slices.ContainsFunc(sizes, func(s size) bool { return lacks(s, 1) })
 }
 
-func (s size) rate() float64 { return float64(s.cost) / float64(s.holds) }
+func (s size) perItem() float64 { return float64(s.cost) / float64(s.holds) }
 
 // sizes lists the offerings that hold more of the pod group than every cheaper one, cheapest
 // first. To hold more than the given number of items is no use.

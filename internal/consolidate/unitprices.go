@@ -11,22 +11,22 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/pack"
 )
 
-// Rates are what resources cost where they are bought well, in micro-dollars per hour
+// UnitPrices are what resources cost where they are bought well, in micro-dollars per hour
 // and unit. CPU and memory have the prices of the linear program that buys all that is
-// asked for: no machine offers more than its price at these rates.
-type Rates struct {
+// asked for: no machine offers more than its price at these.
+type UnitPrices struct {
 	cpu, memory float64
 	// others are the least that a unit of an extended resource costs with its machine.
 	others map[string]float64
 }
 
-// goods are what an instance type has, at its best price.
-type goods struct{ cpu, memory, price float64 }
+// pricedType is what an instance type has, at its best price.
+type pricedType struct{ cpu, memory, price float64 }
 
-// NewRates finds the rates for a demand among what the Provisioners may buy.
-func NewRates(provisioners []pack.Provisioner, demand amount.List) Rates {
-	r := Rates{others: map[string]float64{}}
-	var all []goods
+// NewUnitPrices finds the prices for a demand among what the Provisioners may buy.
+func NewUnitPrices(provisioners []pack.Provisioner, demand amount.List) UnitPrices {
+	r := UnitPrices{others: map[string]float64{}}
+	var all []pricedType
 	for i := range provisioners {
 		p := &provisioners[i]
 		asks := match.ForProvisioner(p.Spec)
@@ -38,7 +38,7 @@ func NewRates(provisioners []pack.Provisioner, demand amount.List) Rates {
 			}
 			has := t.Allocatable()
 			if !r.special(has, price) && has[amount.CPU] > 0 && has[amount.Memory] > 0 {
-				all = append(all, goods{float64(has[amount.CPU]), float64(has[amount.Memory]), float64(price)})
+				all = append(all, pricedType{float64(has[amount.CPU]), float64(has[amount.Memory]), float64(price)})
 			}
 		}
 	}
@@ -47,7 +47,7 @@ func NewRates(provisioners []pack.Provisioner, demand amount.List) Rates {
 }
 
 // special notes what the devices of a machine cost; false where it has none.
-func (r *Rates) special(has amount.List, price offer.Price) bool {
+func (r *UnitPrices) special(has amount.List, price offer.Price) bool {
 	found := false
 	for name, v := range has {
 		if v <= 0 || !strings.Contains(name, "/") {
@@ -100,7 +100,7 @@ const searchSteps = 100
 
 // solve maximises cpu·C + memory·M such that no machine is worth more than its price. For
 // a price of CPU the best one of memory is known, and the sum is concave in it.
-func (r *Rates) solve(all []goods, cpu, memory float64) {
+func (r *UnitPrices) solve(all []pricedType, cpu, memory float64) {
 	if len(all) == 0 {
 		return
 	}
@@ -130,7 +130,7 @@ func (r *Rates) solve(all []goods, cpu, memory float64) {
 }
 
 // Value is what the resources cost for an hour.
-func (r *Rates) Value(l amount.List) offer.Price {
+func (r *UnitPrices) Value(l amount.List) offer.Price {
 	v := float64(r.cpu*float64(l[amount.CPU])) + float64(r.memory*float64(l[amount.Memory]))
 	for _, name := range l.Names() {
 		if unit, ok := r.others[name]; ok {
