@@ -117,13 +117,13 @@ func (b *builder) constrain() {
 	b.Effort.Others()
 	b.readResidents()
 	for _, c := range b.classes {
-		b.State.Settle(c.Rules)
+		b.State.Resolve(c.Rules)
 	}
 	for t, r := range b.uses {
-		b.State.SettleResident(t, &r.Resident)
+		b.State.ResolveResident(t, &r.Resident)
 	}
 	for i := range b.DaemonSets {
-		b.State.SettleResident(b.DaemonSets[i].Template, b.State.Daemons[i])
+		b.State.ResolveResident(b.DaemonSets[i].Template, b.State.Daemons[i])
 	}
 }
 

@@ -37,8 +37,8 @@ type Source struct {
 	Cost offer.Price
 	// Moves are the pods that would come back elsewhere, in the order of the snapshot.
 	Moves []Move
-	// Settled is since when nothing has come to the node that stays there.
-	Settled time.Time
+	// LastArrival is when something last came to the node that stays there.
+	LastArrival time.Time
 	// Together is how many nodes its disruption budgets let go at once while no other one goes.
 	Together int
 }
@@ -105,7 +105,7 @@ func (s *solver) plan() Plan {
 	s.empty()
 	s.replace()
 	for i := range s.steps {
-		s.steps[i].settle(s.Problem)
+		s.steps[i].schedule(s.Problem)
 	}
 	slices.SortStableFunc(s.steps, func(a, b Step) int {
 		return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(b.perNode(), a.perNode()), strings.Compare(a.Nodes[0], b.Nodes[0]))
@@ -113,10 +113,10 @@ func (s *solver) plan() Plan {
 	return Plan{Steps: s.steps, Unpaid: s.unpaid()}
 }
 
-// settle says when a step is due: when its nodes have wasted its cost while the step could have
+// schedule says when a step is due: when its nodes have wasted its cost while the step could have
 // been taken. So no step costs more than twice what hindsight would have done. The saving is
 // shared among them by their prices.
-func (st *Step) settle(p *Problem) {
+func (st *Step) schedule(p *Problem) {
 	places := make(map[cluster.PodKey]string, len(st.Places))
 	for _, at := range st.Places {
 		places[at.Pod] = at.Node
@@ -144,7 +144,7 @@ func (st *Step) settle(p *Problem) {
 func (p *Problem) stable(src *Source, places map[cluster.PodKey]string) time.Duration {
 	var sum, all float64
 	for i := range src.Moves {
-		since, at := src.Settled, places[src.Moves[i].Pod.PodKey]
+		since, at := src.LastArrival, places[src.Moves[i].Pod.PodKey]
 		if at == "" {
 			since = later(since, p.Changed[src.Node.Name])
 		} else if p.sooner(at, src) {

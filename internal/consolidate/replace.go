@@ -212,7 +212,7 @@ func (s *solver) horizon(these []*Source) time.Duration {
 	var price, aged float64
 	for _, src := range these {
 		price += float64(src.Price)
-		aged += float64(float64(src.Price) * max(0, s.Base.Now.Sub(src.Settled).Hours()))
+		aged += float64(float64(src.Price) * max(0, s.Base.Now.Sub(src.LastArrival).Hours()))
 	}
 	age := time.Duration(aged / price * float64(time.Hour))
 	return max(paysAtOnce, age)

@@ -38,7 +38,7 @@ func manyNodes(nodes, roomy int) *Problem {
 	s.Sort()
 	p := &Problem{Base: pack.Problem{Now: now, Snapshot: s}}
 	for i := range s.Nodes {
-		src := Source{Node: &s.Nodes[i], Price: 200_000, Cost: 200_000, Settled: now.Add(-time.Hour), Together: nodes}
+		src := Source{Node: &s.Nodes[i], Price: 200_000, Cost: 200_000, LastArrival: now.Add(-time.Hour), Together: nodes}
 		for k := range 3 {
 			src.Moves = append(src.Moves, Move{Pod: &s.Pods[3*i+k], Cost: offer.Price(1000 + i)})
 		}

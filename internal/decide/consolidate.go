@@ -138,7 +138,7 @@ func (c *consolidator) sources(nodes []*retire.Node) []consolidate.Source {
 		case hold.Why != "":
 			c.stay(n.Name, hold)
 		default:
-			out = append(out, consolidate.Source{Node: n.Node, Price: price, Cost: price + c.in.Settings.nodeCost(), Moves: moved, Settled: n.Settled(), Together: c.budgets.Together(due)})
+			out = append(out, consolidate.Source{Node: n.Node, Price: price, Cost: price + c.in.Settings.nodeCost(), Moves: moved, LastArrival: n.LastArrival(), Together: c.budgets.Together(due)})
 		}
 	}
 	return out

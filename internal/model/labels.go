@@ -9,8 +9,8 @@ import (
 
 // origin is what decides a label of a machine.
 type origin struct {
-	some    bool // some type has it
-	settled bool // the type and the offering decide it alone
+	some       bool // some type has it
+	byOffering bool // the type and the offering decide it alone
 }
 
 // originOf tells what decides a label. The type and the offering alone do where no type
@@ -18,19 +18,19 @@ type origin struct {
 func (s *Supply) originOf(key string) origin {
 	switch {
 	case offer.DecidesLabel(key):
-		return origin{settled: true}
+		return origin{byOffering: true}
 	case key == api.LabelProvisioner:
 		return origin{}
 	}
 	if out, known := s.origins[key]; known {
 		return out
 	}
-	out := origin{settled: true}
+	out := origin{byOffering: true}
 	for _, p := range s.Selling {
 		values, some := p.Catalogue.Label(key)
-		out.some, out.settled = out.some || some, out.settled && values.Settled
+		out.some, out.byOffering = out.some || some, out.byOffering && values.Single
 	}
-	out.settled = out.settled && (out.some || api.WellKnown(key))
+	out.byOffering = out.byOffering && (out.some || api.WellKnown(key))
 	s.origins[key] = out
 	return out
 }

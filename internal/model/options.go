@@ -134,12 +134,12 @@ func (s *Supply) MissOf(o *Options, p *Pool) match.Miss {
 	return nearestOffering(p, combined)
 }
 
-// residualOf keeps what the offering alone does not settle: labels of the user's
+// residualOf keeps what the offering alone does not decide: labels of the user's
 // own, and those for which a type leaves a choice.
 func (s *Supply) residualOf(combined match.Requirements) match.Requirements {
 	var out match.Requirements
 	for _, q := range combined {
-		if !s.originOf(q.Key).settled {
+		if !s.originOf(q.Key).byOffering {
 			out = append(out, q)
 		}
 	}

@@ -43,13 +43,13 @@ type Values struct {
 	Lists [][]string
 	// Of says, by type, which of the lists it has.
 	Of []int32
-	// Settled: no type has a choice of values.
-	Settled bool
-	known   map[string]int32 // places in Lists, by content
+	// Single: no type has a choice of values.
+	Single bool
+	known  map[string]int32 // places in Lists, by content
 }
 
 func newValues(n int) *Values {
-	return &Values{Lists: [][]string{nil}, Of: make([]int32, n), Settled: true, known: map[string]int32{}}
+	return &Values{Lists: [][]string{nil}, Of: make([]int32, n), Single: true, known: map[string]int32{}}
 }
 
 // Label returns what the types have as a label, and whether any has it.
@@ -108,7 +108,7 @@ func (x *Index) label(key string, values []string, i, n int) {
 		v = newValues(n)
 		x.labels[key] = v
 	}
-	v.Settled = v.Settled && len(values) == 1
+	v.Single = v.Single && len(values) == 1
 	if i > 0 && v.Of[i-1] > 0 && slices.Equal(values, v.Lists[v.Of[i-1]]) {
 		v.Of[i] = v.Of[i-1] // as is usual within a family
 		return

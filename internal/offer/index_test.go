@@ -74,7 +74,7 @@ func TestIndexRanks(t *testing.T) {
 	if !slices.Equal(x.Ranked, want) {
 		t.Errorf("ranked %v, not %v", x.Ranked, want)
 	}
-	if v, _ := x.Label(api.LabelInstanceGeneration); !v.Settled {
+	if v, _ := x.Label(api.LabelInstanceGeneration); !v.Single {
 		t.Error("generations are a choice")
 	}
 }

@@ -122,7 +122,7 @@ func (p *planning) begun(v variant) *solver {
 	s.Hurry(v.urgent)
 	s.placing.Zones = v.zones
 	s.placeFirst(v.first)
-	s.placing.SettleReserved()
+	s.placing.PlaceReserved()
 	return s
 }
 

@@ -8,8 +8,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
 )
 
-// SettleReserved puts pods onto the nodes where room was kept for them.
-func (pl *Placer) SettleReserved() {
+// PlaceReserved puts pods onto the nodes where room was kept for them.
+func (pl *Placer) PlaceReserved() {
 	for _, c := range pl.Classes() {
 		if len(c.Nodes) == 0 || c.Missing.Missed() {
 			continue

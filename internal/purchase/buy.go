@@ -35,7 +35,7 @@ func (pu *Purchaser) buy(groups []*assign.PodGroup, tier []*model.Pool) {
 	pu.buying.held = pu.hold(groups, tier)
 	defer func() { pu.buying.held = nil }()
 	for _, c := range pu.purchases(groups, tier) {
-		pu.resettle(c)
+		pu.relocate(c)
 		for _, m := range c.machines {
 			if !pu.OnlyGuests(m) {
 				pu.Buy(m)
@@ -59,8 +59,8 @@ func (by *buyer) purchases(groups []*assign.PodGroup, tier []*model.Pool, limits
 	var out, open []*bought
 	regions := by.regions(groups, tier, limits)
 	for _, groups := range regions {
-		b, settled := best(newRequest(by, groups, tier, limits), len(regions))
-		if settled {
+		b, final := best(newRequest(by, groups, tier, limits), len(regions))
+		if final {
 			out = append(out, b)
 		} else {
 			open = append(open, b)
@@ -104,7 +104,7 @@ func (by *buyer) overdrawn(b *bought) bool {
 // best returns a purchase in a market with so many regions, and whether more effort on it would
 // be wasted. If not, nodes may still make it cheaper. It buys step by step at first. If that
 // costs more than it has to, a second purchase begins with the best LP solution of machines.
-func best(r *request, regions int) (b *bought, settled bool) {
+func best(r *request, regions int) (b *bought, final bool) {
 	if len(r.candidates) == 0 {
 		return nothingBought(r), true
 	}

@@ -236,8 +236,8 @@ func (p *searchProblem) worth(h *held, items []int, value []float64) int64 {
 	return max(1, int64(math.Ceil(packing.Value)))
 }
 
-// resettle carries out what a purchase has changed on nodes.
-func (pu *Purchaser) resettle(b *bought) {
+// relocate carries out what a purchase has changed on nodes.
+func (pu *Purchaser) relocate(b *bought) {
 	if b.onNodes == nil || len(b.of.nodes) == 0 {
 		return
 	}

@@ -10,7 +10,7 @@ import (
 // Where pods are counted on nodes by what they are labelled with, every class has a pod group
 // of its own, and there are too many to look for an LP solution of machines. Nearly all of them
 // may be together all the same. So what needs the same is bought for as one at first,
-// and who goes onto which machine is settled then; for those that are left over, because
+// and who goes onto which machine is decided then; for those that are left over, because
 // they may not be where there is room, machines are bought by the pod group.
 
 // rough returns pod groups that pool those which are alike but for whom they may share a

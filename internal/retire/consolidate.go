@@ -125,9 +125,9 @@ func (n *Node) LastChange() time.Time {
 // later one is a return from an outage, which changes nothing about what runs there.
 const startTime = 15 * time.Minute
 
-// Settled is since when nothing has come to the node that stays there: what ends by
+// LastArrival is when something last came to the node that stays there: what ends by
 // itself does not count.
-func (n *Node) Settled() time.Time {
+func (n *Node) LastArrival() time.Time {
 	last := n.Created
 	for _, p := range n.Pods {
 		if p.NeedsNode() && !p.Finishes() && p.Since.After(last) {

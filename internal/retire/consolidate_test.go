@@ -60,13 +60,13 @@ func TestBlockers(t *testing.T) {
 }
 
 // What ends by itself does not count as having come to stay.
-func TestSettled(t *testing.T) {
+func TestLastArrival(t *testing.T) {
 	n := up("n", provisioner(nil), web(), web())
 	n.Pods[0].Since = n.Created.Add(time.Minute)
 	n.Pods[1].Since = n.Created.Add(time.Hour)
 	n.Pods[1].Owner.Kind, n.Pods[1].Template.Ends = "TaskRun", true
-	if got := n.Settled(); !got.Equal(n.Pods[0].Since) {
-		t.Errorf("it has settled at %s, want %s", got, n.Pods[0].Since)
+	if got := n.LastArrival(); !got.Equal(n.Pods[0].Since) {
+		t.Errorf("the last arrival is at %s, want %s", got, n.Pods[0].Since)
 	}
 }
 

@@ -84,8 +84,8 @@ type PerNode struct {
 	driver int
 }
 
-// settled returns it once it is known which groups the class belongs to.
-func (p PerNode) settled(in []bool) PerNode {
+// resolved returns it once it is known which groups the class belongs to.
+func (p PerNode) resolved(in []bool) PerNode {
 	if in[p.Group] {
 		p.Self, p.Cap = 1, max(p.Cap, 1) // a pod tolerates itself
 	}

@@ -24,11 +24,11 @@ func (gs *Groups) ReadResident(t *cluster.Template, r *Resident) {
 	}
 }
 
-// SettleResident finds, once all groups are known, which ones a running pod belongs to.
-func (gs *Groups) SettleResident(t *cluster.Template, r *Resident) {
+// ResolveResident finds, once all groups are known, which ones a running pod belongs to.
+func (gs *Groups) ResolveResident(t *cluster.Template, r *Resident) {
 	in := gs.membership(t)
 	for i, p := range r.PerNode {
-		r.PerNode[i] = p.settled(in)
+		r.PerNode[i] = p.resolved(in)
 	}
 	for id, member := range in {
 		switch {

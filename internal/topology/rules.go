@@ -82,14 +82,14 @@ func (gs *Groups) Read(r *Rules, preferNoSchedule bool) error {
 
 func (r *Rules) add(c Constraint) { r.list = append(r.list, c) }
 
-// Settle finds, once all groups are known, which ones the class belongs to.
-func (gs *Groups) Settle(r *Rules) {
+// Resolve finds, once all groups are known, which ones the class belongs to.
+func (gs *Groups) Resolve(r *Rules) {
 	in := gs.membership(r.Template)
 	var keys []string
 	for _, c := range r.list {
-		c.settle(in)
+		c.resolve(in)
 		for _, p := range c.perNode() {
-			r.PerNode = addPerNode(r.PerNode, p.settled(in))
+			r.PerNode = addPerNode(r.PerNode, p.resolved(in))
 		}
 		keys = append(keys, c.keys(gs)...)
 	}

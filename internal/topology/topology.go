@@ -55,8 +55,8 @@ type Size struct {
 
 // Constraint is one constraint that the pods of a class are under.
 type Constraint interface {
-	// settle is called, once all groups are known, which of them the class's pods are in.
-	settle(in []bool)
+	// resolve is called, once all groups are known, which of them the class's pods are in.
+	resolve(in []bool)
 	// groups lists the groups of pods that it is about.
 	groups() []int
 	// keys lists the topology keys, other than the host name, whose domains matter to it.
@@ -104,7 +104,7 @@ func (c *rule) Group() int { return c.group }
 // Required reports whether it is no preference.
 func (c *rule) Required() bool { return c.pref < 0 }
 
-func (c *rule) settle(in []bool)                               { c.self = in[c.group] }
+func (c *rule) resolve(in []bool)                              { c.self = in[c.group] }
 func (c *rule) groups() []int                                  { return []int{c.group} }
 func (c *rule) keys(*Groups) []string                          { return nil }
 func (c *rule) perNode() []PerNode                             { return nil }

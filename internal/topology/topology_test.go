@@ -47,12 +47,12 @@ func (of *scene) set(t *testing.T) (*State, *Rules) {
 		s.Daemons = append(s.Daemons, &Resident{})
 		groups.ReadResident(m.DaemonSets[i].Template, s.Daemons[i])
 	}
-	groups.Settle(r)
+	groups.Resolve(r)
 	for template, resident := range residents {
-		groups.SettleResident(template, resident)
+		groups.ResolveResident(template, resident)
 	}
 	for i := range m.DaemonSets {
-		groups.SettleResident(m.DaemonSets[i].Template, s.Daemons[i])
+		groups.ResolveResident(m.DaemonSets[i].Template, s.Daemons[i])
 	}
 	for _, n := range m.Nodes {
 		view := &NodeView{Node: n, Counts: groups.AttachLimits(n.Node)}

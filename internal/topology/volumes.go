@@ -45,7 +45,7 @@ type attachments struct {
 	of []PerNode
 }
 
-func (c *attachments) settle([]bool)      {}
+func (c *attachments) resolve([]bool)     {}
 func (c *attachments) groups() []int      { return nil }
 func (c *attachments) perNode() []PerNode { return c.of }
 
