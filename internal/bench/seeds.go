@@ -23,9 +23,9 @@ func (s *seeds) addFlags(cmd *cobra.Command) {
 	flags.DurationVar(&s.atMost, "for", 0, "begin no more worlds after this `DURATION` (default: all)")
 }
 
-// each calls judge with one seed after the other until the time is over. An interruption is
+// each calls measure with one seed after the other until the time is over. An interruption is
 // an error.
-func (s *seeds) each(ctx context.Context, judge func(seed uint64) error) error {
+func (s *seeds) each(ctx context.Context, measure func(seed uint64) error) error {
 	began := time.Now()
 	if s.first == 0 {
 		s.first = uint64(began.Unix()) % 1_000_000 * 1000
@@ -34,7 +34,7 @@ func (s *seeds) each(ctx context.Context, judge func(seed uint64) error) error {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("interrupted after %d of %d worlds: %w", i, s.number, err)
 		}
-		if err := judge(s.first + uint64(i)); err != nil {
+		if err := measure(s.first + uint64(i)); err != nil {
 			return err
 		}
 	}

@@ -19,7 +19,7 @@ func tinyCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var all []*worlds.Tiny
 			err := s.each(cmd.Context(), func(seed uint64) error {
-				w, err := worlds.JudgeTiny(seed, steps)
+				w, err := worlds.MeasureTiny(seed, steps)
 				if err == nil {
 					fmt.Fprintln(cmd.ErrOrStderr(), w)
 					all = append(all, w)

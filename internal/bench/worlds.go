@@ -20,7 +20,7 @@ func worldsCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var all []*worlds.World
 			err := s.each(cmd.Context(), func(seed uint64) error {
-				w, err := worlds.Judge(cmd.Context(), seed, o)
+				w, err := worlds.Measure(cmd.Context(), seed, o)
 				if err != nil {
 					return err
 				}

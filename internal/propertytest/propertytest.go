@@ -8,7 +8,7 @@ import (
 )
 
 // Main is the TestMain of a package whose tests import pgregory.net/rapid. The properties
-// are tried on the same cases every time, so that a change is judged by what it changes;
+// are tried on the same cases every time, so that a change is assessed by what it changes;
 // with EXPLORE=1 on new ones.
 func Main(m *testing.M) {
 	if os.Getenv("EXPLORE") == "" {

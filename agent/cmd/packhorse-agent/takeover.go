@@ -193,7 +193,7 @@ func progress(ctx context.Context, c *survey.Cluster) (left, stay int, err error
 		return 0, 0, err
 	}
 	in.Survey = &cluster.Survey{Snapshot: &cluster.Snapshot{Nodes: nodes}}
-	preview := takeover.Judge(in)
+	preview := takeover.Assess(in)
 	left, stay = preview.Count()
 	return left, stay, nil
 }

@@ -28,7 +28,7 @@ func (v *Verdict) Mark() string {
 	return "✗"
 }
 
-// Verdicts judges an outcome; all are the outcomes of the same measurement, of
+// Verdicts compares an outcome with its bars; all are the outcomes of the same measurement, of
 // which the growth is taken.
 func (c *Case) Verdicts(o *Outcome, all []Outcome) []Verdict {
 	out := []Verdict{

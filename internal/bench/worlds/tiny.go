@@ -27,9 +27,9 @@ type Tiny struct {
 	Faults []string
 }
 
-// JudgeTiny plans the tiny world of a seed, and compares the plan with others by so many
+// MeasureTiny plans the tiny world of a seed, and compares the plan with others by so many
 // steps at most.
-func JudgeTiny(seed uint64, steps int) (*Tiny, error) {
+func MeasureTiny(seed uint64, steps int) (*Tiny, error) {
 	w := workload.Tiny(seed)
 	in := ours.Input(w, 0)
 	in.Prove = true

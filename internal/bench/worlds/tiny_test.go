@@ -10,7 +10,7 @@ import (
 // too much, because zones were chosen before machines; in 116 a pod went without its only node.
 func TestTinyWorldsAreSolvedBest(t *testing.T) {
 	for _, seed := range []uint64{116, 1, 5, 5029, 5128, 5213, 5227, 5315} {
-		w, err := JudgeTiny(seed, 20_000)
+		w, err := MeasureTiny(seed, 20_000)
 		if err != nil {
 			t.Fatal(err)
 		}

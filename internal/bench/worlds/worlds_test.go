@@ -15,7 +15,7 @@ import (
 // no pod that ours leaves over.
 func TestWorldsAreSound(t *testing.T) {
 	for seed := range uint64(8) {
-		w, err := Judge(t.Context(), seed, Options{Pods: 200, PeerPods: 60})
+		w, err := Measure(t.Context(), seed, Options{Pods: 200, PeerPods: 60})
 		if err != nil {
 			t.Fatal(err)
 		}

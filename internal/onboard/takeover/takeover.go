@@ -122,7 +122,7 @@ var optional = []Option{{Name: "efa", Resource: "vpc.amazonaws.com/efa"}, {Name:
 
 // Of makes a preview. Nothing in it depends on the order of the input.
 func Of(ctx context.Context, in Input) (Preview, error) {
-	out := Judge(in)
+	out := Assess(in)
 	out.options(in.Survey.Snapshot.Pods)
 	if in.Market == nil {
 		out.prices(nil, nil)
@@ -143,8 +143,8 @@ func Of(ctx context.Context, in Input) (Preview, error) {
 	return out, nil
 }
 
-// Judge says only what becomes of the NodePools, the EC2NodeClasses and the nodes. It needs neither pods nor prices.
-func Judge(in Input) Preview {
+// Assess says only what becomes of the NodePools, the EC2NodeClasses and the nodes. It needs neither pods nor prices.
+func Assess(in Input) Preview {
 	out := Preview{
 		Karpenter: in.Karpenter, Webhooks: in.Webhooks, Machines: in.Machines, NoPrices: in.NoPrices, Warnings: in.Warnings,
 		NodePools: []Pool{}, NodeClasses: []Class{}, Nodes: []Node{},
@@ -243,7 +243,7 @@ func (p *Preview) nodes(in *Input) {
 			Name: n.Name, NodePool: pool, InstanceType: n.Labels[api.LabelInstanceType], Zone: n.Labels[api.LabelZone],
 			CapacityType: n.Labels[api.LabelCapacityType], Pods: pods[n.Name], windows: n.Labels[api.LabelOS] == "windows",
 		}
-		p.judge(&node, n, claimed[n.Name] || claimed[n.ProviderID])
+		p.assess(&node, n, claimed[n.Name] || claimed[n.ProviderID])
 		if node.TakenOver && node.Why == "" {
 			node.Why = drift(in.Survey.Provisioners, pool, n)
 		}
@@ -266,8 +266,8 @@ func (p *Preview) options(pods []cluster.Pod) {
 	}
 }
 
-// judge says whether a node is taken over, and counts it.
-func (p *Preview) judge(node *Node, n *cluster.Node, claimed bool) {
+// assess says whether a node is taken over, and counts it.
+func (p *Preview) assess(node *Node, n *cluster.Node, claimed bool) {
 	i := slices.IndexFunc(p.NodePools, func(o Pool) bool { return o.Name == node.NodePool })
 	switch {
 	case i < 0:

@@ -124,7 +124,7 @@ func (k *kubelet) run(ctx context.Context) error {
 }
 
 // client returns a client with the node's own identity, so that the node authorizer
-// and the NodeRestriction admission judge it; it connects to the endpoint of the
+// and the NodeRestriction admission check it; it connects to the endpoint of the
 // user data and trusts only the authority of the user data.
 func (k *kubelet) client() (kubernetes.Interface, error) {
 	config := rest.CopyConfig(k.simulator.config.Admin)

@@ -82,7 +82,7 @@ func profileName(p *types.LaunchTemplateIamInstanceProfileSpecificationRequest) 
 
 // accesses lists the permissions that a launch needs: its actions, on everything
 // that it uses and makes; to tag what it makes; and to pass the
-// role of the instance profile. EC2 judges each kind of what is made by its own tags.
+// role of the instance profile. EC2 checks each kind of what is made by its own tags.
 func (l *launchAccess) accesses(c *EC2) []account.Access {
 	var needed []account.Access
 	use := func(resource string, tags map[string]string) {

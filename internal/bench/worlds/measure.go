@@ -54,8 +54,8 @@ type Options struct {
 	PeerPods int
 }
 
-// Judge plans the world of a seed and checks the plan.
-func Judge(ctx context.Context, seed uint64, o Options) (*World, error) {
+// Measure plans the world of a seed and checks the plan.
+func Measure(ctx context.Context, seed uint64, o Options) (*World, error) {
 	w := o.draw(seed)
 	out := &World{Seed: seed, Pods: len(w.Pods), Pools: len(w.Pools()), Nodes: len(w.Nodes)}
 	in := ours.Input(w, o.Budget)
