@@ -117,7 +117,7 @@ type Drainer struct {
 
 // New returns a Drainer.
 func New(p Ports) *Drainer {
-	p.Pods = newBounded(p.Pods)
+	p.Pods = newLimited(p.Pods)
 	return &Drainer{Ports: p, memory: newMemory(), terminations: pace.NewRetries(time.Second, time.Minute), patches: pace.NewRetries(time.Second, 10*time.Second)}
 }
 

@@ -153,7 +153,7 @@ func (g *PodGroup) Loosen(index int) {
 	}
 	g.PerNode = nil
 	if most < g.N {
-		g.PerNode = []topology.PerNode{{Group: -1 - index, Self: 1, Cap: most, Entry: topology.Unbounded}}
+		g.PerNode = []topology.PerNode{{Group: -1 - index, Self: 1, Cap: most, Entry: topology.NoCap}}
 	}
 	slices.SortStableFunc(g.Members, func(a, b *PodGroup) int { return cmp.Compare(b.demands(), a.demands()) })
 }
@@ -162,7 +162,7 @@ func (g *PodGroup) Loosen(index int) {
 func (g *PodGroup) demands() int {
 	n := 0
 	for _, t := range g.PerNode {
-		if t.Cap < topology.Unbounded {
+		if t.Cap < topology.NoCap {
 			n += 2
 		} else {
 			n++

@@ -73,7 +73,7 @@ func (b *builder) scarce() []slot {
 	}
 	var out []slot
 	for id, g := range b.State.List {
-		if g.Key != corev1.LabelHostname || g.Spread() || count[id] == 0 || most[id] >= topology.Unbounded {
+		if g.Key != corev1.LabelHostname || g.Spread() || count[id] == 0 || most[id] >= topology.NoCap {
 			continue
 		}
 		if n := (count[id] + most[id] - 1) / most[id]; n > 1 && float64(n) >= slotShare*float64(pods) {

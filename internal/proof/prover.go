@@ -23,13 +23,13 @@ func (pr Prover) LowerBound() offer.Price {
 	if len(classes) == 0 || len(pr.Machines()) == 0 {
 		return 0
 	}
-	b := pr.newBounding(classes, nil)
+	b := pr.newProblem(classes, nil)
 	zones := b.alternatives()
 	out, spent := bound.Price(&b.Problem)
 	if float64(out) < pr.Price() && len(zones) > 1 {
 		least := int64(math.MaxInt64)
 		for _, only := range zones {
-			of := pr.newBounding(classes, only)
+			of := pr.newProblem(classes, only)
 			of.Operations = min(b.Operations/2, max(0, b.Operations-spent)) / len(zones)
 			price, _ := bound.Price(&of.Problem)
 			least = min(least, price)
@@ -179,7 +179,7 @@ func (pr Prover) onOne(p *placedClass) bool {
 // by their weights: those of the highest weight that can take it, in each domain unless the
 // class is free to choose one, and those of lower weights of which it is known what they may be
 // paid, or where limits bind or the plan has gone down to them.
-func (b *bounding) weighed(p *placedClass) model.Bitset {
+func (b *problem) weighed(p *placedClass) model.Bitset {
 	a := b.s
 	out := b.highest(p).Clone()
 	for i, tier := range a.Tiers() {
@@ -194,7 +194,7 @@ func (b *bounding) weighed(p *placedClass) model.Bitset {
 
 // highest returns the offerings of the highest weight that can take the class, in each domain
 // unless the class is free to choose one, and those of lower weights where limits bind.
-func (b *bounding) highest(p *placedClass) model.Bitset {
+func (b *problem) highest(p *placedClass) model.Bitset {
 	if p.first != nil {
 		return p.first
 	}
@@ -214,7 +214,7 @@ func (b *bounding) highest(p *placedClass) model.Bitset {
 
 // tied reports whether the class shares nodes with another one, so that it is for both
 // to say which Provisioner can take them.
-func (b *bounding) tied(p *placedClass) bool {
+func (b *problem) tied(p *placedClass) bool {
 	return len(p.class.Follows()) > 0 && p.lump == 1 || slices.ContainsFunc(b.followers, func(o *assign.Class) bool {
 		return o != p.class && b.s.FollowsClass(o, p.class)
 	})

@@ -25,7 +25,7 @@ func domainIn(o *model.Offering, key string) string {
 // addShares adds how many pods each domain has at least of those that are spread over
 // zones or capacity types: pods that all keep the same rule cannot leave a domain so far
 // behind. For the same reason, no domain has all of them, and so no machine.
-func (b *bounding) addShares() {
+func (b *problem) addShares() {
 	a := b.s
 	for id, g := range a.State.List {
 		if g.Key == corev1.LabelHostname || !g.Spread() || id >= len(a.Start.Tallies) || a.State.CountsDaemons(id) {
@@ -52,7 +52,7 @@ func (b *bounding) addShares() {
 }
 
 // domainsOf returns the numbers of the domains, -1 for those of which no share is known.
-func (b *bounding) domainsOf(domain func(key string) string) []int {
+func (b *problem) domainsOf(domain func(key string) string) []int {
 	if len(b.Shares) == 0 {
 		return nil
 	}
@@ -68,7 +68,7 @@ func (b *bounding) domainsOf(domain func(key string) string) []int {
 
 // alike reports whether it makes no difference to the price in which domains pods are: each
 // has, for each class, the same cheapest offering for a pod, a core and a byte.
-func (b *bounding) alike(key string, rule *spreadRule) bool {
+func (b *problem) alike(key string, rule *spreadRule) bool {
 	a := b.s
 	cpu, memory := slices.Index(a.Space.Names, amount.CPU), slices.Index(a.Space.Names, amount.Memory)
 	for _, i := range rule.classes {
@@ -95,7 +95,7 @@ func (b *bounding) alike(key string, rule *spreadRule) bool {
 }
 
 // number returns the number of a domain, and gives it one.
-func (b *bounding) number(key int, domain string) int {
+func (b *problem) number(key int, domain string) int {
 	if b.domains[key] == nil {
 		b.domains[key] = map[string]int{}
 	}
@@ -117,7 +117,7 @@ type spreadRule struct {
 
 // ruleOf returns the rule of a group, or false where pods that it counts do not keep it,
 // or have several node selector terms, each of which may allow other domains.
-func (b *bounding) ruleOf(group int) (spreadRule, bool) {
+func (b *problem) ruleOf(group int) (spreadRule, bool) {
 	a, out := b.s, spreadRule{planned: map[string]int64{}}
 	for i, p := range b.placed {
 		if !slices.Contains(p.class.Members, group) {
@@ -139,7 +139,7 @@ func (b *bounding) ruleOf(group int) (spreadRule, bool) {
 }
 
 // countPlanned counts the pods of a group that the plan adds, by domain.
-func (b *bounding) countPlanned(group int, to map[string]int64) {
+func (b *problem) countPlanned(group int, to map[string]int64) {
 	a := b.s
 	key := a.State.List[group].Key
 	for _, m := range a.Machines() {

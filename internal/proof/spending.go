@@ -12,7 +12,7 @@ import (
 )
 
 // tiers returns the tier of each pool: 0 for those of the highest weight.
-func (b *bounding) tiers() []int {
+func (b *problem) tiers() []int {
 	out := make([]int, len(b.s.Pools))
 	for i, tier := range b.s.Tiers() {
 		for _, p := range tier {
@@ -27,7 +27,7 @@ func (b *bounding) tiers() []int {
 // are paid no more than machines of their own would cost for these pods, and no more than the plan pays
 // them and machines of their own would cost for such pods that the plan does not buy for there. Nothing is
 // known where a limit of a higher weight may bind, because its pods are bought for there as well then.
-func (b *bounding) addSpending(tiers []int) {
+func (b *problem) addSpending(tiers []int) {
 	list := b.s.Tiers()
 	b.paid = make([]bool, len(list))
 	for i := 1; i < len(list); i++ {
@@ -51,7 +51,7 @@ type lowerTier struct {
 	there  []int64       // by class, how many of its pods are on offerings that are bought for it
 }
 
-func (b *bounding) lowerTier(number int, tiers []int) *lowerTier {
+func (b *problem) lowerTier(number int, tiers []int) *lowerTier {
 	t := &lowerTier{number: number, there: make([]int64, len(b.placed))}
 	for i := range b.placed {
 		t.own = append(t.own, b.ownMachines(&b.placed[i], number, tiers))
@@ -75,7 +75,7 @@ func limited(p *model.Pool) bool { return p.Limits != nil }
 
 // asPlanned is what the plan pays a tier and those after it, and what machines of their own would cost
 // for other pods that may be bought for there. It reports false where that is not known.
-func (b *bounding) asPlanned(t *lowerTier) (bound.Spending, bool) {
+func (b *problem) asPlanned(t *lowerTier) (bound.Spending, bool) {
 	out := bound.Spending{Tier: t.number, Most: t.paid}
 	for i := range b.placed {
 		p, own := &b.placed[i], &t.own[i]
@@ -97,7 +97,7 @@ func (b *bounding) asPlanned(t *lowerTier) (bound.Spending, bool) {
 // alone is what machines of their own cost for all pods that are bought for in a tier and those after it:
 // for those that nothing else can take in any case, and for others as far as they are there. It reports
 // false where that is not known, or where the plan shows that it costs more.
-func (b *bounding) alone(t *lowerTier) (bound.Spending, bool) {
+func (b *problem) alone(t *lowerTier) (bound.Spending, bool) {
 	out, brought := bound.Spending{Tier: t.number}, int64(0)
 	for i := range b.placed {
 		p, own := &b.placed[i], &t.own[i]
@@ -135,7 +135,7 @@ func (o *ownMachines) first(n int64) int64 { return o.begun * min(o.domains, n) 
 func (o *ownMachines) total(n int64) int64 { return o.first(n) + o.each*n }
 
 // ownMachines finds the machines that a tier and those after it sell for a class.
-func (b *bounding) ownMachines(p *placedClass, tier int, tiers []int) (out ownMachines) {
+func (b *problem) ownMachines(p *placedClass, tier int, tiers []int) (out ownMachines) {
 	out.always, out.set = true, model.NewBitset(len(b.s.Offerings))
 	lumps, most := (p.n+p.lump-1)/p.lump, max(1, topology.NodeCounts{}.Room(p.class.PerNodeLate, p.n)/p.lump)
 	type machine struct{ price, holds int64 }
@@ -173,7 +173,7 @@ func (b *bounding) ownMachines(p *placedClass, tier int, tiers []int) (out ownMa
 }
 
 // boughtFor lists the offerings that are bought for a class by each of its node selector terms.
-func (b *bounding) boughtFor(p *placedClass) []model.Bitset {
+func (b *problem) boughtFor(p *placedClass) []model.Bitset {
 	out := []model.Bitset{b.highest(p).Clone()}
 	for j := range p.others {
 		out = append(out, b.highest(&p.others[j]))

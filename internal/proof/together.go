@@ -22,7 +22,7 @@ type zoneOf struct {
 }
 
 // addZones finds the zones that classes must be in.
-func (b *bounding) addZones(only *zoneOf) {
+func (b *problem) addZones(only *zoneOf) {
 	for id := range b.s.State.List {
 		classes := b.together(id)
 		if len(classes) == 0 {
@@ -53,7 +53,7 @@ func (b *bounding) addZones(only *zoneOf) {
 
 // together returns the classes of the pods of a group, if all of them must be in a zone
 // that has others of it. Pods with several node selector terms are left out.
-func (b *bounding) together(group int) []int {
+func (b *problem) together(group int) []int {
 	a := b.s
 	if g := a.State.List[group]; g.Key != api.LabelZone || g.Spread() || a.State.CountsDaemons(group) {
 		return nil
@@ -73,7 +73,7 @@ func (b *bounding) together(group int) []int {
 
 // choosesZone reports whether domains matter to the class only because all of its pods must be
 // in one zone, whichever it is. Then they are where the Provisioner of the highest weight sells.
-func (b *bounding) choosesZone(p *placedClass) bool {
+func (b *problem) choosesZone(p *placedClass) bool {
 	c := p.class
 	if len(c.Keys) != 1 || len(c.Affinities()) != 1 || len(c.Spreads())+len(c.AntiAffinities()) > 0 {
 		return false
@@ -83,7 +83,7 @@ func (b *bounding) choosesZone(p *placedClass) bool {
 }
 
 // zonesOf returns the zones that have nodes or offerings for the classes.
-func (b *bounding) zonesOf(classes []int) zoneSet {
+func (b *problem) zonesOf(classes []int) zoneSet {
 	out := zoneSet{}
 	for _, i := range classes {
 		p := &b.placed[i]
@@ -101,7 +101,7 @@ func (b *bounding) zonesOf(classes []int) zoneSet {
 
 // alternatives lists the zones that one group may be in of which all pods must be in one,
 // that of the group which needs most.
-func (b *bounding) alternatives() []*zoneOf {
+func (b *problem) alternatives() []*zoneOf {
 	group, most := -1, 0.0
 	for id := range b.s.State.List {
 		needed := 0.0

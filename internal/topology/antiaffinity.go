@@ -62,7 +62,7 @@ func (antiAffinity) ReadResident(gs *Groups, t *cluster.Template, r *Resident) {
 			continue
 		}
 		if id := gs.addTerm(term.TopologyKey, pods); term.TopologyKey == corev1.LabelHostname {
-			r.PerNode = addPerNode(r.PerNode, PerNode{Group: id, Entry: Unbounded})
+			r.PerNode = addPerNode(r.PerNode, PerNode{Group: id, Entry: NoCap})
 		} else {
 			r.Repels = append(r.Repels, id)
 		}
@@ -117,4 +117,4 @@ func (s *State) Repelled(r *Rules, at *DomainAssignment) bool {
 // nodeAntiAffinity is a required pod anti-affinity over the host name.
 type nodeAntiAffinity struct{ rule }
 
-func (c *nodeAntiAffinity) perNode() []PerNode { return []PerNode{{Group: c.group, Entry: Unbounded}} }
+func (c *nodeAntiAffinity) perNode() []PerNode { return []PerNode{{Group: c.group, Entry: NoCap}} }

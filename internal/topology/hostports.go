@@ -34,7 +34,7 @@ func (hostPorts) Read(gs *Groups, r *Rules) error {
 
 func (hostPorts) ReadResident(gs *Groups, t *cluster.Template, r *Resident) {
 	for _, p := range t.HostPorts {
-		r.PerNode = addPerNode(r.PerNode, PerNode{Group: gs.addPort(p), Cap: 1, Entry: Unbounded})
+		r.PerNode = addPerNode(r.PerNode, PerNode{Group: gs.addPort(p), Cap: 1, Entry: NoCap})
 	}
 }
 
@@ -44,7 +44,7 @@ func (hostPorts) Company(t *cluster.Template) (byNode, byDomain bool) {
 
 type hostPort struct{ rule }
 
-func (c *hostPort) perNode() []PerNode { return []PerNode{{Group: c.group, Cap: 1, Entry: Unbounded}} }
+func (c *hostPort) perNode() []PerNode { return []PerNode{{Group: c.group, Cap: 1, Entry: NoCap}} }
 
 // addPort returns the group of the pods that take a port which conflicts with one.
 func (gs *Groups) addPort(of cluster.HostPort) int {

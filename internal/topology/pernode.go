@@ -22,7 +22,7 @@ func (h NodeCounts) Get(group int) (count, limit int64) {
 	if i, found := h.find(group); found {
 		return h[i].count, h[i].cap
 	}
-	return 0, Unbounded
+	return 0, NoCap
 }
 
 func (h NodeCounts) find(group int) (int, bool) {
@@ -59,19 +59,19 @@ func (h NodeCounts) Plus(of []PerNode, n int64) NodeCounts {
 func (h NodeCounts) tally(t PerNode, n int64) NodeCounts {
 	i, found := h.find(t.Group)
 	if !found {
-		h = slices.Insert(h, i, nodeCount{group: t.Group, cap: Unbounded})
+		h = slices.Insert(h, i, nodeCount{group: t.Group, cap: NoCap})
 	}
 	before := h[i].count
 	h[i].count += t.Self * n
 	h[i].cap = min(h[i].cap, t.Cap)
 	if of, ok := t.sharedBy(); ok {
-		h = h.tally(PerNode{Group: of, Self: 1, Cap: Unbounded}, min(h[i].count, 1)-min(before, 1))
+		h = h.tally(PerNode{Group: of, Self: 1, Cap: NoCap}, min(h[i].count, 1)-min(before, 1))
 	}
 	return h
 }
 
-// Unbounded is the cap of a constraint that is not there.
-const Unbounded = math.MaxInt64 / 4
+// NoCap is the cap of a constraint that is not there.
+const NoCap = math.MaxInt64 / 4
 
 // PerNode is what a class has to do with a group that is counted by node.
 type PerNode struct {
@@ -120,7 +120,7 @@ func find(list []PerNode, group int) *PerNode {
 func (h NodeCounts) Together() []PerNode {
 	var out []PerNode
 	for _, c := range h {
-		out = append(out, PerNode{Group: c.group, Self: c.count, Cap: c.cap, Entry: Unbounded})
+		out = append(out, PerNode{Group: c.group, Self: c.count, Cap: c.cap, Entry: NoCap})
 	}
 	return out
 }

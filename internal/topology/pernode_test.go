@@ -12,8 +12,8 @@ import (
 func TestNodeCounts(t *testing.T) {
 	alone := []PerNode{{Group: 0, Self: 1, Cap: 1, Entry: 1}}
 	three := []PerNode{{Group: 0, Self: 1, Cap: 3, Entry: 3}}
-	member := []PerNode{{Group: 0, Self: 1, Cap: Unbounded, Entry: Unbounded}}
-	stranger := []PerNode{{Group: 0, Cap: 0, Entry: Unbounded}}
+	member := []PerNode{{Group: 0, Self: 1, Cap: NoCap, Entry: NoCap}}
+	stranger := []PerNode{{Group: 0, Cap: 0, Entry: NoCap}}
 	for name, c := range map[string]struct {
 		there, comes []PerNode
 		want         int64
@@ -45,7 +45,7 @@ func TestNodeCountsAddUp(t *testing.T) {
 			slices.Sort(groups)
 			var pod []PerNode
 			for _, g := range groups {
-				pod = append(pod, PerNode{Group: g, Self: 1, Cap: Unbounded, Entry: Unbounded})
+				pod = append(pod, PerNode{Group: g, Self: 1, Cap: NoCap, Entry: NoCap})
 				total[g]++
 			}
 			pods = append(pods, pod)

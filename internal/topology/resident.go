@@ -36,7 +36,7 @@ func (gs *Groups) ResolveResident(t *cluster.Template, r *Resident) {
 		case gs.List[id].Key != corev1.LabelHostname:
 			r.Members = append(r.Members, id)
 		default:
-			r.PerNode = addPerNode(r.PerNode, PerNode{Group: id, Self: 1, Cap: Unbounded, Entry: Unbounded})
+			r.PerNode = addPerNode(r.PerNode, PerNode{Group: id, Self: 1, Cap: NoCap, Entry: NoCap})
 		}
 	}
 }

@@ -104,7 +104,7 @@ func (gs *Groups) Resolve(r *Rules) {
 			r.Members = append(r.Members, id)
 			keys = append(append(keys, g.Key), g.labelled...)
 		} else {
-			r.PerNode = addPerNode(r.PerNode, PerNode{Group: id, Self: 1, Cap: Unbounded, Entry: Unbounded})
+			r.PerNode = addPerNode(r.PerNode, PerNode{Group: id, Self: 1, Cap: NoCap, Entry: NoCap})
 		}
 	}
 	slices.Sort(keys)

@@ -211,7 +211,7 @@ func (s *State) RelateNodeSpreads(classes []*Rules, planned []*model.Node) {
 		}
 		r.PerNodeLate = slices.Clone(r.PerNode)
 		for _, c := range of {
-			find(r.PerNodeLate, c.group).Cap = Unbounded
+			find(r.PerNodeLate, c.group).Cap = NoCap
 		}
 	}
 }

@@ -56,12 +56,12 @@ func (gs *Groups) Attachments(needs match.Needs) []PerNode {
 		return gs.add("attachments of "+driver, &Group{Key: corev1.LabelHostname, volumes: true})
 	}
 	for _, driver := range slices.Sorted(maps.Keys(needs.Attach)) {
-		out = addPerNode(out, PerNode{Group: of(driver), Self: needs.Attach[driver], Cap: Unbounded, Entry: Unbounded})
+		out = addPerNode(out, PerNode{Group: of(driver), Self: needs.Attach[driver], Cap: NoCap, Entry: NoCap})
 	}
 	for _, v := range needs.Shared {
 		id := gs.add("volume of claim "+v.Volume, &Group{Key: corev1.LabelHostname, volumes: true})
-		out = addPerNode(out, PerNode{Group: of(v.Driver), Cap: Unbounded, Entry: Unbounded})
-		out = addPerNode(out, PerNode{Group: id, Self: 1, Cap: Unbounded, Entry: Unbounded, driver: 1 + of(v.Driver)})
+		out = addPerNode(out, PerNode{Group: of(v.Driver), Cap: NoCap, Entry: NoCap})
+		out = addPerNode(out, PerNode{Group: id, Self: 1, Cap: NoCap, Entry: NoCap, driver: 1 + of(v.Driver)})
 	}
 	return out
 }

@@ -16,16 +16,16 @@ import (
 // values, and whether it may be missing. The zero value is empty.
 type Set struct {
 	// complement: all values are in the set but those listed, and, where it is
-	// bounded, only integers from lo to hi.
+	// ranged, only integers from lo to hi.
 	complement bool
-	bounded    bool
+	ranged     bool
 	absent     bool
 	lo, hi     int64
 	values     []string // sorted, distinct
 }
 
-// noUpperBound stands for "no upper bound" in a bounded set.
-const noUpperBound = math.MaxInt64
+// noMaximum stands for "no upper bound" in a ranged set.
+const noMaximum = math.MaxInt64
 
 // Only returns the set of the given values.
 func Only(values ...string) Set {
@@ -67,7 +67,7 @@ func interval(op api.Operator, values []string) (Set, error) {
 		return Set{}, fmt.Errorf("operator %s takes an integer, not %q", op, values[0])
 	}
 	// Label values cannot be negative: they begin with a letter or a digit.
-	s := Set{complement: true, bounded: true, hi: noUpperBound}
+	s := Set{complement: true, ranged: true, hi: noMaximum}
 	switch {
 	case op == api.OpGt && n == math.MaxInt64, op == api.OpLt && n == math.MinInt64:
 		return Set{}, nil
@@ -89,7 +89,7 @@ func (s Set) Has(value string) bool {
 	if !s.complement {
 		return listed
 	}
-	return !listed && s.inBounds(value)
+	return !listed && s.inRange(value)
 }
 
 // HasMissing reports whether the label may be missing.
@@ -98,8 +98,8 @@ func (s Set) HasMissing() bool { return s.absent }
 // HasAny reports whether one of the values is in the set.
 func (s Set) HasAny(values []string) bool { return slices.ContainsFunc(values, s.Has) }
 
-func (s Set) inBounds(value string) bool {
-	if !s.bounded {
+func (s Set) inRange(value string) bool {
+	if !s.ranged {
 		return true
 	}
 	n, err := strconv.ParseInt(value, 10, 64)
@@ -113,7 +113,7 @@ func (s Set) hasValue() bool {
 	if !s.complement {
 		return len(s.values) > 0
 	}
-	if !s.bounded {
+	if !s.ranged {
 		return true
 	}
 	if s.hi < s.lo {
@@ -121,7 +121,7 @@ func (s Set) hasValue() bool {
 	}
 	excluded := uint64(0)
 	for _, v := range s.values {
-		if s.inBounds(v) {
+		if s.inRange(v) {
 			excluded++
 		}
 	}
@@ -134,7 +134,7 @@ func (s Set) Intersect(o Set) Set {
 	if s.complement && o.complement {
 		out.complement = true
 		out.values = union(s.values, o.values)
-		out.bounded, out.lo, out.hi = bothBounds(s, o)
+		out.ranged, out.lo, out.hi = bothRanges(s, o)
 		return out
 	}
 	if s.complement {
@@ -148,12 +148,12 @@ func (s Set) Intersect(o Set) Set {
 	return out
 }
 
-func bothBounds(s, o Set) (bounded bool, lo, hi int64) {
+func bothRanges(s, o Set) (ranged bool, lo, hi int64) {
 	switch {
-	case !s.bounded:
-		return o.bounded, o.lo, o.hi
-	case !o.bounded:
-		return s.bounded, s.lo, s.hi
+	case !s.ranged:
+		return o.ranged, o.lo, o.hi
+	case !o.ranged:
+		return s.ranged, s.lo, s.hi
 	}
 	return true, max(s.lo, o.lo), min(s.hi, o.hi)
 }
@@ -184,7 +184,7 @@ func (s Set) Pick() (string, bool) {
 	}
 	for n := s.lo; ; n++ {
 		candidate := strconv.FormatInt(n, 10)
-		if !s.bounded {
+		if !s.ranged {
 			candidate = "any-" + candidate
 		}
 		if s.Has(candidate) {
@@ -222,11 +222,11 @@ func (s Set) String() string {
 	}
 	text := "Exists"
 	switch {
-	case s.bounded && s.hi == noUpperBound:
+	case s.ranged && s.hi == noMaximum:
 		text = fmt.Sprintf("Gte %d", s.lo)
-	case s.bounded && s.lo == 0:
+	case s.ranged && s.lo == 0:
 		text = fmt.Sprintf("Lte %d", s.hi)
-	case s.bounded:
+	case s.ranged:
 		text = fmt.Sprintf("from %d to %d", s.lo, s.hi)
 	case len(s.values) > 0:
 		return "NotIn " + list

@@ -24,11 +24,11 @@ func (s Set) Spell(key string) []api.Requirement {
 	}
 	var out []api.Requirement
 	switch {
-	case s.bounded:
-		if s.lo > 0 || s.hi == noUpperBound {
+	case s.ranged:
+		if s.lo > 0 || s.hi == noMaximum {
 			out = append(out, of(api.OpGte, strconv.FormatInt(s.lo, 10)))
 		}
-		if s.hi != noUpperBound {
+		if s.hi != noMaximum {
 			out = append(out, of(api.OpLte, strconv.FormatInt(s.hi, 10)))
 		}
 	case !s.absent:

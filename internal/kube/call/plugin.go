@@ -53,21 +53,21 @@ func BoundPlugin(access *rest.Config) (*rest.Config, error) {
 	outer := rest.AnonymousClientConfig(access)
 	outer.Host = host.String() // whose scheme follows from the options of TLS, which the inner transport has
 	outer.TLSClientConfig, outer.Dial, outer.Proxy = rest.TLSClientConfig{}, nil, nil
-	outer.Transport = &bounded{transport, access.ExecProvider.Command}
+	outer.Transport = &timeLimited{transport, access.ExecProvider.Command}
 	return outer, nil
 }
 
-// bounded makes requests through a transport that asks a credential plugin first.
-type bounded struct {
+// timeLimited makes requests through a transport that asks a credential plugin first.
+type timeLimited struct {
 	next    http.RoundTripper
 	command string
 }
 
 // limitKey is the key of the timer that runs while the plugin is asked. Whoever stops it goes on: authenticated
-// with the request, or bounded without it.
+// with the request, or limited without it.
 type limitKey struct{}
 
-func (b *bounded) RoundTrip(req *http.Request) (*http.Response, error) {
+func (b *timeLimited) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx := req.Context()
 	limit := time.NewTimer(pluginTimeout)
 	answered := make(chan struct{})

@@ -86,7 +86,7 @@ func TestPluginHasALimit(t *testing.T) {
 			t.Fatal(err)
 		}
 		start := time.Now()
-		if _, err := (&bounded{slow, "aws"}).RoundTrip(req); !errors.Is(err, ErrNoAnswer) || !strings.Contains(err.Error(), `"aws" did not respond within 25s`) {
+		if _, err := (&timeLimited{slow, "aws"}).RoundTrip(req); !errors.Is(err, ErrNoAnswer) || !strings.Contains(err.Error(), `"aws" did not respond within 25s`) {
 			t.Errorf("error = %v, want that the plugin did not respond", err)
 		}
 		if took := time.Since(start); took != pluginTimeout {
@@ -111,7 +111,7 @@ func TestPluginHasALimitOnceItsCredentialsAreRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := (&bounded{refreshing, "aws"}).RoundTrip(req); !errors.Is(err, ErrNoAnswer) {
+		if _, err := (&timeLimited{refreshing, "aws"}).RoundTrip(req); !errors.Is(err, ErrNoAnswer) {
 			t.Errorf("error = %v, want that the plugin did not respond", err)
 		}
 		time.Sleep(time.Hour)

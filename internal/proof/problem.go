@@ -13,8 +13,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
 )
 
-// bounding states a plan as the problem of its bound.
-type bounding struct {
+// problem states a plan as the problem of its bound.
+type problem struct {
 	bound.Problem
 	s         *assign.Assignment
 	placed    []placedClass
@@ -37,9 +37,9 @@ const (
 	heldAtMost = 4_000_000
 )
 
-// newBounding states the plan. The pods of one group are in the only zone, if one is given.
-func (pr Prover) newBounding(placed []placedClass, only *zoneOf) *bounding {
-	b := &bounding{s: pr.Assignment, placed: placed, at: map[classAt]int{}, choices: map[string]int{}, zones: map[int]zoneSet{}, inDomain: map[int]int64{}}
+// newProblem states the plan. The pods of one group are in the only zone, if one is given.
+func (pr Prover) newProblem(placed []placedClass, only *zoneOf) *problem {
+	b := &problem{s: pr.Assignment, placed: placed, at: map[classAt]int{}, choices: map[string]int{}, zones: map[int]zoneSet{}, inDomain: map[int]int64{}}
 	b.Price = int64(pr.Price())
 	b.Operations = boundOperations * max(assign.DefaultTrials(assign.ManyPods), pr.Problem.Trials) / assign.DefaultTrials(assign.ManyPods)
 	b.addZones(only)
@@ -73,7 +73,7 @@ func (pr Prover) newBounding(placed []placedClass, only *zoneOf) *bounding {
 }
 
 // mostInDomain returns how many pods of a class are in one topology domain at most.
-func (b *bounding) mostInDomain(class int) int64 {
+func (b *problem) mostInDomain(class int) int64 {
 	if most, ok := b.inDomain[class]; ok {
 		return most
 	}
@@ -82,7 +82,7 @@ func (b *bounding) mostInDomain(class int) int64 {
 
 // choiceOf returns the number of the set of offerings that a class may be on, whatever
 // room they have.
-func (b *bounding) choiceOf(class int) int {
+func (b *problem) choiceOf(class int) int {
 	a, p := b.s, &b.placed[class]
 	set := b.allowed(p)
 	for _, other := range p.others {
@@ -100,7 +100,7 @@ func (b *bounding) choiceOf(class int) int {
 }
 
 // numbered returns the number of a set of offerings among the choices.
-func (b *bounding) numbered(set model.Bitset) int {
+func (b *problem) numbered(set model.Bitset) int {
 	key := make([]byte, 0, 8*len(set))
 	for _, w := range set {
 		key = binary.LittleEndian.AppendUint64(key, w)
@@ -115,7 +115,7 @@ func (b *bounding) numbered(set model.Bitset) int {
 }
 
 // allowed returns the offerings that a class may be on by one node selector term.
-func (b *bounding) allowed(p *placedClass) model.Bitset {
+func (b *problem) allowed(p *placedClass) model.Bitset {
 	set := p.opt.Any.Clone() // whatever must be offered with others
 	set.Join(p.mask)
 	b.s.KeepAble(set, p.class.PerNode, p.opt)
@@ -133,7 +133,7 @@ func (b *bounding) allowed(p *placedClass) model.Bitset {
 
 // addSpecial finds the special offerings that may be bought for some class. Others may use the
 // room that is left there, whatever the weight of the Provisioner is.
-func (b *bounding) addSpecial() {
+func (b *problem) addSpecial() {
 	b.special = model.NewBitset(len(b.s.Offerings))
 	join := func(p *placedClass) {
 		if p.mask.Meets(b.s.Special) {
@@ -154,22 +154,22 @@ func (b *bounding) addSpecial() {
 }
 
 // sharesSpecial reports whether a class may use room that is left on special machines.
-func (b *bounding) sharesSpecial(p *placedClass) bool {
+func (b *problem) sharesSpecial(p *placedClass) bool {
 	return !p.mask.Meets(b.s.Special) && p.opt.Any.Meets(b.special)
 }
 
 // matches reports whether a node is one that a class may be on.
-func (b *bounding) matches(p *placedClass, node int) bool {
+func (b *problem) matches(p *placedClass, node int) bool {
 	return b.s.Matches(p.opt, node) || slices.ContainsFunc(p.others, func(o placedClass) bool { return b.s.Matches(o.opt, node) })
 }
 
 // addGroups states which classes keep apart from each other on nodes.
-func (b *bounding) addGroups() {
+func (b *problem) addGroups() {
 	members := map[int]*bound.ClassGroup{}
 	for i, p := range b.placed {
 		for _, of := range p.class.PerNodeLate {
 			most := min(of.Cap, of.Entry)
-			if of.Self != 1 || p.lump > 1 || most >= topology.Unbounded || b.s.State.List[of.Group].OfVolumes() {
+			if of.Self != 1 || p.lump > 1 || most >= topology.NoCap || b.s.State.List[of.Group].OfVolumes() {
 				continue
 			}
 			g := members[of.Group]
@@ -189,7 +189,7 @@ func (b *bounding) addGroups() {
 
 // addNodes states what the nodes can hold. Where there are too many, each class is taken
 // to find room for all its pods there.
-func (b *bounding) addNodes() {
+func (b *problem) addNodes() {
 	a := b.s
 	for i, n := range a.Existing() {
 		node := bound.Node{Room: a.Start.Room[i], Holds: make([]int64, len(b.placed)), Domains: b.domainsOf(func(key string) string { return n.Labels[key] })}
@@ -212,16 +212,16 @@ func (b *bounding) addNodes() {
 }
 
 // mostOn returns how many pods of a group may come onto a node.
-func (b *bounding) mostOn(node, group, id int) int64 {
+func (b *problem) mostOn(node, group, id int) int64 {
 	if !b.s.State.CountedOn(b.s.Existing()[node].Node, id) {
-		return topology.Unbounded
+		return topology.NoCap
 	}
 	count, _ := b.s.Start.Counts[node].Get(id)
 	return max(0, b.Groups[group].Most-count)
 }
 
 // addLimits states the limits that bind: others change nothing.
-func (b *bounding) addLimits() {
+func (b *problem) addLimits() {
 	a := b.s
 	for _, p := range a.Pools {
 		for r, name := range a.Space.Names {
@@ -246,7 +246,7 @@ func (b *bounding) addLimits() {
 // leastOf returns how much of its limit a pool is used for at least. Of the pods that no
 // other Provisioner of as high a weight can take, either all are on its machines, or it has
 // no room left for even the smallest machine that one of them could be on.
-func (b *bounding) leastOf(p *model.Pool, resource int, most int64) int64 {
+func (b *problem) leastOf(p *model.Pool, resource int, most int64) int64 {
 	a, needed, largest := b.s, int64(0), int64(0)
 	for _, n := range a.Start.Room {
 		needed -= max(0, min(n[resource], model.Plenty/int64(len(a.Start.Room))))
@@ -266,7 +266,7 @@ func (b *bounding) leastOf(p *model.Pool, resource int, most int64) int64 {
 }
 
 // addStart states the machines of the plan.
-func (b *bounding) addStart() {
+func (b *problem) addStart() {
 	for i, m := range b.s.Machines() {
 		if i > 0 && m == b.s.Machines()[i-1] {
 			continue
