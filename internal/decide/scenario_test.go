@@ -45,7 +45,7 @@ func TestScenarios(t *testing.T) {
 			in.Prove = true
 			plan := decide.Decide(in)
 			decide.Verify(t, &in, &plan)
-			got := s.told(plan, in.Snapshot)
+			got := s.planText(plan, in.Snapshot)
 			if *update {
 				s.set(sectionPlan, got)
 				if err := os.WriteFile(s.path, txtar.Format(s.archive), 0o600); err != nil {
@@ -60,9 +60,9 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// told is the plan in words, without the time that it took. How near the bound
+// planText is the plan in words, without the time that it took. How near the bound
 // comes is no matter of a scenario, except where packing is the story.
-func (s *scenario) told(plan decide.Plan, snapshot *cluster.Snapshot) string {
+func (s *scenario) planText(plan decide.Plan, snapshot *cluster.Snapshot) string {
 	report := explain.Of(plan, snapshot, 0)
 	if !strings.HasPrefix(s.name, "packing/") {
 		report.Proof = nil
@@ -170,7 +170,7 @@ const leastScenarios = 250
 // TestScenariosTellTheirStory: a scenario is documentation. It begins with a
 // sentence, and no other begins with the same.
 func TestScenariosTellTheirStory(t *testing.T) {
-	told := map[string]string{}
+	first := map[string]string{}
 	all := scenarios(t)
 	if len(all) < leastScenarios {
 		t.Errorf("%d scenarios, want at least %d", len(all), leastScenarios)
@@ -180,10 +180,10 @@ func TestScenariosTellTheirStory(t *testing.T) {
 		if strings.Count(s.name, "/") != 1 || !strings.HasSuffix(story, ".") {
 			t.Errorf("%s: is not in a folder of its feature, or does not begin with a sentence: %q", s.name, story)
 		}
-		if other := told[story]; other != "" {
+		if other := first[story]; other != "" {
 			t.Errorf("%s and %s begin with the same sentence", s.name, other)
 		}
-		told[story] = s.name
+		first[story] = s.name
 	}
 }
 

@@ -63,7 +63,7 @@ func TestConfirmed(t *testing.T) {
 // TestNotInTurn has what makes a plan's own order worth nothing.
 func TestNotInTurn(t *testing.T) {
 	for name, spoil := range map[string]func(s *solver){
-		"a lot that was not bought": func(s *solver) { s.Classes()[0].TookBack = true },
+		"a group that was not bought": func(s *solver) { s.Classes()[0].TookBack = true },
 		"a zone that nobody knew of": func(s *solver) {
 			moved := *s.Offerings[s.Machines()[0].Offering].Offer
 			moved.Zone = "four"
