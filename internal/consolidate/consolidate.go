@@ -43,10 +43,11 @@ type Source struct {
 	Together int
 }
 
-// Move is a pod with what it costs to evict it, in micro-dollars.
+// Move is a pod with what it costs to evict it, in micro-dollars. The fractions order pods whose deletion costs or
+// priorities differ by little.
 type Move struct {
 	Pod  *cluster.Pod
-	Cost offer.Price
+	Cost float64
 }
 
 // Plan is how the cluster would become cheaper.
@@ -150,7 +151,7 @@ func (p *Problem) stable(src *Source, places map[cluster.PodKey]string) time.Dur
 		} else if p.sooner(at, src) {
 			since = later(since, p.Changed[at])
 		}
-		weight := float64(src.Moves[i].Cost + 1)
+		weight := src.Moves[i].Cost + 1
 		sum += float64(weight * float64(max(0, p.Base.Now.Sub(since))))
 		all += weight
 	}
@@ -168,7 +169,7 @@ func later(a, b time.Time) time.Time {
 // costs less to move its pods.
 func (p *Problem) sooner(node string, than *Source) bool {
 	other := p.source(node)
-	return other != nil && float64(other.evictions())*float64(than.Price) < float64(than.evictions())*float64(other.Price)
+	return other != nil && other.evictions()*float64(than.Price) < than.evictions()*float64(other.Price)
 }
 
 // perNode is what a step saves for each node that goes: budgets count nodes. On the timeline
@@ -199,8 +200,8 @@ func (p *Problem) source(name string) *Source {
 }
 
 // evictions is the cost of evicting all of the pods.
-func (s *Source) evictions() offer.Price {
-	var out offer.Price
+func (s *Source) evictions() float64 {
+	out := 0.0
 	for i := range s.Moves {
 		out += s.Moves[i].Cost
 	}

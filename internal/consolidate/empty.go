@@ -6,6 +6,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/pack"
 )
 
@@ -114,7 +115,7 @@ func (s *solver) confirm(proposed []*Source, tries int) (left int) {
 	}
 	by := map[string]*Step{}
 	for _, src := range proposed {
-		by[src.Node.Name] = &Step{Nodes: []string{src.Node.Name}, Saving: src.Cost, Cost: src.evictions()}
+		by[src.Node.Name] = &Step{Nodes: []string{src.Node.Name}, Saving: src.Cost, Cost: offer.Price(src.evictions())}
 	}
 	for i := range demands {
 		if st := by[demands[i].From]; st != nil {

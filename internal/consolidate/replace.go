@@ -197,7 +197,7 @@ func (r *replacer) wasteful() []*Source {
 			r.refuse(name, "its pods use nearly all of what it costs")
 			continue
 		}
-		waste[src] = float64(src.Price-value) * r.horizon([]*Source{src}).Hours() / float64(1+src.evictions())
+		waste[src] = float64(src.Price-value) * r.horizon([]*Source{src}).Hours() / (1 + src.evictions())
 		out = append(out, src)
 	}
 	slices.SortStableFunc(out, func(a, b *Source) int {
@@ -261,7 +261,7 @@ func (r *replacer) try(group []*Source) *Step {
 	if !ok {
 		return nil
 	}
-	st.Machines, st.Saving, st.Cost = replacement.Machines, saving, evictions
+	st.Machines, st.Saving, st.Cost = replacement.Machines, saving, offer.Price(evictions)
 	for i := range st.Machines {
 		st.Cost += offer.Price(float64(st.Machines[i].Candidates[0].Price) * overlap.Hours())
 	}

@@ -46,7 +46,7 @@ func newSolver(in *Problem) *solver {
 // worth is how many times over the source would have paid for its evictions within its
 // horizon.
 func (s *solver) worth(src *Source) float64 {
-	return float64(src.Price) * s.horizon([]*Source{src}).Hours() / float64(1+src.evictions())
+	return float64(src.Price) * s.horizon([]*Source{src}).Hours() / (1 + src.evictions())
 }
 
 // refuse notes why a node is in no step. The first reason stays.
@@ -147,7 +147,7 @@ func (s *solver) unpaid() map[string]string {
 }
 
 // total adds costs up.
-func total(sources []*Source) (cost, evictions offer.Price) {
+func total(sources []*Source) (cost offer.Price, evictions float64) {
 	for _, src := range sources {
 		cost += src.Cost
 		evictions += src.evictions()

@@ -9,7 +9,6 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/pack"
 )
 
@@ -40,7 +39,7 @@ func manyNodes(nodes, roomy int) *Problem {
 	for i := range s.Nodes {
 		src := Source{Node: &s.Nodes[i], Price: 200_000, Cost: 200_000, LastArrival: now.Add(-time.Hour), Together: nodes}
 		for k := range 3 {
-			src.Moves = append(src.Moves, Move{Pod: &s.Pods[3*i+k], Cost: offer.Price(1000 + i)})
+			src.Moves = append(src.Moves, Move{Pod: &s.Pods[3*i+k], Cost: float64(1000 + i)})
 		}
 		p.Sources = append(p.Sources, src)
 	}

@@ -115,6 +115,12 @@ func TestConsolidation(t *testing.T) {
 			}
 		}
 	}
+	// alike has two equal nodes, each with a pod, of which that on n1 is changed.
+	alike := func(dearer func(*cluster.Pod)) func(*world) {
+		return all(func(w *world) {
+			w.node("n1", "medium", "a", nil).node("n2", "medium", "a", nil).replicas(1, "web", "n1", half).replicas(1, "web", "n2", half)
+		}, change("n1", dearer))
+	}
 	for name, c := range map[string]struct {
 		spec  string
 		types []offer.InstanceType
@@ -264,7 +270,9 @@ func TestConsolidation(t *testing.T) {
 		"CONS-053: of equal nodes the one whose pods count less": {types: shop()[1:2], given: all(func(w *world) {
 			w.node("n1", "medium", "a", nil).node("n2", "medium", "a", nil).replicas(1, "web", "n1", half).replicas(2, "web", "n2", half)
 		}, change("n1", func(p *cluster.Pod) { t := *p.Template; t.Priority = 1 << 28; p.Template = &t })), want: "n2 ->"},
-		"CONS-046: little lifetime left": {spec: "ttlSecondsUntilExpired: 363600, " + consolidating, types: shop()[1:2], given: all(two, edit("n1", func(n *cluster.Node) { n.Annotations["old"] = "true" })), want: "n1 ->"},
+		"CONS-050: of equal nodes the one whose pod has the lower deletion cost": {types: shop()[1:2], given: alike(func(p *cluster.Pod) { p.DeletionCost = 1 }), want: "n2 ->"},
+		"CONS-052: of equal nodes the one whose pod has the lower priority":      {types: shop()[1:2], given: alike(func(p *cluster.Pod) { t := *p.Template; t.Priority = 1; p.Template = &t }), want: "n2 ->"},
+		"CONS-046: little lifetime left":                                         {spec: "ttlSecondsUntilExpired: 363600, " + consolidating, types: shop()[1:2], given: all(two, edit("n1", func(n *cluster.Node) { n.Annotations["old"] = "true" })), want: "n1 ->"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			types := c.types

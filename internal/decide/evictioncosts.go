@@ -57,7 +57,7 @@ func (e *evictionCosts) moves(n *retire.Node) []consolidate.Move {
 		}
 		at, moved := e.moved[p.UID]
 		weight := consolidate.Weight(p, e.replicas[p.Owner.UID], moved && e.now.Before(at.Add(MovedRest)))
-		out = append(out, consolidate.Move{Pod: p, Cost: offer.Price(float64(value) * factor * weight)})
+		out = append(out, consolidate.Move{Pod: p, Cost: float64(value) * factor * weight})
 	}
 	return out
 }
