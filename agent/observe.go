@@ -114,6 +114,7 @@ func (a *Agent) input(v *view.View) decide.Input {
 		Moved:           a.consolidation.Moved(),
 		NotConsolidated: !a.consolidation.Due(v.Cached, v.Now) || len(postponed) > 0,
 		Begun:           postponed,
+		Unreplaced:      a.disrupter.Unreplaced(v.Expected),
 		Settings:        a.options.Settings,
 		Provisioners:    v.Markets(),
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
@@ -16,6 +17,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim/stock"
 )
 
 // The tests in this file have the cloud answer in part, or answer again.
@@ -371,4 +373,44 @@ func TestReadyMachineThatIsNotListedLosesItsNode(t *testing.T) {
 			t.Errorf("%d cores, the limit is 4", peak)
 		}
 	})
+}
+
+// Two machines would replace five nodes together, and EC2 never has more than one of them. The nodes stay, the machine is
+// removed again, and it is bought again only after pauses that become longer.
+func TestConsolidationWithCapacityForAPart(t *testing.T) { // DISR-038
+	for name, launch := range map[string]time.Duration{"bought within a turn": time.Second, "bought later": 20 * time.Second} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, sim.Options{LaunchTime: launch}, func(r *rig) {
+				const large = "m5.4xlarge"
+				only := func(name string) func(*api.ProvisionerSpec) {
+					return func(s *api.ProvisionerSpec) { s.InstanceTypes = []string{name} }
+				}
+				r.served(testProvisioner("default", only("c5.2xlarge")), sim.Workload{Name: "web", Replicas: 10, Spec: sim.Requests("3", "1Gi")})
+				r.Apply(testProvisioner("default", only(large), consolidates(func(d *api.Disruption) {
+					d.Drift, d.EvictionCost = ptr.To(false), ptr.To(api.NumberOrNever("0.01"))
+				})))
+				pods, price, orders := r.uids("web"), r.price(), len(r.Launches())
+				for range 12 * 60 {
+					for i, zone := range stock.Zones {
+						r.Capacity(large, zone, api.CapacityOnDemand, max(0, 6-len(r.Machines())-5*i))
+					}
+					time.Sleep(10 * time.Second)
+					for _, n := range r.ours() {
+						if n.Annotations[api.AnnotationDisruption] == api.ReasonConsolidation {
+							r.Fatalf("node %s is to go\n%s", n.Name, r.describe())
+						}
+					}
+				}
+				if after := r.uids("web"); !slices.Equal(pods, after) {
+					r.Errorf("pods before %v, and after %v", pods, after)
+				}
+				if after := r.price(); after != price {
+					r.Errorf("the nodes cost %d, and %d before\n%s", after, price, r.describe())
+				}
+				if tries := len(r.Launches()) - orders; tries < 2 || tries > 4 {
+					r.Errorf("it was tried %d times in two hours", tries)
+				}
+			})
+		})
+	}
 }

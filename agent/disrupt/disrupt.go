@@ -15,6 +15,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/metrics"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/nodes"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/pace"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/parallel"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -61,6 +62,8 @@ type Disrupter struct {
 	Buying func(node string) bool
 	// Surges moves the pods that must be ready elsewhere before they go.
 	Surges Surges
+	// Unbought paces the purchases in place of nodes for which only a part of the machines could be bought.
+	Unbought *pace.Retries
 	// Steers has room for one list of marks on pods.
 	Steers chan []decide.Steer
 	// Replan is called when what a plan was made from does not hold any more.
@@ -189,19 +192,26 @@ func (d *Disrupter) confirmed(ctx context.Context, n *cluster.Node, r *decide.Re
 // disrupt marks a node as going. Nothing happens before all of its replacements are bought. A pod that comes
 // meanwhile has come since the node was chosen, so that the mark has the time of the plan.
 func (d *Disrupter) disrupt(ctx context.Context, n *cluster.Node, r *decide.Removal, bought func(machine string) (node string, ok bool)) {
-	replacements := slices.Clone(r.Starting)
+	replacements, missing := slices.Clone(r.Starting), ""
 	for _, machine := range r.Replacements {
-		name, ok := bought(machine)
-		if !ok {
-			d.Log.Info("kept a node because its replacement was not bought", "node", n.Name, "reason", string(r.Reason), "machine", machine)
-			return
+		if name, ok := bought(machine); ok {
+			replacements = append(replacements, name)
+		} else {
+			missing = machine
 		}
-		replacements = append(replacements, name)
+	}
+	if missing != "" {
+		d.Log.Info("kept a node because its replacement was not bought", "node", n.Name, "reason", string(r.Reason), "machine", missing)
+		if r.Reason == decide.Consolidated && len(replacements) > len(r.Starting) {
+			d.Unbought.Failed(identity(n))
+		}
+		return
 	}
 	if slices.ContainsFunc(replacements, d.Buying) {
 		d.postponed.add(r, replacements)
 		return
 	}
+	d.Unbought.Succeeded(identity(n))
 	change := cluster.NodeChange{
 		SetAnnotations: map[string]string{
 			api.AnnotationDisruption:  string(r.Reason),

@@ -41,6 +41,8 @@ type Source struct {
 	LastArrival time.Time
 	// Together is how many nodes its disruption budgets let go at once while no other one goes.
 	Together int
+	// Unreplaced is why no machine is bought in its place now; empty if machines may be bought.
+	Unreplaced string
 }
 
 // Move is a pod with what it costs to evict it, in micro-dollars. The fractions order pods whose deletion costs or

@@ -121,7 +121,8 @@ func (r *replacer) merge(src *Source) {
 			group = append(group, r.source(name))
 		}
 	}
-	if len(group) > groupSizes[len(groupSizes)-1] || !together(group) {
+	unreplaced := func(src *Source) bool { return src.Unreplaced != "" }
+	if len(group) > groupSizes[len(groupSizes)-1] || !together(group) || slices.ContainsFunc(group, unreplaced) {
 		return
 	}
 	for i := range merged {
@@ -187,6 +188,10 @@ func (r *replacer) wasteful() []*Source {
 		}
 		if src.Node.Reserved() {
 			r.refuse(name, "it is in a capacity reservation, which is paid for whether or not it is used")
+			continue
+		}
+		if src.Unreplaced != "" {
+			r.refuse(name, src.Unreplaced)
 			continue
 		}
 		var value offer.Price

@@ -82,8 +82,9 @@ func (d *decision) consolidateNodes(nodes []*retire.Node, now attempt) ([]Remova
 		c.sort()
 		return nil, c.out, now
 	}
+	d.idle = c.findIdle(nodes)
 	problem := &consolidate.Problem{Base: *now.problem, Sources: sources, Busy: c.busy, Changed: c.changed}
-	problem.Base.Leaving, problem.Base.Pods = d.leaving, nil
+	problem.Base.Leaving, problem.Base.Shut, problem.Base.Pods = d.leaving, d.shut(), nil
 	for i, place := range now.layout.Places {
 		if place.Node != "" {
 			problem.Base.Pods = append(problem.Base.Pods, now.problem.Pods[i])
@@ -98,6 +99,17 @@ func (d *decision) consolidateNodes(nodes []*retire.Node, now attempt) ([]Remova
 	c.take(plan.Steps)
 	c.sort()
 	return c.removals(), c.out, c.now
+}
+
+// findIdle lists the nodes that nobody uses and that will go once they have been empty for long enough.
+func (c *consolidator) findIdle(nodes []*retire.Node) map[string]bool {
+	out := map[string]bool{}
+	for _, n := range nodes {
+		if _, goes := n.Provisioner.Spec.EmptyAfter(); goes && !n.InUse() && c.caseOf(retire.DueNode{Node: n, Reason: retire.Empty}).Vetoed() == "" {
+			out[n.Name] = true
+		}
+	}
+	return out
 }
 
 func consolidates(n *retire.Node) bool { return n.Provisioner.Spec.MovesPods() }
@@ -138,7 +150,7 @@ func (c *consolidator) sources(nodes []*retire.Node) []consolidate.Source {
 		case hold.Why != "":
 			c.stay(n.Name, hold)
 		default:
-			out = append(out, consolidate.Source{Node: n.Node, Price: price, Cost: price + c.in.Settings.nodeCost(), Moves: moved, LastArrival: n.LastArrival(), Together: c.budgets.Together(due)})
+			out = append(out, consolidate.Source{Node: n.Node, Price: price, Cost: price + c.in.Settings.nodeCost(), Moves: moved, LastArrival: n.LastArrival(), Together: c.budgets.Together(due), Unreplaced: c.in.Unreplaced[n.Name]})
 		}
 	}
 	return out

@@ -268,3 +268,46 @@ func TestNodesOfAStepWaitForAllItsMachines(t *testing.T) { // DISR-038
 		}
 	}
 }
+
+// Pods of nodes in use do not move to a node that nobody uses and that goes by itself: it costs more than they save.
+func TestPodsDoNotMoveToIdleNodes(t *testing.T) {
+	const two = "requests: {cpu: 3, memory: 1Gi}"
+	shop := byName([]offer.InstanceType{sold("old", 8, 0.34), sold("vast", 16, 0.768)})
+	for name, c := range map[string]struct {
+		types  []offer.InstanceType
+		change func(*cluster.Node) // of the empty node
+		want   string
+	}{
+		"it goes when it has been empty for longer": {types: shop, want: "->"},
+		"it stays in any case":                      {types: shop, change: func(n *cluster.Node) { n.Annotations[api.AnnotationDoNotDisrupt] = "true" }, want: "n1 n2 ->"},
+		"it is not up yet":                          {types: shop, change: func(n *cluster.Node) { n.Initialized, n.Ready = false, false }, want: "->"},
+		"a cheaper machine is bought instead":       {types: byName(append(slices.Clone(shop), sold("cheap", 16, 0.5))), want: "n1 n2 -> cheap"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, c.types).provisioner("default", consolidating)
+			w.node("empty", "vast", "a", c.change)
+			w.node("n1", "old", "a", nil).replicas(2, "web", "n1", two)
+			w.node("n2", "old", "a", nil).replicas(2, "web", "n2", two)
+			plan := w.older().decide()
+			verify(t, &w.in, &plan)
+			if got := consolidated(plan); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// A node in whose place no machine is bought for now goes only if its pods fit on other nodes.
+func TestNodesThatAreNotReplacedNow(t *testing.T) {
+	const until = "not all machines could be bought"
+	w := newWorld(t, shop()).provisioner("default", consolidating)
+	w.node("n1", "large", "a", nil).replicas(2, "web", "n1", halfCore)
+	w.in.Unreplaced = map[string]string{"n1": until}
+	if plan := w.older().decide(); consolidated(plan) != "->" || why(plan, "n1") != until {
+		t.Errorf("got %q; it stays because %q", consolidated(plan), why(plan, "n1"))
+	}
+	w.node("n2", "medium", "a", nil).replicas(2, "web", "n2", halfCore)
+	if plan := w.older().decide(); consolidated(plan) != "n1 ->" {
+		t.Errorf("got %q beside a node with room", consolidated(plan))
+	}
+}

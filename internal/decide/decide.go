@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -41,6 +42,9 @@ type decision struct {
 	ran map[string]bool
 	// forced are nodes that must go, whatever was chosen for them before.
 	forced map[string]bool
+	// idle nodes are used by nobody and will go for that, so that pods of nodes in use do not move there: they would
+	// keep what costs more than the room on other nodes. They are found once consolidation begins.
+	idle map[string]bool
 	// priced is what resources cost; nil until somebody asks.
 	priced *consolidate.UnitPrices
 }
@@ -145,9 +149,12 @@ const ContactPatience = time.Minute
 // shut lists the nodes that have been up and have not been ready for longer than ContactPatience. Whether they
 // are replaced is another question: their room may be needed long before. It also lists nodes that still have
 // their startup taints after the startup timeout, and stay because pods run there: other pods would wait. And
-// it lists nodes that another program has marked, because that program may take them away.
+// it lists nodes that another program has marked, because that program may take them away, and idle ones.
 func (d *decision) shut() map[string]bool {
-	out := map[string]bool{}
+	out := maps.Clone(d.idle)
+	if out == nil {
+		out = map[string]bool{}
+	}
 	for i := range d.in.Snapshot.Nodes {
 		n := &d.in.Snapshot.Nodes[i]
 		if m := n.Mark(); m.Reason != "" && !m.Own {
@@ -156,7 +163,7 @@ func (d *decision) shut() map[string]bool {
 			out[n.Name] = true
 		} else if d.isLate(n) && n.Ready && !n.Initialized && n.Provisioner != "" {
 			p := d.provisioner(n.Provisioner)
-			out[n.Name] = p != nil && len(n.PassingTaints(p.Spec)) > 0
+			out[n.Name] = out[n.Name] || p != nil && len(n.PassingTaints(p.Spec)) > 0
 		}
 	}
 	return out
