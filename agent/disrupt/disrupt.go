@@ -6,6 +6,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -139,22 +140,62 @@ func wholeSeconds(t time.Time) time.Time { return t.Add(time.Second - 1).Truncat
 // voluntarily is tainted and annotated first: once its replacements are up, and
 // if its reason still holds then, Release deletes it. The last argument returns the node
 // that a machine of the plan has become, or is expected to become: what waits for machines
-// that are still being bought is postponed.
+// that are still being bought is postponed. A step of consolidation is carried out for all of its nodes or for none.
 func (d *Disrupter) Remove(ctx context.Context, fresh *view.Verifier, removals []decide.Removal, bought func(machine string) (node string, ok bool)) {
 	pods := fresh.Snapshot.PodsByNode()
+	incomplete := incompleteSteps(removals, func(r *decide.Removal) bool {
+		n := fresh.Snapshot.Node(r.Node)
+		return n != nil && n.Provisioner != "" && n.Mark().Reason == "" && fresh.Node(r.Node)
+	})
+	var marked sync.Map // by node: what replaces it
 	parallel.Each(parallel.NodesAtOnce, removals, func(r decide.Removal) {
 		n := fresh.Snapshot.Node(r.Node)
 		switch {
 		case n == nil || n.Deleting || n.Provisioner == "":
 		case !r.Reason.Voluntary():
 			d.removeNow(ctx, n, &r, fresh)
-		case n.Mark().Reason != "" || !fresh.Node(r.Node):
+		case n.Mark().Reason != "" || !fresh.Node(r.Node) || incomplete[r.Node]:
 		case r.Reason == decide.Empty && decide.InUse(pods[r.Node], time.Now()):
 			d.Replan()
 		default:
-			d.disrupt(ctx, n, &r, bought)
+			if replacements, ok := d.mark(ctx, n, &r, bought); ok {
+				marked.Store(r.Node, replacements)
+			}
 		}
 	})
+	incomplete = incompleteSteps(removals, func(r *decide.Removal) bool { _, is := marked.Load(r.Node); return is })
+	parallel.Each(parallel.NodesAtOnce, removals, func(r decide.Removal) {
+		n := fresh.Snapshot.Node(r.Node)
+		switch replacements, is := marked.Load(r.Node); {
+		case !is:
+		case incomplete[r.Node]:
+			d.Log.Info("kept a node because another one of its step could not be marked", "node", n.Name, "provisioner", n.Provisioner)
+			d.Nodes.Patch(ctx, n, drain.Unchosen)
+		default:
+			d.report(n, &r, replacements)
+		}
+	})
+}
+
+// incompleteSteps returns the nodes that were to be consolidated in a step of which not all nodes go: only the whole
+// step is known to pay. Nodes whose pods share a replacement count as those of one step.
+func incompleteSteps(removals []decide.Removal, goes func(r *decide.Removal) bool) map[string]bool {
+	nodes, machines := map[string]bool{}, map[string]bool{}
+	for again := true; again; {
+		again = false
+		for i := range removals {
+			r := &removals[i]
+			shares := slices.ContainsFunc(r.Replacements, func(machine string) bool { return machines[machine] })
+			if r.Reason != decide.Consolidated || nodes[r.Node] || !shares && goes(r) {
+				continue
+			}
+			nodes[r.Node], again = true, true
+			for _, machine := range r.Replacements {
+				machines[machine] = true
+			}
+		}
+	}
+	return nodes
 }
 
 func (d *Disrupter) removeNow(ctx context.Context, n *cluster.Node, r *decide.Removal, fresh *view.Verifier) {
@@ -189,10 +230,12 @@ func (d *Disrupter) confirmed(ctx context.Context, n *cluster.Node, r *decide.Re
 	return !ready && err == nil
 }
 
-// disrupt marks a node as going. Nothing happens before all of its replacements are bought. A pod that comes
-// meanwhile has come since the node was chosen, so that the mark has the time of the plan.
-func (d *Disrupter) disrupt(ctx context.Context, n *cluster.Node, r *decide.Removal, bought func(machine string) (node string, ok bool)) {
-	replacements, missing := slices.Clone(r.Starting), ""
+// mark marks a node as going, and returns what replaces it; false if it did not. Nothing happens before all of its
+// replacements are bought. A pod that comes meanwhile has come since the node was chosen, so that the mark has the time of
+// the plan.
+func (d *Disrupter) mark(ctx context.Context, n *cluster.Node, r *decide.Removal, bought func(machine string) (node string, ok bool)) (replacements []string, marked bool) {
+	replacements = slices.Clone(r.Starting)
+	missing := ""
 	for _, machine := range r.Replacements {
 		if name, ok := bought(machine); ok {
 			replacements = append(replacements, name)
@@ -205,11 +248,11 @@ func (d *Disrupter) disrupt(ctx context.Context, n *cluster.Node, r *decide.Remo
 		if r.Reason == decide.Consolidated && len(replacements) > len(r.Starting) {
 			d.Unbought.Failed(identity(n))
 		}
-		return
+		return nil, false
 	}
 	if slices.ContainsFunc(replacements, d.Buying) {
 		d.postponed.add(r, replacements)
-		return
+		return nil, false
 	}
 	d.Unbought.Succeeded(identity(n))
 	change := cluster.NodeChange{
@@ -220,9 +263,11 @@ func (d *Disrupter) disrupt(ctx context.Context, n *cluster.Node, r *decide.Remo
 		},
 		AddTaints: []corev1.Taint{drain.Taint},
 	}
-	if !d.Nodes.Prepare(ctx, n, change) {
-		return
-	}
+	return replacements, d.Nodes.Prepare(ctx, n, change)
+}
+
+// report says that a node was marked.
+func (d *Disrupter) report(n *cluster.Node, r *decide.Removal, replacements any) {
 	d.Metrics.Disruptions.WithLabelValues(n.Provisioner, string(r.Reason)).Inc()
 	if r.Reason == decide.Consolidated {
 		d.Metrics.Consolidation.Nodes.WithLabelValues(n.Provisioner, metrics.NodeChosen).Inc()

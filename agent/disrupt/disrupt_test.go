@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -28,7 +30,10 @@ type world struct {
 	snapshot *cluster.Snapshot
 	pods     []cluster.Pod // on the node, as the API server knows them
 	unread   error
-	refusal  error // to each change
+	refusal  error            // to each change
+	refusals map[string]error // to changes of a node
+	mu       sync.Mutex
+	changed  []string // nodes, and how
 	ready    bool
 	obstacle string // to the pods' surge
 	surging  bool
@@ -45,12 +50,18 @@ func (w *world) CreateNode(context.Context, *corev1.Node, ...corev1.Taint) (bool
 	return false, nil
 }
 
-func (w *world) PatchNode(_ context.Context, _ string, change cluster.NodeChange) error {
+func (w *world) PatchNode(_ context.Context, node string, change cluster.NodeChange) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	switch {
 	case len(change.RemoveTaints) > 0:
-		w.did = append(w.did, "keep")
+		w.did, w.changed = append(w.did, "keep"), append(w.changed, "keep "+node)
 	case len(change.AddTaints) > 0:
 		w.did, w.since = append(w.did, "mark"), change.SetAnnotations[api.AnnotationDisruptedAt]
+		w.changed = append(w.changed, "mark "+node)
+	}
+	if err := w.refusals[node]; err != nil {
+		return err
 	}
 	return w.refusal
 }
@@ -179,6 +190,40 @@ func TestRemoveWaitsForReplacements(t *testing.T) {
 		removal := decide.Removal{Node: "a", Reason: c.reason, Replacements: []string{"m1"}, Starting: []string{"b"}}
 		w.disrupter(c.buying).Remove(t.Context(), verifier(s), []decide.Removal{removal}, func(string) (string, bool) { return "c", c.bought })
 		if diff := cmp.Diff(c.want, w.did); diff != "" {
+			t.Errorf("%s: -want +got\n%s", name, diff)
+		}
+	}
+}
+
+// A step of consolidation is carried out for all of its nodes or for none. Other removals do not depend on each other.
+func TestRemoveWholeSteps(t *testing.T) {
+	step := func(reason decide.RemovalReason) []decide.Removal {
+		out := []decide.Removal{{Node: "a", Reason: reason, Replacements: []string{"m1", "m2"}}, {Node: "b", Reason: reason, Replacements: []string{"m1", "m2"}}}
+		return append(out, decide.Removal{Node: "c", Reason: reason, Replacements: []string{"m3"}})
+	}
+	for name, c := range map[string]struct {
+		reason  decide.RemovalReason
+		changed bool   // b, since the plan
+		refuses string // the node that cannot be marked
+		want    []string
+	}{
+		"all nodes are as planned":              {reason: decide.Consolidated, want: []string{"mark a", "mark b", "mark c"}},
+		"a node has changed":                    {reason: decide.Consolidated, changed: true, want: []string{"mark c"}},
+		"a node cannot be marked":               {reason: decide.Consolidated, refuses: "b", want: []string{"keep a", "mark a", "mark b", "mark c"}},
+		"a drifted node has changed":            {reason: decide.Drifted, changed: true, want: []string{"mark a", "mark c"}},
+		"a node of another step was not marked": {reason: decide.Consolidated, refuses: "c", want: []string{"mark a", "mark b", "mark c"}},
+	} {
+		was, is := marked(""), marked("")
+		for _, s := range []*cluster.Snapshot{was, is} {
+			s.Pods = nil
+			s.Nodes = append(s.Nodes, cluster.Node{Name: "b", Provisioner: "default"}, cluster.Node{Name: "c", Provisioner: "default"})
+		}
+		is.Nodes[1].Unschedulable = c.changed
+		w := &world{snapshot: is, refusals: map[string]error{c.refuses: errors.New("away")}}
+		planned := &view.View{Snapshot: was}
+		w.disrupter(false).Remove(t.Context(), planned.Verify(is, nil), step(c.reason), func(m string) (string, bool) { return m, true })
+		slices.Sort(w.changed)
+		if diff := cmp.Diff(c.want, w.changed); diff != "" {
 			t.Errorf("%s: -want +got\n%s", name, diff)
 		}
 	}
