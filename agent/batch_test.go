@@ -250,10 +250,15 @@ func TestLaunchOutcomeUnknown(t *testing.T) {
 	})
 }
 
-// Nothing is bought before the caches are filled and the instances were listed.
+// Nothing is bought, and nothing goes voluntarily, before the caches are filled and the instances were listed. What
+// must go does not wait.
 func TestNothingBeforeAccounting(t *testing.T) { // LIFE-026
 	inBubble(t, sim.Options{}, func(r *rig) {
-		r.Apply(testProvisioner("default"))
+		r.served(testProvisioner("default", emptyAfter(30)), two()).end()
+		empty := r.ours()[0].Name
+		r.Scale("web", 0)
+		r.until("the pods are gone", func() bool { return r.count("web", anyPod) == 0 })
+		r.Apply(testProvisioner("other"))
 		var blind atomic.Bool
 		blind.Store(true)
 		r.start(Options{}, func(call string, _ sim.When) error {
@@ -262,9 +267,14 @@ func TestNothingBeforeAccounting(t *testing.T) { // LIFE-026
 			}
 			return nil
 		})
-		r.Deploy(sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("500m", "500Mi")})
-		r.never(time.Minute, "something is launched", func() bool { return len(r.Launches()) > 0 })
+		goes := func() bool { n := r.node(empty); return n == nil || n.DeletionTimestamp != nil }
+		r.never(10*time.Minute, "the empty node goes", goes)
+		r.Deploy(sim.Workload{Name: "large", Replicas: 1, Spec: sim.Requests("15", "500Mi")})
+		r.never(time.Minute, "something is launched", func() bool { return len(r.Launches()) > 1 })
+		r.DeleteProvisioner("default")
+		r.until("the node of a Provisioner that is deleted is drained", goes)
 		blind.Store(false)
-		r.until("the workload runs", r.allRun("web", 2))
+		r.until("the workload runs", r.allRun("large", 1))
+		r.until("the node is gone", r.gone(empty))
 	})
 }

@@ -112,7 +112,7 @@ func (a *Agent) input(v *view.View) decide.Input {
 		Deferred:        a.history.deferred.of(v.Expected, v.Now),
 		Disturbed:       a.consolidation.Disturbed(),
 		Moved:           a.consolidation.Moved(),
-		NotConsolidated: !a.consolidation.Due(v.Cached, v.Now) || len(postponed) > 0,
+		NotConsolidated: !a.consolidation.Due(v.Cached, v.Now) || len(postponed) > 0 || !a.inventory.Complete(),
 		Begun:           postponed,
 		Unreplaced:      a.disrupter.Unreplaced(v.Expected),
 		Settings:        a.options.Settings,

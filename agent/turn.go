@@ -169,16 +169,28 @@ func (a *Agent) provision(ctx context.Context, v *view.View) (summary, *decide.P
 }
 
 // buy buys the machines of a plan, provided that all earlier purchases are known, and that no machine has lost
-// its Node object between the last comparison and what the plan was made from.
+// its Node object between the last comparison and what the plan was made from. Otherwise, nothing of the plan goes
+// voluntarily either: if a pod lost its place, no machine could be bought for it.
 func (a *Agent) buy(ctx context.Context, v *view.View, plan *decide.Plan) *launch.Outcome {
 	if a.inventory.LostNode(v.Snapshot) {
 		a.inventory.Unsettled()
 		a.replan.Set()
 	}
 	if !a.inventory.Complete() {
+		withhold(plan)
 		return &launch.Outcome{}
 	}
 	return a.buyer.Buy(ctx, v, plan)
+}
+
+// withhold removes from a plan what would go voluntarily now.
+func withhold(plan *decide.Plan) {
+	plan.Removals = slices.DeleteFunc(plan.Removals, func(r decide.Removal) bool { return r.Reason.Voluntary() })
+	for i := range plan.Chosen {
+		if c := &plan.Chosen[i]; c.Verdict == decide.Go {
+			c.Verdict, c.Why = decide.Wait, "not all instances are known"
+		}
+	}
 }
 
 // bind carries out a plan's bindings to nodes that exist.
