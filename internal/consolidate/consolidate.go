@@ -56,8 +56,8 @@ type Move struct {
 type Plan struct {
 	// Steps are sorted by when they are due, and those that save the most for each node first.
 	Steps []Step
-	// Unpaid says, by node, why a source is in no step.
-	Unpaid map[string]string
+	// Unpaid says, by node, why a source is in no step, and Awaited which busy node has room that its pods need.
+	Unpaid, Awaited map[string]string
 }
 
 // Step lets nodes go together. Its pods have places on nodes that stay in the whole
@@ -113,7 +113,8 @@ func (s *solver) plan() Plan {
 	slices.SortStableFunc(s.steps, func(a, b Step) int {
 		return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(b.perNode(), a.perNode()), strings.Compare(a.Nodes[0], b.Nodes[0]))
 	})
-	return Plan{Steps: s.steps, Unpaid: s.unpaid()}
+	why, awaited := s.unpaid()
+	return Plan{Steps: s.steps, Unpaid: why, Awaited: awaited}
 }
 
 // schedule says when a step is due: when its nodes have wasted its cost while the step could have

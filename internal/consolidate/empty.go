@@ -46,12 +46,23 @@ func (s *solver) empty() {
 	}
 }
 
+// crowded is why a source stays although its pods have places.
+const crowded = "kube-scheduler would leave some of its pods without room, and machines for these cannot be bought or cost more than the step saves"
+
 // makeRooms finds the rooms that the steps so far leave.
 func (s *solver) makeRooms() {
-	open := func(n *cluster.Node) bool {
-		return n.Ready && n.HasBeenUp() && !s.Base.Leaving[n.Name] && !s.Base.Shut[n.Name] && !s.Busy[n.Name]
+	s.taken = map[string]bool{}
+	for i := range s.steps {
+		for _, at := range s.steps[i].Places {
+			s.taken[at.Node] = true
+		}
 	}
-	s.rooms, s.taken = newRooms(s.Base.Snapshot, open), map[string]bool{}
+	s.rooms = s.roomsLeft(func(n *cluster.Node) bool { return n.Ready && n.HasBeenUp() && !s.Busy[n.Name] })
+}
+
+// roomsLeft are the rooms that the steps so far leave on nodes that are open.
+func (s *solver) roomsLeft(open func(*cluster.Node) bool) *rooms {
+	left := newRooms(s.Base.Snapshot, func(n *cluster.Node) bool { return open(n) && !s.Base.Leaving[n.Name] && !s.Base.Shut[n.Name] })
 	pods := map[cluster.PodKey]*cluster.Template{}
 	for _, src := range s.sources {
 		for i := range src.Moves {
@@ -59,47 +70,68 @@ func (s *solver) makeRooms() {
 		}
 	}
 	byName := map[string]*room{}
-	for _, m := range s.rooms.list {
+	for _, m := range left.list {
 		byName[m.node.Name] = m
 	}
 	for i := range s.steps {
 		for _, at := range s.steps[i].Places {
-			s.taken[at.Node] = true
 			if m := byName[at.Node]; m != nil {
-				m.take(pods[at.Pod], s.rooms.need(pods[at.Pod]))
+				m.take(pods[at.Pod], left.need(pods[at.Pod]))
 			}
 		}
 	}
+	return left
 }
 
-// findRooms finds rooms for all pods of a source, the most expensive first, and notes them; or
-// none at all. At first, those of better sources do not count.
+// findRooms finds rooms for all pods of a source, and notes them; or none at all. At first, those of better sources do
+// not count.
 func (s *solver) findRooms(src *Source, first bool) bool {
 	name := src.Node.Name
-	moves := slices.Clone(src.Moves)
-	slices.SortStableFunc(moves, func(a, b Move) int { return cmp.Compare(b.Cost, a.Cost) })
-	admits := func(node string) bool { return !s.gone[node] && (!first || !s.sooner(node, src)) }
-	var done []*room
 	s.gone[name] = true
-	for i := range moves {
-		t := moves[i].Pod.Template
-		s.done += seekSteps * int64(len(s.rooms.list))
-		at := s.rooms.best(t, src.Node.Labels[api.LabelZone], admits)
-		if at < 0 {
-			for k, m := range done {
-				m.give(moves[k].Pod.Template, s.rooms.need(moves[k].Pod.Template))
-			}
-			delete(s.gone, name)
-			return false
-		}
-		s.rooms.list[at].take(t, s.rooms.need(t))
-		done = append(done, s.rooms.list[at])
+	found := s.takeRooms(s.rooms, src, func(node string) bool { return !s.gone[node] && (!first || !s.sooner(node, src)) })
+	if found == nil {
+		delete(s.gone, name)
+		return false
 	}
-	for k, m := range done {
+	for pod, m := range found {
 		s.taken[m.node.Name] = true
-		s.proposed[moves[k].Pod.PodKey] = m.node.Name
+		s.proposed[pod.PodKey] = m.node.Name
 	}
 	return true
+}
+
+// takeRooms takes rooms for all pods of a source, the most expensive first, on nodes that may take them; or none at all.
+func (s *solver) takeRooms(in *rooms, src *Source, may func(node string) bool) map[*cluster.Pod]*room {
+	moves := slices.Clone(src.Moves)
+	slices.SortStableFunc(moves, func(a, b Move) int { return cmp.Compare(b.Cost, a.Cost) })
+	found := map[*cluster.Pod]*room{}
+	for i := range moves {
+		t := moves[i].Pod.Template
+		s.done += seekSteps * int64(len(in.list))
+		at := in.best(t, src.Node.Labels[api.LabelZone], may)
+		if at < 0 {
+			in.giveBack(found)
+			return nil
+		}
+		in.list[at].take(t, in.need(t))
+		found[moves[i].Pod] = in.list[at]
+	}
+	return found
+}
+
+// awaited returns a busy node without which the pods of a source find no room elsewhere; empty if there is none.
+func (s *solver) awaited(src *Source) (node string) {
+	if s.later == nil {
+		s.later = s.roomsLeft(func(n *cluster.Node) bool { return s.Busy[n.Name] || n.Ready && n.HasBeenUp() })
+	}
+	found := s.takeRooms(s.later, src, func(node string) bool { return node != src.Node.Name && !s.gone[node] })
+	s.later.giveBack(found)
+	for _, m := range found {
+		if name := m.node.Name; s.Busy[name] && (node == "" || name < node) {
+			node = name
+		}
+	}
+	return node
 }
 
 // confirm packs as if the sources were leaving. Where a pod has no place then, it tries
@@ -129,7 +161,7 @@ func (s *solver) confirm(proposed []*Source, tries int) (left int) {
 			s.commit(*st)
 		} else {
 			delete(s.gone, src.Node.Name)
-			s.refuse(src.Node.Name, "kube-scheduler would leave some of its pods without room, and machines for these cannot be bought or cost more than the step saves")
+			s.refuse(src.Node.Name, crowded)
 		}
 	}
 	return tries

@@ -89,6 +89,13 @@ func (m *room) give(t *cluster.Template, need []int64) {
 	m.like[t]--
 }
 
+// giveBack gives the rooms of pods back.
+func (r *rooms) giveBack(taken map[*cluster.Pod]*room) {
+	for pod, m := range taken {
+		m.give(pod.Template, r.need(pod.Template))
+	}
+}
+
 func (r *rooms) kind(t *cluster.Template) *kind {
 	k, ok := r.kinds[t]
 	if ok {

@@ -16,6 +16,7 @@ type solver struct {
 	*Problem
 	*work
 	rooms    *rooms
+	later    *rooms // with those on busy nodes; nil until somebody asks
 	landings *landings
 	// sources that may still go, the most worth per eviction first.
 	sources []*Source
@@ -128,22 +129,30 @@ func (s *solver) without(these []*Source) (*pack.Layout, []pack.Demand) {
 	return s.solve(&p), p.Pods
 }
 
-// unpaid says why sources are in no step.
-func (s *solver) unpaid() map[string]string {
-	out := map[string]string{}
+// unpaid says why sources are in no step, and which busy nodes would have room for their pods.
+func (s *solver) unpaid() (why, awaited map[string]string) {
+	why, awaited = map[string]string{}, map[string]string{}
+	busy := slices.Contains(slices.Collect(maps.Values(s.Busy)), true)
 	for _, src := range s.sources {
 		name := src.Node.Name
 		switch {
 		case s.gone[name]:
+			continue
 		case s.taken[name]:
-			out[name] = "pods of other nodes are planned to move to it"
+			why[name] = "pods of other nodes are planned to move to it"
+			continue
 		case s.refused[name] != "":
-			out[name] = s.refused[name]
+			why[name] = s.refused[name]
 		default:
-			out[name] = "no cheaper place was found for its pods"
+			why[name] = "no cheaper place was found for its pods"
+		}
+		if busy && why[name] != crowded && !s.spent() {
+			if at := s.awaited(src); at != "" {
+				awaited[name] = at
+			}
 		}
 	}
-	return out
+	return why, awaited
 }
 
 // total adds costs up.

@@ -1,10 +1,12 @@
 package decide
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/consolidate"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
@@ -93,7 +95,7 @@ func (d *decision) consolidateNodes(nodes []*retire.Node, now attempt) ([]Remova
 	plan := consolidate.Solve(problem)
 	for i := range sources {
 		if name := sources[i].Node.Name; plan.Unpaid[name] != "" {
-			c.stay(name, retire.Hold{Blocker: retire.BlockedUnpaid, Why: plan.Unpaid[name]})
+			c.stay(name, c.unpaid(name, &plan))
 		}
 	}
 	c.take(plan.Steps)
@@ -110,6 +112,19 @@ func (c *consolidator) findIdle(nodes []*retire.Node) map[string]bool {
 		}
 	}
 	return out
+}
+
+// unpaid says why a node is in no step.
+func (c *consolidator) unpaid(node string, plan *consolidate.Plan) retire.Hold {
+	at := plan.Awaited[node]
+	switch {
+	case at == "":
+		return retire.Hold{Blocker: retire.BlockedUnpaid, Why: plan.Unpaid[node]}
+	case c.nodes[at] == nil || !c.nodes[at].HasBeenUp():
+		return retire.Hold{Blocker: retire.BlockedUnpaid, Why: "node " + at + ", which has room for its pods, is not up yet"}
+	}
+	after, _ := c.nodes[at].Provisioner.Spec.ConsolidateAfter()
+	return retire.Hold{Blocker: retire.BlockedQuiet, Why: fmt.Sprintf("pods came to node %s, which has room for its pods, or left it less than %s ago", at, amount.ShortDuration(after))}
 }
 
 func consolidates(n *retire.Node) bool { return n.Provisioner.Spec.MovesPods() }

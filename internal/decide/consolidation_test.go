@@ -142,7 +142,7 @@ func TestConsolidation(t *testing.T) {
 			}, want: "n1 ->", holds: "pod default/db-4 has persistent volume pv-data, which is on the node's own disks",
 		},
 		"CONS-021: no pods move to a node that is not up": {
-			types: shop()[1:2], given: all(two, edit("n1", func(n *cluster.Node) { n.Initialized = false })), want: "->", holds: "nothing cheaper can be bought for its pods",
+			types: shop()[1:2], given: all(two, edit("n1", func(n *cluster.Node) { n.Initialized = false })), want: "->", holds: "node n1, which has room for its pods, is not up yet",
 		},
 		"CONS-023: a pod that can have no place holds nothing up": {
 			types: shop()[1:2], given: all(two, func(w *world) { w.pods(1, "huge", "requests: {cpu: 1000}") }), want: "n2 ->",
@@ -235,7 +235,7 @@ func TestConsolidation(t *testing.T) {
 			w.running("ds", "n2", "owner: DaemonSet/agent, requests: {cpu: 100m}")
 			w.in.Snapshot.Pods[len(w.in.Snapshot.Pods)-1].Since = noon
 		}), want: "n2 ->"},
-		"DISR-022: a destination where a pod has just come takes none": {types: shop()[1:2], given: all(two, change("n1", func(p *cluster.Pod) { p.Since = noon.Add(-time.Second) })), want: "->", holds: "nothing cheaper can be bought for its pods"},
+		"DISR-022: a destination where a pod has just come takes none": {types: shop()[1:2], given: all(two, change("n1", func(p *cluster.Pod) { p.Since = noon.Add(-time.Second) })), want: "->", holds: "pods came to node n1, which has room for its pods, or left it less than 30s ago"},
 		"DISR-018: only empty nodes":                                   {spec: "ttlSecondsAfterEmpty: 30, disruption: {drift: false}", given: func(w *world) { w.node("n2", "large", "a", nil).replicas(1, "web", "n2", half) }, want: "->"},
 		"DISR-025: a StatefulSet's pod comes back": {types: shop()[1:2], given: all(two, func(w *world) {
 			w.running("db-0", "n2", "owner: StatefulSet/db, requests: {cpu: 100m}")
