@@ -6,9 +6,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
@@ -349,5 +351,46 @@ spec: {selector: {matchLabels: {app: web}}}`))
 	want := PodDisruptionBudget{Namespace: "shop", Name: "web", Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+// A heartbeat changes nothing, nor does what an autoscaler measures. All that decisions depend on does.
+func TestSame(t *testing.T) { // CONS-057
+	node := func(change func(*corev1.Node)) *corev1.Node {
+		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", ResourceVersion: "1"}}
+		n.Status.Allocatable = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastHeartbeatTime: metav1.NewTime(at(1)), LastTransitionTime: metav1.NewTime(at(1))}}
+		change(n)
+		return n
+	}
+	scaler := func(change func(*autoscalingv2.HorizontalPodAutoscaler)) *autoscalingv2.HorizontalPodAutoscaler {
+		a := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Name: "a", ResourceVersion: "1"}}
+		a.Spec.ScaleTargetRef = autoscalingv2.CrossVersionObjectReference{Kind: "Deployment", Name: "web"}
+		change(a)
+		return a
+	}
+	for name, c := range map[string]struct {
+		before, after any
+		want          bool
+	}{
+		"a heartbeat": {node(func(*corev1.Node) {}), node(func(n *corev1.Node) {
+			n.ResourceVersion, n.Status.Conditions[0].LastHeartbeatTime = "2", metav1.NewTime(at(2))
+		}), true},
+		"a kubelet falls silent": {node(func(*corev1.Node) {}), node(func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionUnknown }), false},
+		"a taint":                {node(func(*corev1.Node) {}), node(func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: "a"}} }), false},
+		"a label":                {node(func(*corev1.Node) {}), node(func(n *corev1.Node) { n.Labels = map[string]string{"a": "b"} }), false},
+		"an annotation":          {node(func(*corev1.Node) {}), node(func(n *corev1.Node) { n.Annotations = map[string]string{"a": "b"} }), false},
+		"less room": {node(func(*corev1.Node) {}), node(func(n *corev1.Node) {
+			n.Status.Allocatable = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
+		}), false},
+		"a measurement": {scaler(func(*autoscalingv2.HorizontalPodAutoscaler) {}), scaler(func(a *autoscalingv2.HorizontalPodAutoscaler) {
+			a.ResourceVersion, a.Status.CurrentReplicas = "2", 3
+		}), true},
+		"another target": {scaler(func(*autoscalingv2.HorizontalPodAutoscaler) {}), scaler(func(a *autoscalingv2.HorizontalPodAutoscaler) { a.Spec.ScaleTargetRef.Name = "db" }), false},
+		"another kind":   {&corev1.Namespace{}, &corev1.Namespace{}, false},
+	} {
+		if got := Same(c.before, c.after); got != c.want {
+			t.Errorf("%s: got %t", name, got)
+		}
 	}
 }

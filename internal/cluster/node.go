@@ -1,10 +1,12 @@
 package cluster
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"time"
 
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -52,6 +54,21 @@ func FromNode(node *corev1.Node, csi *storagev1.CSINode) Node {
 		out.DeletedAt = node.DeletionTimestamp.Time
 	}
 	return out
+}
+
+// Same reports whether two versions of an object differ only in what nobody reads, such as a node before and after a
+// heartbeat, or an autoscaler and its measurements. Kubelets report every five minutes, and autoscalers measure every 15
+// seconds: each would count as a change of the cluster.
+func Same(a, b any) bool {
+	switch b := b.(type) {
+	case *corev1.Node:
+		a, ok := a.(*corev1.Node)
+		return ok && reflect.DeepEqual(FromNode(a, nil), FromNode(b, nil))
+	case *autoscalingv2.HorizontalPodAutoscaler:
+		a, ok := a.(*autoscalingv2.HorizontalPodAutoscaler)
+		return ok && a.Spec.ScaleTargetRef == b.Spec.ScaleTargetRef
+	}
+	return false
 }
 
 // Reserved reports whether the node's machine is in a capacity reservation, which is paid for whether or not it is used.

@@ -136,24 +136,23 @@ func (c *caches) prepare(m *mirror, transform cache.TransformFunc) error {
 	if err != nil {
 		return err
 	}
-	note := func(object any) {
+	note := func(old, object any) {
 		m.changes.add(object)
 		c.dirty()
-		if unbound(object) {
+		if unbound(old) || unbound(object) {
 			offer(c.unbound)
 		}
 	}
 	m.handler, err = m.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: note,
+		AddFunc: func(object any) { note(nil, object) },
 		UpdateFunc: func(old, object any) {
-			note(object)
-			if unbound(old) {
-				offer(c.unbound)
+			if !cluster.Same(old, object) {
+				note(old, object)
 			}
 		},
 		DeleteFunc: func(object any) {
 			m.forget(object)
-			note(object)
+			note(nil, object)
 		},
 	})
 	return err

@@ -163,6 +163,45 @@ func TestSnapshotFollowsTheCluster(t *testing.T) {
 	})
 }
 
+// The heartbeat of a node is not noted as a change: the cluster would never come to rest.
+func TestHeartbeatsAreNoChange(t *testing.T) { // CONS-057
+	c := connect(t)
+	noted := map[string]bool{}
+	add := func(node string) {
+		t.Helper()
+		emptyNode(t, c, node)
+		eventually(t, "all changes until then are noted", func() error {
+			for name := range c.caches.nodes.changes.take() {
+				noted[name.Name] = true
+			}
+			if !noted[node] {
+				return errors.New("they are not")
+			}
+			return nil
+		})
+	}
+	add("heartbeat-a")
+	add("heartbeat-b")
+	delete(noted, "heartbeat-a")
+	n, err := admin.CoreV1().Nodes().Get(t.Context(), "heartbeat-a", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n.Status.Conditions {
+		n.Status.Conditions[i].LastHeartbeatTime = metav1.NewTime(time.Now().Add(time.Minute))
+	}
+	if len(n.Status.Conditions) == 0 {
+		t.Fatal("the node has no conditions")
+	}
+	if _, err := admin.CoreV1().Nodes().UpdateStatus(t.Context(), n, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	add("heartbeat-c")
+	if noted["heartbeat-a"] {
+		t.Error("a heartbeat is noted as a change")
+	}
+}
+
 func TestUnreachableClusterIsSaid(t *testing.T) {
 	cfg := *adminConfig
 	cfg.Host = "https://127.0.0.1:1"
