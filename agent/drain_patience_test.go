@@ -139,7 +139,6 @@ func TestDrainIsNeverSilent(t *testing.T) {
 	}{
 		"a volume that does not detach": {hold: func(r *rig, node string) { r.Attach(node, "kubernetes.io/csi/ebs.csi.aws.com^vol-1") }, says: "still attached", cause: drain.HeldByVolume},
 		"an eviction that is refused":   {fails: "Evict", says: "admission webhook", cause: drain.HeldByRefusal},
-		"a deletion after the machine":  {hold: func(r *rig, _ string) { r.TerminateInstance(r.Machines()[0].ID); time.Sleep(2 * time.Minute) }, fails: "DeletePod", says: "admission webhook", cause: drain.HeldByRefusal},
 		"a machine that does not go":    {fails: "Terminate", says: "AWS has not yet confirmed", cause: drain.HeldByMachine},
 		"a node that cannot be changed": {fails: "PatchNode", says: "could not be tainted", cause: drain.HeldByNode},
 		"another program's finalizer":   {hold: func(r *rig, node string) { r.AddFinalizer(node, "example.com/other") }, says: "example.com/other", cause: drain.HeldByNode},

@@ -253,18 +253,27 @@ func TestDrainDoesNotWait(t *testing.T) { // TERM-007, TERM-010
 	}
 }
 
-// A node whose instance is gone does not wait for pods that nobody can stop.
+// A node whose instance is gone does not wait for pods that nobody can stop, nor for those that nobody may delete.
 func TestDrainWithoutInstance(t *testing.T) { // TERM-012
-	inBubble(t, sim.Options{StopTime: time.Hour}, func(r *rig) {
-		r.served(testProvisioner("default"), sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("300m", "300Mi")})
-		time.Sleep(2 * time.Minute)
-		old, machine := r.ours()[0].Name, r.Machines()[0].ID
-		r.DeleteNode(old)
-		r.TerminateInstance(machine)
-		if took := r.until("the node is gone", r.gone(old)); took > 2*time.Minute {
-			t.Errorf("the drain took %s", took)
-		}
-	})
+	for name, denied := range map[string]bool{"pods are deleted": false, "a webhook denies it": true} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, sim.Options{StopTime: time.Hour}, func(r *rig) {
+				var denies atomic.Bool
+				denies.Store(denied)
+				r.Apply(testProvisioner("default"))
+				r.start(Options{}, failing("DeletePod", &denies, "denied by a webhook"))
+				r.Deploy(sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("300m", "300Mi")})
+				r.until("the workload runs", r.allRun("web", 1))
+				time.Sleep(2 * time.Minute)
+				old, machine := r.ours()[0].Name, r.Machines()[0].ID
+				r.DeleteNode(old)
+				r.TerminateInstance(machine)
+				if took := r.until("the node is gone", r.gone(old)); took > 2*time.Minute {
+					t.Errorf("the drain took %s", took)
+				}
+			})
+		})
+	}
 }
 
 // The termination grace period ends a drain that a budget holds up.

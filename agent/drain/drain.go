@@ -269,9 +269,12 @@ func (d *Drainer) drain(ctx context.Context, s *step, shut bool) bool {
 	if !ended && !shut && !hadKubelet(n, s.pods) {
 		return false // its kubelet may have started since; the caches show that once they show the taint
 	}
-	if ended || !hadKubelet(n, s.pods) {
-		// No kubelet can stop the pods. They are deleted so that their controllers can replace them.
-		return d.eachPod(ctx, s.pods, d.Pods.RemovePod) || ended && heldByOthers(n) // see removeEndedPods
+	// If no kubelet can stop the pods, they are deleted so that their controllers can replace them.
+	switch {
+	case ended:
+		return d.removeEnded(ctx, s.pods) || heldByOthers(n) // see removeEndedPods
+	case !hadKubelet(n, s.pods):
+		return d.eachPod(ctx, s.pods, d.Pods.RemovePod)
 	}
 	next := s.next()
 	d.stop(ctx, s, next)

@@ -155,7 +155,6 @@ func heldByOthers(n *cluster.Node) bool { return len(n.Finalizers) > 1 }
 // removeEndedPods removes the pods that end with the machine of a node which another program holds, and reports whether the node may
 // be let go. Kubernetes does so only once the Node object has gone: until then, their owners would count them, and make no
 // others. While the machine shuts down, the pods still run: a StatefulSet would make a second one of the same name.
-// Those that the API server refuses to delete do not hold the node: it would keep its Provisioner.
 func (d *Drainer) removeEndedPods(ctx context.Context, n *cluster.Node) bool {
 	if !heldByOthers(n) {
 		return true
@@ -169,6 +168,13 @@ func (d *Drainer) removeEndedPods(ctx context.Context, n *cluster.Node) bool {
 		d.memory.held.note(n.Name, holdUp{cause: HeldByMachine, text: "pods that end with instance " + n.InstanceID() + " are removed once it has ended"})
 		return false
 	}
+	return d.removeEnded(ctx, pods)
+}
+
+// removeEnded removes the pods of a machine that has ended, and reports whether the node may be let go. Pods that the API
+// server refuses to delete do not hold it: it would count towards limits and keep its Provisioner, and Kubernetes removes
+// the pods of a node that has gone.
+func (d *Drainer) removeEnded(ctx context.Context, pods []*cluster.Pod) bool {
 	var again atomic.Bool // in the next pass
 	d.eachPod(ctx, pods, func(ctx context.Context, p *cluster.Pod) error {
 		err := d.Pods.RemovePod(ctx, p)
