@@ -33,12 +33,25 @@ const (
 	Slots Heuristic = "slots"
 	// Zones places few pods again with other zones preferred.
 	Zones Heuristic = "zones"
+	// LowestFirst buys from the Provisioners of the lowest weight first, so that the room that
+	// they leave is used.
+	LowestFirst Heuristic = "lowest-first"
+	// Guests buys machines of special types before others, so that the room that they leave is
+	// used.
+	Guests Heuristic = "guests"
+	// Shares divides the pods that are spread and that limits leave over evenly.
+	Shares Heuristic = "shares"
+	// OneByOne places pods that are spread one after the other where kube-scheduler would
+	// refuse some again.
+	OneByOne Heuristic = "one-by-one"
+	// BalancedZones moves machines between zones of equal price.
+	BalancedZones Heuristic = "balanced-zones"
 )
 
 // Heuristics lists all of them.
 func Heuristics() []Heuristic {
 	return []Heuristic{
 		EvenNodes, HeldNodes, Balance, Exchange, Patterns, Turns, Search,
-		Prune, Equal, Rough, Slots, Zones,
+		Prune, Equal, Rough, Slots, Zones, LowestFirst, Guests, Shares, OneByOne, BalancedZones,
 	}
 }

@@ -19,6 +19,7 @@ type ablationFlags struct {
 	seed           uint64
 	worlds         int
 	rowPods, pods  int
+	selectors      int
 	atMost         time.Duration
 }
 
@@ -61,6 +62,7 @@ func ablationCommand() *cobra.Command {
 	flags.IntVar(&f.worlds, "worlds", 50, "`NUMBER` of worlds")
 	flags.IntVar(&f.rowPods, "row-pods", 20_000, "most `PODS` of a row")
 	flags.IntVar(&f.pods, "pods", 4000, "most `PODS` of a world")
+	flags.IntVar(&f.selectors, "selectors", 0, "so many `PODS` with selectors of many kinds in place of each world")
 	flags.DurationVar(&f.atMost, "for", 0, "begin no more rows and worlds after this `DURATION` (default: all)")
 	return cmd
 }
@@ -94,7 +96,15 @@ func (f *ablationFlags) subjects() ([]ablation.Subject, error) {
 	}
 	for i := range f.worlds {
 		seed := f.seed + uint64(i)
-		out = append(out, ablation.Subject{Name: fmt.Sprint(seed), Generate: func() *workload.Workload { return workload.World(seed, f.pods) }})
+		out = append(out, ablation.Subject{Name: fmt.Sprint(seed), Generate: func() *workload.Workload { return f.world(seed) }})
 	}
 	return out, nil
+}
+
+// world returns the random workload of a seed.
+func (f *ablationFlags) world(seed uint64) *workload.Workload {
+	if f.selectors > 0 {
+		return workload.DrawnSelectors(seed, f.selectors)
+	}
+	return workload.World(seed, f.pods)
 }

@@ -38,7 +38,7 @@ func (s *solver) confirm() {
 		if allowed := s.allowSpecial(); !refused && !helped && !changed && !allowed {
 			return
 		}
-		if refused && try > 0 {
+		if refused && try > 0 && s.Uses(assign.OneByOne) {
 			s.oneByOne()
 		} else {
 			s.again(s.Classes())

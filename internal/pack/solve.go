@@ -74,7 +74,9 @@ func (p *planning) bestVariant(s *solver) *solver {
 			s, v.patterns = again, true
 		}
 	}
-	s, v = p.bestShares(s, v)
+	if s.Uses(assign.Shares) {
+		s, v = p.bestShares(s, v)
+	}
 	for range maxReorders {
 		other := v
 		if other.urgent = s.crowdedOut(); len(other.urgent) == 0 {
@@ -108,7 +110,9 @@ func (p *planning) solved(v variant) *solver {
 		}
 	}
 	s.placeOthers()
-	balanceZones(s.Assignment)
+	if s.Uses(assign.BalancedZones) {
+		balanceZones(s.Assignment)
+	}
 	s.confirm()
 	return s
 }

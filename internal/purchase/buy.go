@@ -207,7 +207,9 @@ func (pu *Purchaser) BuyAll(groups []*assign.PodGroup) {
 	for _, g := range groups {
 		pu.topUp(g)
 	}
-	pu.buySpecial(groups)
+	if pu.Uses(assign.Guests) {
+		pu.buySpecial(groups)
+	}
 	pu.buyByWeight(groups)
 	for _, g := range groups {
 		for _, p := range g.Parts {
@@ -228,7 +230,7 @@ func (pu *Purchaser) BuyAll(groups []*assign.PodGroup) {
 // group, and what these leave over from those of lower weight.
 func (pu *Purchaser) buyByWeight(groups []*assign.PodGroup) {
 	tiers := pu.Tiers()
-	if !slices.ContainsFunc(pu.Remaining(), func(left []int64) bool { return left != nil }) {
+	if pu.Uses(assign.LowestFirst) && !slices.ContainsFunc(pu.Remaining(), func(left []int64) bool { return left != nil }) {
 		pu.buyLowestFirst(groups, tiers)
 		tiers = tiers[min(1, len(tiers)):]
 	}
