@@ -41,9 +41,6 @@ const (
 	Guests Heuristic = "guests"
 	// Shares divides the pods that are spread and that limits leave over evenly.
 	Shares Heuristic = "shares"
-	// OneByOne places pods that are spread one after the other where kube-scheduler would
-	// refuse some again.
-	OneByOne Heuristic = "one-by-one"
 	// BalancedZones moves machines between zones of equal price.
 	BalancedZones Heuristic = "balanced-zones"
 )
@@ -52,6 +49,6 @@ const (
 func Heuristics() []Heuristic {
 	return []Heuristic{
 		EvenNodes, HeldNodes, Balance, Exchange, Patterns, Turns, Search,
-		Prune, Equal, Rough, Slots, Zones, LowestFirst, Guests, Shares, OneByOne, BalancedZones,
+		Prune, Equal, Rough, Slots, Zones, LowestFirst, Guests, Shares, BalancedZones,
 	}
 }

@@ -12,13 +12,6 @@ import (
 // been refused.
 const maxConfirmations = 4
 
-// How many pods are placed one by one: the fewer the more pods there are, since after
-// each of them all are looked at.
-const (
-	maxSingleSteps = 256
-	podsLookedAt   = 100_000
-)
-
 // confirm makes the plan one that kube-scheduler can carry out: pods that it would
 // refuse where they are planned get other places, or none. What room is left is
 // given to pods without a place.
@@ -38,11 +31,7 @@ func (s *solver) confirm() {
 		if allowed := s.allowSpecial(); !refused && !helped && !changed && !allowed {
 			return
 		}
-		if refused && try > 0 && s.Uses(assign.OneByOne) {
-			s.oneByOne()
-		} else {
-			s.again(s.Classes())
-		}
+		s.again()
 	}
 }
 
@@ -101,12 +90,12 @@ func (s *solver) allowSpecial() bool {
 	return some
 }
 
-// again places pods of the classes once more that have no place yet, from their first
-// level. Those that had to leave their places repeatedly wait until the others have theirs.
-func (s *solver) again(classes []*assign.Class) {
+// again places pods once more that have no place yet, from their first level. Those that
+// had to leave their places repeatedly wait until the others have theirs.
+func (s *solver) again() {
 	s.RelateNodeSpreads()
 	waiting := false
-	for _, c := range classes {
+	for _, c := range s.Classes() {
 		if c.Left > 0 {
 			c.Level = assign.Level{}
 		}
@@ -114,34 +103,14 @@ func (s *solver) again(classes []*assign.Class) {
 			c.Held, waiting = c.Left, true
 		}
 	}
-	s.rounds(classes, nil)
+	s.rounds(s.Classes(), nil)
 	if !waiting {
 		return
 	}
-	for _, c := range classes {
+	for _, c := range s.Classes() {
 		if c.Refusals > 1 {
 			c.Held, c.Level = 0, assign.Level{}
 		}
 	}
-	s.rounds(classes, nil)
-}
-
-// oneByOne is again for pods that are spread, one after the other and each confirmed:
-// limits cannot leave the first of them without a machine while the next get one, and
-// the DaemonSets of each machine are counted before the next is bought.
-func (s *solver) oneByOne() {
-	steps, most := 0, min(maxSingleSteps, podsLookedAt/len(s.Problem.Pods))
-	for _, c := range s.Classes() {
-		for refused := false; !refused && len(c.Spreads()) > 0 && c.WantsPlace() && steps < most; steps++ {
-			before := c.Left
-			c.Level, c.Held = assign.Level{}, c.Left-1
-			s.rounds([]*assign.Class{c}, nil)
-			c.Held = 0
-			if c.Left == before {
-				break
-			}
-			_, refused = s.confirming().replayAll()
-		}
-	}
-	s.again(slices.DeleteFunc(slices.Clone(s.Classes()), func(c *assign.Class) bool { return len(c.Spreads()) > 0 }))
+	s.rounds(s.Classes(), nil)
 }
