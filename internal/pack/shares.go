@@ -1,51 +1,126 @@
 package pack
 
-import "github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
+import (
+	"maps"
 
-// Pods that are spread are divided among topology domains before machines are bought. If
-// limits leave most of them over, they leave more over in one domain than in another, and the
-// spread then refuses pods in the others. So all is placed again with fewer of these pods,
-// which are divided evenly as well. The other pods get what room is left then.
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
+)
+
+// A plan may be better if only some pods are placed at first, and the others get what room is left.
+//
+//   - Pods that are spread are divided among topology domains before machines are bought. If limits
+//     leave most of them over, they leave more over in one domain than in another, and the spread
+//     then refuses pods in the others. Fewer pods are divided evenly as well.
+//   - If limits leave pods over, the important ones get machines of their own before the others. The
+//     cheapest machines for each priority may use up a limit that is enough for all of them together.
+//   - Where a spread refuses pods that machines were bought for, the machines are too large for the rest.
 
 // maxShares bounds how often all is placed again with another number of pods.
 const maxShares = 4
 
-// bestShares returns the plan that serves most: s, which was made in the way v, or one in which
-// only some of the pods that are spread and that limits leave over are placed at first.
+// shares are how many pods of classes are placed at first.
+type shares struct {
+	fewest, most map[int]int64 // by the first pod of the class
+	patterns     bool          // machines are chosen by patterns, too
+}
+
+func newShares() shares { return shares{fewest: map[int]int64{}, most: map[int]int64{}} }
+
+// bestShares returns the plan that serves most, and costs least: s, which was made in the way v, or one in which
+// only some of the pods that have no place are placed at first.
 func (p *planning) bestShares(s *solver, v variant) (*solver, variant) {
-	// As many pods as limits allow are at least those that have a place, and about as many at
-	// most as machines were bought for before the spreads refused some.
-	fewest, most := map[int]int64{}, map[int]int64{}
-	for i, c := range s.Classes() {
-		if c.Left > 0 && c.Limited && len(c.Spreads()) > 0 && s.bought[i] > served(c) {
-			fewest[c.First()], most[c.First()] = served(c), s.bought[i]
+	s, v = p.searchShares(s, v, s.limitedSpreads())
+	s, v = p.searchShares(s, v, s.limitedPriority())
+	other := v
+	if other.first = s.refused(); len(other.first) > 0 {
+		maps.Copy(other.first, v.first)
+		if again := p.solved(other); again.serves(s) || again.cheaper(s) {
+			s, v = again, other
 		}
 	}
-	ask := most
-	for try := 0; try < maxShares && len(ask) > 0; try++ {
+	return s, v
+}
+
+// searchShares begins with most pods, and then halves the distance between what could be served and what could not.
+func (p *planning) searchShares(s *solver, v variant, of shares) (*solver, variant) {
+	ask := of.most
+	for try, open := 0, len(ask) > 0; open && try < maxShares; try++ {
 		other := v
-		other.first = ask
+		other.first, other.patterns = ask, of.patterns || v.patterns
 		again := p.solved(other)
 		if again.serves(s) {
 			s, v = again, other
 		}
-		next := map[int]int64{}
-		for _, c := range again.Classes() {
-			id := c.First()
-			n, asked := ask[id]
-			if !asked {
-				continue
-			}
-			if fewest[id] = max(fewest[id], served(c)); served(c) < n {
-				most[id] = n - 1
-			}
-			if fewest[id] < most[id] {
-				next[id] = (fewest[id] + most[id] + 1) / 2
-			}
-		}
-		ask = next
+		ask, open = of.next(again, ask)
 	}
 	return s, v
+}
+
+// next returns how many pods to ask for after a plan was made for so many, and whether that is a new question.
+func (sh shares) next(made *solver, asked map[int]int64) (ask map[int]int64, open bool) {
+	ask = map[int]int64{}
+	for _, c := range made.Classes() {
+		id := c.First()
+		n, shared := asked[id]
+		if !shared {
+			continue
+		}
+		if sh.fewest[id] = max(sh.fewest[id], served(c)); served(c) < n {
+			sh.most[id] = n - 1
+		}
+		ask[id] = sh.most[id]
+		if sh.fewest[id] < sh.most[id] {
+			ask[id], open = (sh.fewest[id]+sh.most[id]+1)/2, true
+		}
+	}
+	return ask, open
+}
+
+// limitedSpreads are the classes with spreads that limits leave pods over of. As many pods as limits allow are at
+// least those that have a place, and about as many at most as machines were bought for before the spreads refused
+// some.
+func (s *solver) limitedSpreads() shares {
+	out := newShares()
+	for i, c := range s.Classes() {
+		if c.Left > 0 && c.Limited && len(c.Spreads()) > 0 && s.bought[i] > served(c) {
+			out.fewest[c.First()], out.most[c.First()] = served(c), s.bought[i]
+		}
+	}
+	return out
+}
+
+// limitedPriority are the classes of the highest priority that limits leave pods over of, if there are others. Those
+// of lower priority are not placed at first. The program over patterns knows what each machine uses up of each limit.
+func (s *solver) limitedPriority() shares {
+	out := newShares()
+	out.patterns = s.Uses(assign.Patterns)
+	var highest *assign.Class
+	classes := s.Classes()
+	for _, c := range classes {
+		id := c.First()
+		switch {
+		case highest != nil && c.Template.Priority < highest.Template.Priority:
+			out.fewest[id], out.most[id] = 0, 0
+		case c.Left > 0 && c.Limited:
+			highest = c
+			out.fewest[id], out.most[id] = served(c), int64(len(c.Class.Pods))
+		}
+	}
+	if highest == nil || classes[0].Template.Priority == classes[len(classes)-1].Template.Priority {
+		return newShares()
+	}
+	return out
+}
+
+// refused returns how many pods have a place of the classes for which more were bought.
+func (s *solver) refused() map[int]int64 {
+	out := map[int]int64{}
+	for i, c := range s.Classes() {
+		if s.bought[i] > served(c) {
+			out[c.First()] = served(c)
+		}
+	}
+	return out
 }
 
 // served returns how many pods of a class have a place.
