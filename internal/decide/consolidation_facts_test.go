@@ -75,7 +75,7 @@ func TestOnDemandBecomesSpot(t *testing.T) { // CONS-010
 }
 
 // What is bought is cheaper whichever of its candidates comes.
-func TestReplacementIsCheaperWhateverComes(t *testing.T) { // CONS-007, DISR-036
+func TestReplacementIsCheaperWhateverComes(t *testing.T) { // CONS-007
 	types := []offer.InstanceType{sold("medium", 4, 0.5), sold("small", 2, 0.2)}
 	for i := range types[1].Offerings {
 		types[1].Offerings[i].Price = map[string]offer.Price{"a": 1_000_000, "b": 200_000, "c": 210_000}[types[1].Offerings[i].Zone]
@@ -123,11 +123,14 @@ func TestConsolidationFacts(t *testing.T) {
 		"CONS-067: the Provisioner is gone": {types: shop(), want: "->", given: func(w *world) {
 			w.node("n1", "large", "a", func(n *cluster.Node) { n.Provisioner = "gone" }).replicas(1, "web", "n1", halfCore)
 		}},
-		"CONS-072, CONS-074: pods that are going hold nothing": {types: shop(), want: "n1 -> small", given: func(w *world) {
+		"CONS-072, CONS-074: pods that are going, have finished or are static hold nothing": {types: shop(), want: "n1 -> small", given: func(w *world) {
 			w.node("n1", "large", "a", nil).replicas(3, "web", "n1", halfCore).replicas(1, "old", "n1", halfCore)
 			p := &w.in.Snapshot.Pods[3]
 			p.State, p.StopBy, p.Template = cluster.PodTerminating, noon.Add(-time.Hour), protected(p.Template, true, 0)
-			w.budget("pdb", "app: old", 0)
+			w.finished("done", "n1", "labels: {app: old}, annotations: {karpenter.sh/do-not-evict: 'true'}").running("static", "n1", "owner: Node/n1, labels: {app: old}").budget("pdb", "app: old", 0)
+		}},
+		"DEPROV-019: a large pod that is pending needs the node": {types: shop(), want: "->", given: func(w *world) {
+			w.node("n1", "large", "a", nil).replicas(1, "web", "n1", halfCore).pods(1, "huge", "requests: {cpu: 6}")
 		}},
 		"CONS-035, DISR-030: the longer protection decides": {types: shop(), want: "->", given: func(w *world) {
 			w.node("n1", "large", "a", nil).replicas(2, "web", "n1", halfCore)
@@ -175,15 +178,21 @@ func TestConsolidationThatWasBegun(t *testing.T) {
 	}
 	t.Run("CONS-042, CONS-036: pods came to two of three", func(t *testing.T) {
 		w := newWorld(t, shop()).provisioner("default", consolidating)
-		for i := range 3 {
-			w.node(fmt.Sprintf("n%d", i+1), "small", "a", begun("new")).replicas(1, "web", fmt.Sprintf("n%d", i+1), halfCore)
+		for i, pods := range []int{2, 2, 1} {
+			w.node(fmt.Sprintf("n%d", i+1), "small", "a", begun("new")).replicas(pods, "web", fmt.Sprintf("n%d", i+1), halfCore)
 		}
 		w.node("new", "large", "a", nil).older()
-		for i := range 2 {
+		for i := range 4 {
 			w.in.Snapshot.Pods[i].Since = noon.Add(-time.Minute)
 		}
 		if got := verdicts(w.decide()); got != "n1 stay, n2 stay, n3 stay" {
 			t.Errorf("got %s", got)
+		}
+		for i := range w.in.Snapshot.Nodes {
+			w.in.Snapshot.Nodes[i].Annotations, w.in.Snapshot.Nodes[i].Taints = map[string]string{}, nil
+		}
+		if got := consolidated(w.decide()); got != "n3 ->" {
+			t.Errorf("got %s once the marks are gone, want n3 to go alone", got)
 		}
 	})
 	t.Run("a pod came in the second in which the node was chosen, or before", func(t *testing.T) {

@@ -165,6 +165,11 @@ func TestConsolidation(t *testing.T) {
 				w.node(fmt.Sprintf("n%d", i+1), "large", "a", nil).replicas(1, "web", fmt.Sprintf("n%d", i+1), "requests: {cpu: 1, memory: 1Gi}")
 			}
 		}, want: "n1 n2 n3 -> medium"},
+		"DISR-036: two large nodes and a small one, which could be bought again": {want: "n1 n2 ->", given: func(w *world) {
+			for i, typ := range []string{"large", "large", "small"} {
+				w.node(fmt.Sprintf("n%d", i+1), typ, "a", nil).replicas(1, "web", fmt.Sprintf("n%d", i+1), half)
+			}
+		}},
 		"CONS-039: two nodes of the cheapest type are not swapped for another": {types: shop()[2:], want: "n2 ->", given: func(w *world) {
 			w.node("n1", "small", "a", nil).node("n2", "small", "a", nil).replicas(2, "web", "n1", half).replicas(1, "web", "n2", half)
 		}},
@@ -206,10 +211,11 @@ func TestConsolidation(t *testing.T) {
 		"DISR-027: a protection that has not run out": {given: all(two, change("n2", func(p *cluster.Pod) {
 			p.Template, p.Since = protected(p.Template, false, 30*time.Minute), noon.Add(-29*time.Minute)
 		})), types: shop()[1:2], want: "n1 ->", holds: "pod default/web-2 must not be disrupted for 30m after it came"},
-		"DISR-027: a protection that has": {spec: strings.Replace(consolidating, "drift", "evictionCost: 0, drift", 1), given: all(two, change("n2", func(p *cluster.Pod) {
+		"DISR-027: a protection that has": {given: all(two, edit("n1", func(n *cluster.Node) { n.Annotations[api.AnnotationDoNotDisrupt] = "true" }), change("n2", func(p *cluster.Pod) {
 			p.Template, p.Since = protected(p.Template, false, 30*time.Minute), noon.Add(-31*time.Minute)
-		})), types: shop()[1:2], want: "n1 ->"},
-		"CONS-065, CONS-066: a node without its labels": {types: shop()[1:2], given: all(two, edit("n2", func(n *cluster.Node) { delete(n.Labels, api.LabelCapacityType) })), want: "n1 ->", holds: "it has no label karpenter.sh/capacity-type, so its price is not known"},
+		})), types: shop()[1:2], want: "n2 ->"},
+		"CONS-066: a node without a zone":          {types: shop()[1:2], given: all(two, edit("n2", func(n *cluster.Node) { delete(n.Labels, api.LabelZone) })), want: "n1 ->", holds: "it has no label topology.kubernetes.io/zone, so its price is not known"},
+		"CONS-065: a node without a capacity type": {types: shop()[1:2], given: all(two, edit("n2", func(n *cluster.Node) { delete(n.Labels, api.LabelCapacityType) })), want: "n1 ->", holds: "it has no label karpenter.sh/capacity-type, so its price is not known"},
 		"a node in a zone where nothing is sold any more": {types: shop()[1:2], given: all(two, edit("n2", func(n *cluster.Node) {
 			n.Labels[api.LabelZone], n.Annotations[api.AnnotationHourlyPrice] = "z", "200000"
 		})), want: "n2 ->"},
@@ -272,7 +278,10 @@ func TestConsolidation(t *testing.T) {
 		}, change("n1", func(p *cluster.Pod) { t := *p.Template; t.Priority = 1 << 28; p.Template = &t })), want: "n2 ->"},
 		"CONS-050: of equal nodes the one whose pod has the lower deletion cost": {types: shop()[1:2], given: alike(func(p *cluster.Pod) { p.DeletionCost = 1 }), want: "n2 ->"},
 		"CONS-052: of equal nodes the one whose pod has the lower priority":      {types: shop()[1:2], given: alike(func(p *cluster.Pod) { t := *p.Template; t.Priority = 1; p.Template = &t }), want: "n2 ->"},
-		"CONS-046: little lifetime left":                                         {spec: "ttlSecondsUntilExpired: 363600, " + consolidating, types: shop()[1:2], given: all(two, edit("n1", func(n *cluster.Node) { n.Annotations["old"] = "true" })), want: "n1 ->"},
+		"CONS-053: one pod of a high priority counts less than two": {types: shop()[1:2], given: all(func(w *world) {
+			w.node("n1", "medium", "a", nil).node("n2", "medium", "a", nil).replicas(1, "web", "n1", half).replicas(2, "web", "n2", half)
+		}, change("n1", func(p *cluster.Pod) { t := *p.Template; t.Priority = 1_000_000; p.Template = &t })), want: "n1 ->"},
+		"CONS-046: little lifetime left": {spec: "ttlSecondsUntilExpired: 363600, " + consolidating, types: shop()[1:2], given: all(two, edit("n1", func(n *cluster.Node) { n.Annotations["old"] = "true" })), want: "n1 ->"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			types := c.types

@@ -120,11 +120,7 @@ func TestMoreTopologyFacts(t *testing.T) {
 			}).pods(4, "p", spread("$zone"))
 		}, see: func(p Plan) string { return podsBy(p, byZone, nil) }, want: "1 a, 1 b, 2 pending"},
 		{id: "TOPO-080", given: func(w *world) {
-			w.node("n", "std", "a", nil)
-			p := w.pod("done", "labels: {app: t}")
-			p.Spec.NodeName, p.Status.Phase = "n", corev1.PodSucceeded
-			w.add(p)
-			w.pods(1, "p", affine("podAffinity", "$host", "t"))
+			w.node("n", "std", "a", nil).finished("done", "n", "labels: {app: t}").pods(1, "p", affine("podAffinity", "$host", "t"))
 		}, want: "pending(p)"},
 		{id: "VOL-015", given: func(w *world) {
 			w.storage("ebs", "a", "data").pods(1, "p", claim("data"))
@@ -163,20 +159,24 @@ func TestRoundsOfSpreads(t *testing.T) { // TOPO-035
 }
 
 func TestMoreDriftFacts(t *testing.T) {
+	worn := func(w *world) { w.node("n", "small", "a", marked(31e9)) }
 	for _, c := range []removal{
 		{"DEPROV-039", "{disruption: {drift: true}, " + wants("$zone In b") + "}", func(w *world) { w.node("n", "small", "a", nil) }, "drift n 0; "},
 		{"DEPROV-040", "{disruption: {drift: true}, " + wants("$zone In b") + "}", func(w *world) {
 			w.node("n1", "small", "a", nil).node("n2", "small", "a", nil).node("n3", "small", "a", nil)
 		}, "drift n1 0; drift n2 0; drift n3 0; "},
-		{"DEPROV-056", "{disruption: {drift: true}, taints: [{key: a, effect: NoSchedule}, {key: b, effect: NoSchedule}]}", func(w *world) {
+		{"DEPROV-056", "{disruption: {drift: true}, taints: [{key: a, effect: NoSchedule}, {key: b, effect: NoSchedule}], " + wants("$zone In a b", "$os In linux windows") + "}", func(w *world) {
 			p := w.in.Provisioners[0].Spec
 			hash := p.Hash()
 			slices.Reverse(p.Spec.Taints)
+			slices.Reverse(p.Spec.Requirements)
+			slices.Reverse(p.Spec.Requirements[0].Values)
 			w.node("n", "small", "a", func(n *cluster.Node) { n.Annotations[api.AnnotationProvisionerHash] = hash })
 		}, ""},
-		{"DEPROV-072", "{disruption: {drift: true}, ttlSecondsAfterEmpty: 30, ttlSecondsUntilExpired: 30, " + wants("$zone In b") + "}", func(w *world) {
-			w.node("n", "small", "a", marked(31e9))
-		}, "expiry n 0; "},
+		{"DEPROV-072", "{disruption: {drift: true}, ttlSecondsAfterEmpty: 30, ttlSecondsUntilExpired: 30, " + wants("$zone In b") + "}", worn, "expiry n 0; "},
+		{"DEPROV-072 without expiry", "{disruption: {drift: true}, ttlSecondsAfterEmpty: 30, " + wants("$zone In b") + "}", worn, "drift n 0; "},
+		{"DEPROV-072 without drift", "{disruption: {drift: false}, ttlSecondsAfterEmpty: 30, " + wants("$zone In b") + "}", worn, "emptiness n 0; "},
+		{"DEPROV-072 off", "{disruption: {drift: false}, " + wants("$zone In b") + "}", worn, "unmark n; "},
 	} {
 		t.Run(c.id, func(t *testing.T) {
 			w := newWorld(t, catalogueA()).provisioner("default", c.provisioner)

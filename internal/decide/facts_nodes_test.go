@@ -288,11 +288,12 @@ func TestRemovalFacts(t *testing.T) {
 	for _, c := range []removal{
 		{"DEPROV-001", "ttlSecondsAfterEmpty: 30", func(w *world) { w.node("n", "small", "a", marked(31*time.Second)) }, "emptiness n 0; "},
 		{"DEPROV-001 begins", "ttlSecondsAfterEmpty: 30", func(w *world) { w.node("n", "small", "a", nil) }, "mark n; "},
+		{"DISR-006", "{ttlSecondsAfterEmpty: 30, disruption: {budgets: [{nodes: '0', reasons: [drift]}]}}", func(w *world) { w.node("n", "small", "a", marked(31*time.Second)) }, "emptiness n 0; "},
 		{"DEPROV-005", "{}", func(w *world) { w.node("n", "small", "a", nil) }, ""},
 		{"DEPROV-006", "{}", func(w *world) { w.node("n", "small", "a", marked(time.Hour)) }, "unmark n; "},
 		{"DEPROV-011", "ttlSecondsAfterEmpty: 30", func(w *world) { w.node("n", "small", "a", nil).pods(1, "p", "{}") }, ""},
 		{"DEPROV-012", "ttlSecondsAfterEmpty: 30", func(w *world) {
-			w.node("n", "small", "a", marked(time.Minute)).running("d", "n", "owner: DaemonSet/d").running("s", "n", "owner: Node/n")
+			w.node("n", "small", "a", marked(time.Minute)).running("d", "n", "owner: DaemonSet/d").running("s", "n", "owner: Node/n").finished("f", "n", "owner: ReplicaSet/web")
 		}, "emptiness n 0; "},
 		{"DEPROV-013", "ttlSecondsAfterEmpty: 30", func(w *world) {
 			p := w.pod("going", "owner: ReplicaSet/web")
@@ -360,7 +361,7 @@ func TestRemovalFacts(t *testing.T) {
 				n.Taints = append(n.Taints, corev1.Taint{Key: "node.cloudprovider.kubernetes.io/uninitialized", Effect: corev1.TaintEffectNoSchedule})
 			})
 		}, "never-up n 0; "},
-		{"provisioner deleted", "{}", func(w *world) {
+		{"DISR-007, provisioner deleted", "disruption: {budgets: [{nodes: '0'}]}", func(w *world) {
 			at := deletedAt()
 			w.in.Provisioners[0].Spec.DeletionTimestamp = &at
 			w.node("n", "small", "a", nil).running("r", "n", "labels: {app: x}")

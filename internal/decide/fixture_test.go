@@ -248,6 +248,14 @@ func (w *world) running(name, node, text string) *world {
 	return w
 }
 
+// finished adds a pod that has run to its end on a node.
+func (w *world) finished(name, node, text string) *world {
+	p := w.pod(name, text)
+	p.Spec.NodeName, p.Status.Phase, p.Status.Conditions = node, corev1.PodSucceeded, nil
+	w.add(p)
+	return w
+}
+
 // node adds a node that is up, of an instance type of the world.
 func (w *world) node(name, typ, zone string, change func(*cluster.Node)) *world {
 	i := slices.IndexFunc(w.types, func(t offer.InstanceType) bool { return t.Name == typ })
