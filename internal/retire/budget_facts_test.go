@@ -96,7 +96,7 @@ func TestBudgetFacts(t *testing.T) {
 			out[10].Initialized, out[10].Deleting = false, true
 			return out
 		}, 0},
-		"DISR-012": {func() []*Node { return fleet(budgeted("p", api.Budget{Nodes: "3"}), 10) }, 3},
+		"ten nodes in use": {func() []*Node { return fleet(budgeted("p", api.Budget{Nodes: "3"}), 10) }, 3},
 		"DISR-013, CONS-059": {func() []*Node {
 			return append(fleet(budgeted("p", api.Budget{Nodes: "1"}), 5), fleet(budgeted("q", api.Budget{Nodes: "1"}), 5)...)
 		}, 2},

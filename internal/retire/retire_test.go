@@ -443,15 +443,15 @@ func TestConsolidationRemovesEmptyNodes(t *testing.T) { // DISR-019
 		marked      bool
 		want        string
 	}{
-		"30s by default":       {provisioner: on(nil), empty: 30 * time.Second, marked: true, want: "no workload pods for 30s"},
-		"not before":           {provisioner: on(nil), empty: 29 * time.Second, marked: true},
-		"as it says":           {provisioner: on(ptr.To("5m")), empty: 5 * time.Minute, marked: true, want: "no workload pods for 5m"},
-		"not before, either":   {provisioner: on(ptr.To("5m")), empty: time.Minute, marked: true},
-		"at once":              {provisioner: on(ptr.To("0s")), marked: true, want: "no workload pods for 0s"},
-		"Never":                {provisioner: on(ptr.To(api.Never)), empty: time.Hour},
-		"off":                  {provisioner: off, empty: time.Hour},
-		"in use":               {provisioner: on(nil), empty: time.Hour, used: true},
-		"the node is excluded": {provisioner: on(nil), empty: time.Hour, kept: true, marked: true, want: "it has the annotation karpenter.sh/do-not-consolidate"},
+		"CONS-028: 30s by default": {provisioner: on(nil), empty: 30 * time.Second, marked: true, want: "no workload pods for 30s"},
+		"CONS-028: not before":     {provisioner: on(nil), empty: 29 * time.Second, marked: true},
+		"as it says":               {provisioner: on(ptr.To("5m")), empty: 5 * time.Minute, marked: true, want: "no workload pods for 5m"},
+		"not before, either":       {provisioner: on(ptr.To("5m")), empty: time.Minute, marked: true},
+		"at once":                  {provisioner: on(ptr.To("0s")), marked: true, want: "no workload pods for 0s"},
+		"Never":                    {provisioner: on(ptr.To(api.Never)), empty: time.Hour},
+		"off":                      {provisioner: off, empty: time.Hour},
+		"in use":                   {provisioner: on(nil), empty: time.Hour, used: true},
+		"the node is excluded":     {provisioner: on(nil), empty: time.Hour, kept: true, marked: true, want: "it has the annotation karpenter.sh/do-not-consolidate"},
 	} {
 		n := up("n", provisioner(c.provisioner))
 		if _, marks := Emptiness(n, noon); marks != c.marked && !c.used {
