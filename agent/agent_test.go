@@ -196,6 +196,11 @@ func emptyAfter(seconds int64) func(*api.ProvisionerSpec) {
 	return func(s *api.ProvisionerSpec) { s.TTLSecondsAfterEmpty = ptr.To(seconds) }
 }
 
+// atMost lets so many nodes go at a time.
+func atMost(nodes string) func(*api.ProvisionerSpec) {
+	return func(s *api.ProvisionerSpec) { s.Disruption = &api.Disruption{Budgets: []api.Budget{{Nodes: nodes}}} }
+}
+
 func expireAfter(seconds int64) func(*api.ProvisionerSpec) {
 	return func(s *api.ProvisionerSpec) { s.TTLSecondsUntilExpired = ptr.To(seconds) }
 }

@@ -40,9 +40,9 @@ func (r *rig) stray(name, node string, edits ...func(*corev1.Pod)) {
 }
 
 // A deleted node is closed, drained, given back, and only then gone.
-func TestDrain(t *testing.T) { // TERM-004, TERM-006, TERM-011
+func TestDrain(t *testing.T) { // TERM-004, TERM-006, TERM-011, DISR-007
 	inBubble(t, sim.Options{StopTime: 10 * time.Second}, func(r *rig) {
-		r.served(testProvisioner("default"), sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("500m", "500Mi")})
+		r.served(testProvisioner("default", atMost("0")), sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("500m", "500Mi")})
 		old, machine := r.ours()[0].Name, r.Machines()[0].ID
 		r.stray("ownerless", old)
 		time.Sleep(time.Second)
@@ -226,8 +226,9 @@ func TestDrainCriticalLast(t *testing.T) { // TERM-009
 // Pods that are not waited for: a drain that finds only these is over at once.
 func TestDrainDoesNotWait(t *testing.T) { // TERM-007, TERM-010
 	cases := map[string]func(*corev1.Pod){
-		"static":   func(p *corev1.Pod) { p.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"} },
-		"finished": func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded },
+		"static":    func(p *corev1.Pod) { p.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"} },
+		"succeeded": func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded },
+		"failed":    func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed },
 		"tolerates unschedulable": func(p *corev1.Pod) {
 			p.Spec.Tolerations = []corev1.Toleration{{Key: corev1.TaintNodeUnschedulable, Operator: corev1.TolerationOpExists}}
 		},

@@ -82,6 +82,29 @@ func TestEmptinessAtOnce(t *testing.T) {
 	})
 }
 
+// Of ten empty nodes, as many go at a time as the budget allows, until all have gone.
+func TestEmptinessWithinABudget(t *testing.T) { // DISR-012
+	inBubble(t, sim.Options{}, func(r *rig) {
+		large := func(s *api.ProvisionerSpec) { s.InstanceTypes = []string{"c5.large"} }
+		r.served(testProvisioner("default", emptyAfter(0), atMost("3"), large), sim.Workload{Name: "web", Replicas: 10, Spec: sim.Requests("1500m", "1Gi")})
+		r.Scale("web", 0)
+		most := 0
+		r.until("nothing is left", func() bool {
+			going := 0
+			for _, n := range r.ours() {
+				if n.DeletionTimestamp != nil {
+					going++
+				}
+			}
+			most = max(most, going)
+			return r.nothingLeft()
+		})
+		if most != 3 {
+			t.Errorf("%d nodes go at a time, want 3", most)
+		}
+	})
+}
+
 // An agent whose clock was ahead when it began to lead, and has been set right since, marks an empty node once.
 func TestEmptinessWithAClockSetBack(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {

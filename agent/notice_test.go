@@ -20,7 +20,7 @@ import (
 
 // heeding starts an agent that reads the queue, and serves two pods.
 func (r *rig) heeding(intercept sim.Intercept) {
-	r.Apply(testProvisioner("default", spot))
+	r.Apply(testProvisioner("default", spot, atMost("0")))
 	process := r.Connect(intercept)
 	r.startProcess(process, Options{Notices: process.Notices})
 	r.Deploy(sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("700m", "1Gi")})
@@ -32,8 +32,8 @@ func spot(s *api.ProvisionerSpec) {
 	s.Requirements = append(s.Requirements, api.Requirement{Key: api.LabelCapacityType, Operator: api.OpIn, Values: []string{api.CapacitySpot}})
 }
 
-// AWS-063: the pods of a machine that is taken back run elsewhere before it ends, and the
-// same offering is not bought again.
+// AWS-063, DISR-007: the pods of a machine that is taken back run elsewhere before it ends, whatever budgets
+// allow, and the same offering is not bought again.
 func TestInterruption(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {
 		r.heeding(nil)
