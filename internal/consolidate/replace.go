@@ -104,7 +104,7 @@ func (r *replacer) mergeAll() {
 // merge replaces a node together with those whose pods were planned to go there, if that
 // is worth more than the steps that it does away with.
 func (r *replacer) merge(src *Source) {
-	group, before := []*Source{src}, 0.0
+	group := []*Source{src}
 	var others, merged []Step
 	for i := range r.steps {
 		st := &r.steps[i]
@@ -115,7 +115,6 @@ func (r *replacer) merge(src *Source) {
 		if len(st.Machines) > 0 {
 			return
 		}
-		before += r.gain(st)
 		merged = append(merged, *st)
 		for _, name := range st.Nodes {
 			group = append(group, r.source(name))
@@ -125,10 +124,12 @@ func (r *replacer) merge(src *Source) {
 	if len(group) > groupSizes[len(groupSizes)-1] || !together(group) || slices.ContainsFunc(group, unreplaced) {
 		return
 	}
+	over, before := r.horizon(group), 0.0 // the same for both: an old node lends its age to a step that is no better
 	for i := range merged {
+		before += gain(&merged[i], over)
 		r.landings.undo(&merged[i])
 	}
-	if st := r.try(group); st != nil && r.gain(st) > before {
+	if st := r.try(group); st != nil && gain(st, over) > before {
 		r.steps = others
 		r.commit(*st)
 		return
@@ -226,20 +227,24 @@ func (s *solver) horizon(these []*Source) time.Duration {
 // better prefers steps that are due, by what they save less the cost spread over the
 // horizon, and else what pays back sooner.
 func (r *replacer) better(a, b *Step) bool {
-	x, y := r.gain(a), r.gain(b)
+	x, y := gain(a, r.horizon(r.of(a))), gain(b, r.horizon(r.of(b)))
 	if x > 0 || y > 0 {
 		return x > y
 	}
 	return a.paysBack() < b.paysBack()
 }
 
-// gain is what a step saves less its cost spread over the horizon.
-func (r *replacer) gain(st *Step) float64 {
-	var these []*Source
+// of lists the sources of a step.
+func (r *replacer) of(st *Step) (out []*Source) {
 	for _, name := range st.Nodes {
-		these = append(these, r.source(name))
+		out = append(out, r.source(name))
 	}
-	return float64(st.Saving) - float64(st.Cost)/r.horizon(these).Hours()
+	return out
+}
+
+// gain is what a step saves less its cost spread over a horizon.
+func gain(st *Step, over time.Duration) float64 {
+	return float64(st.Saving) - float64(st.Cost)/over.Hours()
 }
 
 // try packs the pods of a group onto a few nodes with room and onto machines. It returns

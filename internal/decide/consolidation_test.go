@@ -214,8 +214,9 @@ func TestConsolidation(t *testing.T) {
 		"DISR-027: a protection that has": {given: all(two, edit("n1", func(n *cluster.Node) { n.Annotations[api.AnnotationDoNotDisrupt] = "true" }), change("n2", func(p *cluster.Pod) {
 			p.Template, p.Since = protected(p.Template, false, 30*time.Minute), noon.Add(-31*time.Minute)
 		})), types: shop()[1:2], want: "n2 ->"},
-		"CONS-066: a node without a zone":          {types: shop()[1:2], given: all(two, edit("n2", func(n *cluster.Node) { delete(n.Labels, api.LabelZone) })), want: "n1 ->", holds: "it has no label topology.kubernetes.io/zone, so its price is not known"},
-		"CONS-065: a node without a capacity type": {types: shop()[1:2], given: all(two, edit("n2", func(n *cluster.Node) { delete(n.Labels, api.LabelCapacityType) })), want: "n1 ->", holds: "it has no label karpenter.sh/capacity-type, so its price is not known"},
+		"CONS-066: a node without a zone":                                                {types: shop()[1:2], given: all(two, edit("n2", func(n *cluster.Node) { delete(n.Labels, api.LabelZone) })), want: "n1 ->", holds: "it has no label topology.kubernetes.io/zone, so its price is not known"},
+		"an old node is not bought again to take in the pod of one that has just filled": {given: all(two, change("n2", func(p *cluster.Pod) { p.Since = noon.Add(-31 * time.Minute) })), types: shop()[1:2], want: "n2 ->"},
+		"CONS-065: a node without a capacity type":                                       {types: shop()[1:2], given: all(two, edit("n2", func(n *cluster.Node) { delete(n.Labels, api.LabelCapacityType) })), want: "n1 ->", holds: "it has no label karpenter.sh/capacity-type, so its price is not known"},
 		"a node in a zone where nothing is sold any more": {types: shop()[1:2], given: all(two, edit("n2", func(n *cluster.Node) {
 			n.Labels[api.LabelZone], n.Annotations[api.AnnotationHourlyPrice] = "z", "200000"
 		})), want: "n2 ->"},
