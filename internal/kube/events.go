@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -34,21 +33,20 @@ const (
 	writers = 100
 )
 
-// events writes events in the background, those of a namespace one after the other. A webhook that
-// fails may hold up those of one namespace, and no others. It counts equal events instead of
-// repeating them. If more than ten events on an object within ten minutes differ only in their
-// message, it combines them. It drops no event that says something new: the agent itself limits
-// how often it says something.
+// events writes events in the background, those of a namespace one after the other. A webhook that fails may hold up those
+// of one namespace, and no others. It counts equal events instead of repeating them. If more than ten events on an object
+// within ten minutes differ only in their message, it combines them. It drops no event that says something new: the agent
+// itself limits how often it says something.
 type events struct {
 	correlator *record.EventCorrelator
 	unwritten  func(events int, err error)
 	wake       chan struct{}
 
 	mu     sync.Mutex
-	queue  []*corev1.Event
-	busy   map[string]bool // namespaces of which events are being written
-	missed int             // events that were dropped since the last take
-	stamp  int64           // in the name of the last event
+	queue  map[string][]*corev1.Event // by namespace
+	busy   map[string]bool            // namespaces of which events are being written
+	missed int                        // events that were dropped since the last take
+	stamp  int64                      // in the name of the last event
 }
 
 func newEvents(unwritten func(int, error)) *events {
@@ -58,7 +56,7 @@ func newEvents(unwritten func(int, error)) *events {
 		correlator: record.NewEventCorrelatorWithOptions(record.CorrelatorOptions{SpamKeyFunc: wording}),
 		unwritten:  unwritten,
 		wake:       make(chan struct{}, 1),
-		busy:       map[string]bool{},
+		queue:      map[string][]*corev1.Event{}, busy: map[string]bool{},
 	}
 }
 
@@ -66,34 +64,36 @@ func wording(e *corev1.Event) string {
 	return strings.Join([]string{string(e.InvolvedObject.UID), e.InvolvedObject.Kind, e.InvolvedObject.Name, e.Reason, e.Message}, "\x00")
 }
 
+// add queues an event. If the queue is full, the namespace with the most events loses its last.
 func (e *events) add(event *corev1.Event) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if len(e.queue) >= queuedEvents {
-		e.missed++
-		return
-	}
 	e.stamp = max(event.FirstTimestamp.UnixNano(), e.stamp+1) // names must be unique
 	event.Name = eventName(event.InvolvedObject.Name, e.stamp)
-	e.queue = append(e.queue, event)
+	e.queue[event.Namespace] = append(e.queue[event.Namespace], event)
+	queued, longest := 0, event.Namespace
+	for namespace, events := range e.queue {
+		if queued += len(events); len(events) > len(e.queue[longest]) {
+			longest = namespace
+		}
+	}
+	if queued > queuedEvents {
+		e.queue[longest], e.missed = e.queue[longest][:len(e.queue[longest])-1], e.missed+1
+	}
 	offer(e.wake)
 }
 
-// take returns queued events by namespace, and the number of those that were dropped. Their
-// namespaces are then busy.
+// take returns queued events by namespace, and the number of those that were dropped. Their namespaces are then busy.
 func (e *events) take() (waiting map[string][]*corev1.Event, missed int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	waiting = map[string][]*corev1.Event{}
-	e.queue = slices.DeleteFunc(e.queue, func(event *corev1.Event) bool {
-		of := event.Namespace
-		if waiting[of] == nil && (e.busy[of] || len(e.busy) == writers) {
-			return false
+	for of, events := range e.queue {
+		if !e.busy[of] && len(e.busy) < writers {
+			e.busy[of], waiting[of] = true, events
+			delete(e.queue, of)
 		}
-		e.busy[of] = true
-		waiting[of] = append(waiting[of], event)
-		return true
-	})
+	}
 	missed, e.missed = e.missed, 0
 	return waiting, missed
 }

@@ -89,11 +89,14 @@ func TestEventsOfOtherNamespacesGoOn(t *testing.T) {
 		})
 		e := newEvents(nil)
 		go e.run(t.Context(), client)
-		for i := range 100 {
-			name := fmt.Sprintf("pod-%d", i)
-			e.add(newEvent(cluster.ObjectRef{Kind: "Pod", Namespace: "stuck", Name: name, UID: name}, corev1.EventTypeWarning, "Unplaceable", "it is too large"))
+		stuck := func() {
+			e.add(newEvent(cluster.ObjectRef{Kind: "Pod", Namespace: "stuck", Name: "web"}, corev1.EventTypeWarning, "Unplaceable", "it is too large"))
 		}
+		stuck()
 		time.Sleep(time.Minute)
+		for range queuedEvents + 10 { // more than the queue holds wait for the first
+			stuck()
+		}
 		for i := range 100 {
 			e.add(newEvent(podNamed(fmt.Sprintf("pod-%d", i)), corev1.EventTypeWarning, "Unplaceable", "it is too large"))
 		}
