@@ -1,8 +1,11 @@
 package connect
 
 import (
+	"bufio"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"reflect"
 	"slices"
@@ -48,10 +51,23 @@ func refuseForeignAnswers(stack *middleware.Stack) error {
 			kind := resp.Header.Get("Content-Type")
 			if strings.Contains(kind, "html") || !strings.Contains(kind, "xml") && slices.Contains(xmlServices, service) {
 				err = fmt.Errorf("%s %s: the response has the content type %q; check that the endpoint is one of AWS", service, awsmiddleware.GetOperationName(ctx), kind)
+			} else if slices.Contains(xmlServices, service) && holdsNothing(resp) {
+				err = fmt.Errorf("%s %s: the response is empty; check that the endpoint is one of AWS", service, awsmiddleware.GetOperationName(ctx))
 			}
 		}
 		return out, metadata, err
 	}), middleware.After)
+}
+
+// holdsNothing reports whether a response has no body. The body can still be read then.
+func holdsNothing(resp *smithyhttp.Response) bool {
+	body := bufio.NewReader(resp.Body)
+	_, err := body.Peek(1)
+	resp.Body = struct {
+		io.Reader
+		io.Closer
+	}{body, resp.Body}
+	return errors.Is(err, io.EOF)
 }
 
 // listingServices always include a list in a response, even an empty one. Others, such as

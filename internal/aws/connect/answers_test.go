@@ -80,7 +80,7 @@ func answering(t *testing.T, contentType string, body *string) aws.Config {
 // TestAForeignAnswerIsAnError holds that what is no answer of AWS is not taken for a
 // list of nothing.
 func TestAForeignAnswerIsAnError(t *testing.T) {
-	for kind, body := range map[string]string{"text/html": "<html>Sign in</html>", "application/json": "{}", "text/plain": "OK", "": ""} {
+	for kind, body := range map[string]string{"text/html": "<html>Sign in</html>", "application/json": "{}", "text/plain": "OK", "": "", "text/xml": ""} {
 		_, err := ec2.NewFromConfig(answering(t, kind, &body)).DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{})
 		if err == nil || !strings.Contains(err.Error(), "check that the endpoint is one of AWS") {
 			t.Errorf("%q: error = %v, want that it is not AWS", kind, err)
