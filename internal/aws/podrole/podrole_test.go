@@ -349,15 +349,19 @@ func TestProvider(t *testing.T) {
 	if !f.ensure(t, "app", true) {
 		t.Error("none: it is not created")
 	}
-	if f.ensure(t, "successor", true) {
+	if !f.ensure(t, "successor", true) {
+		t.Error("made for another role: it is not created")
+	}
+	other := fixtureOf(f.account)
+	if other.ensure(t, "successor", true) {
 		t.Error("there already: it is created")
 	}
 	f.account.Inject(unseen)
-	if f.ensure(t, "successor", true) {
+	if other.ensure(t, "successor", true) {
 		t.Error("made by somebody since the look: it is created")
 	}
 	f.account.Inject(unseen)
-	if f.ensure(t, "successor", false) {
+	if other.ensure(t, "successor", false) {
 		t.Error("made by somebody who is waited for: it is created")
 	}
 	for _, name := range []string{"app", "successor"} {
@@ -445,6 +449,25 @@ func TestProviderOfARoleThatFails(t *testing.T) {
 		t.Fatalf("error = %v, want that the role exists", err)
 	}
 	must(t, f.DeleteProvider(ctx, providerARN, "one"))
+	f.wantProvider(t, false, "no role trusts it")
+}
+
+// Roles that fail at the same time leave no OIDC provider, whichever of them it was created for.
+func TestProviderOfRolesThatFailTogether(t *testing.T) {
+	f := start(t)
+	created, names := map[string]bool{}, []string{"one", "two"}
+	for _, name := range names {
+		f.make(t, role(func(r *asset.Role) { r.Name = name }))
+		created[name] = f.ensure(t, name, true)
+	}
+	for _, name := range names {
+		if _, err := f.Create(t.Context(), trusting(name)); !errors.Is(err, fs.ErrExist) {
+			t.Fatalf("error = %v, want that the role exists", err)
+		}
+		if created[name] {
+			must(t, f.DeleteProvider(t.Context(), providerARN, name))
+		}
+	}
 	f.wantProvider(t, false, "no role trusts it")
 }
 
@@ -562,7 +585,10 @@ func TestProviderLacksTheAudience(t *testing.T) {
 		Url: &url, ClientIDList: []string{"sts.amazonaws.com.cn"},
 	})
 	must(t, err)
-	for _, create := range []bool{true, false} {
+	for i, create := range []bool{true, false, true} {
+		if i == 2 { // somebody has made it since the look
+			f.account.Inject(cloud.Fault{Service: "iam", Action: "GetOpenIDConnectProvider", Code: "NoSuchEntity", Times: 1})
+		}
 		wanted := provider()
 		wanted.Create = create
 		created, err := f.EnsureProvider(t.Context(), "app", wanted)

@@ -27,8 +27,8 @@ const ownerTag = "packhorse.io/irsa-role"
 // role: Terraform creates resources concurrently, and IAM takes seconds to become consistent.
 const providerWait = 10 * time.Second
 
-// EnsureProvider makes sure that IAM has the OIDC provider for a role, which is about to trust it, and reports whether it
-// has created it. An existing provider stays as it is, and is an error if it refuses the tokens of pods because of their
+// EnsureProvider makes sure that IAM has the OIDC provider for a role, which is about to trust it, and reports whether
+// Roles has created it, for this role or another: if both fail, the last deletes it. An existing provider stays as it is, and is an error if it refuses the tokens of pods because of their
 // audience. If there is none and it is not to be created, EnsureProvider waits up to 10 seconds for one to appear, and
 // returns fs.ErrNotExist if none does.
 func (r *Roles) EnsureProvider(ctx context.Context, role string, wanted asset.OIDCProvider) (created bool, err error) {
@@ -53,33 +53,32 @@ func (r *Roles) ensure(ctx context.Context, role string, wanted asset.OIDCProvid
 	case known != nil:
 		err = checkAudience(wanted.ARN, known)
 	case wanted.Create:
-		created, err = r.createProvider(ctx, role, wanted)
+		err = r.createProvider(ctx, role, wanted)
 	default:
 		err = fmt.Errorf("find the OIDC provider for %s: %w", wanted.Issuer, fs.ErrNotExist)
 	}
 	if err == nil {
 		r.trusts.Store(trust{wanted.ARN, role}, true)
+		_, created = r.created.Load(wanted.ARN)
 	}
 	return created, err
 }
 
-// createProvider creates an OIDC provider, unless somebody has done so since the look. That it exists is an error if
-// Roles has deleted it: IAM may not know of the deletion yet.
-func (r *Roles) createProvider(ctx context.Context, role string, wanted asset.OIDCProvider) (created bool, err error) {
+// createProvider creates an OIDC provider. That it exists is an error: either somebody has created it since the look, and
+// its audience has to be checked, or Roles has deleted it, and IAM does not know of the deletion yet.
+func (r *Roles) createProvider(ctx context.Context, role string, wanted asset.OIDCProvider) error {
 	tags := maps.Collect(maps.All(wanted.Tags)) // never nil
 	tags[ownerTag] = role
 	// No thumbprints: IAM verifies the issuer's certificate by its own store.
-	err = call.Change(ctx, nil, r.client.CreateOpenIDConnectProvider, &iam.CreateOpenIDConnectProviderInput{
+	err := call.Change(ctx, nil, r.client.CreateOpenIDConnectProvider, &iam.CreateOpenIDConnectProviderInput{
 		Url: aws.String(wanted.Issuer), ClientIDList: []string{policy.Audience}, Tags: call.TagList(tags),
 	})
-	if _, deleted := r.deleted.Load(wanted.ARN); call.Code(err) == call.Exists && !deleted {
-		return false, nil
-	}
 	if err != nil {
-		return false, fmt.Errorf("create OIDC provider for %s: %w", wanted.Issuer, err)
+		return fmt.Errorf("create OIDC provider for %s: %w", wanted.Issuer, err)
 	}
 	r.deleted.Delete(wanted.ARN)
-	return true, nil
+	r.created.Store(wanted.ARN, true)
+	return nil
 }
 
 // checkAudience returns an error if IAM would refuse the tokens of pods, which are for policy.Audience.
@@ -122,6 +121,7 @@ func (r *Roles) DeleteProvider(ctx context.Context, arn, role string) error {
 	if err = call.IgnoreMissing(err); err != nil {
 		return fmt.Errorf("delete OIDC provider %s: %w", arn, err)
 	}
+	r.created.Delete(arn)
 	r.deleted.Store(arn, aws.ToTime(known.CreateDate))
 	return nil
 }

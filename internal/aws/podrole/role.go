@@ -24,6 +24,8 @@ type Roles struct {
 	// trusts says whether a role trusts an OIDC provider, for the roles that EnsureProvider (true) and DeleteProvider
 	// (false) were called for: IAM lists that late.
 	trusts sync.Map
+	// created has the ARNs of the OIDC providers that were created and not deleted again.
+	created sync.Map
 	// deleted has the OIDC providers that were deleted and not created again, by ARN, with the time of their creation.
 	deleted sync.Map
 	// settling is held from the look for an OIDC provider until a role counts as trusting it, and from the

@@ -118,7 +118,7 @@ type Issuers interface {
 	// Of returns the URL of an EKS cluster's issuer.
 	Of(ctx context.Context, cluster string) (url string, err error)
 	// EnsureProvider makes sure that IAM has an OIDC provider for the role of the name, and reports
-	// whether it has created it. If it is not to create one, a missing provider is fs.ErrNotExist.
+	// whether it has created it, for this role or another. If it is not to create one, a missing provider is fs.ErrNotExist.
 	EnsureProvider(ctx context.Context, role string, wanted asset.OIDCProvider) (created bool, err error)
 	HasProvider(ctx context.Context, arn string) (bool, error)
 	// DeleteProvider deletes the provider if EnsureProvider has created it and only the named role
