@@ -21,6 +21,10 @@ func TestNodeOptions(t *testing.T) {
 			[]string{"run", "--prefix-delegation=true", "--pod-eni", "--ignore-enis=true", "--efa=true", "--reserved-enis=1", "--vm-memory-overhead-percent=5"},
 			offer.NodeOptions{PrefixDelegation: true, PodENI: true, IgnoreENIs: true, EFA: true, ReservedENIs: 1, MemoryOverheadPercent: new(5.0)},
 		},
+		"values of their own": {
+			[]string{"run", "--pod-eni", "--reserved-enis", "1", "--vm-memory-overhead-percent", "5"},
+			offer.NodeOptions{PodENI: true, ReservedENIs: 1, MemoryOverheadPercent: new(5.0)},
+		},
 		"fewer than none":        {[]string{"run", "--reserved-enis=-1"}, offer.NodeOptions{}},
 		"what the agent refuses": {[]string{"run", "--pod-eni=perhaps", "--efa=false", "--reserved-enis=few", "--vm-memory-overhead-percent=101"}, offer.NodeOptions{}},
 		"too many interfaces":    {[]string{"run", "--reserved-enis=99"}, offer.NodeOptions{}},

@@ -144,8 +144,11 @@ func (s *Settings) parseEnvironment(vars []corev1.EnvVar) {
 
 func (s *Settings) parseArgs(args []string) {
 	s.Options = map[string]string{}
-	for _, arg := range args {
-		name, value, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
+	for i, arg := range args {
+		name, value, joined := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
+		if !joined && i+1 < len(args) && !strings.HasPrefix(args[i+1], "--") {
+			value = args[i+1]
+		}
 		switch _, known := options[name]; {
 		case name == "cluster-name":
 			s.ClusterName = value
