@@ -19,7 +19,7 @@ const (
 )
 
 // Hold works while this process holds the Lease of the name, in whatever namespace it is, so that nobody
-// else leads meanwhile. Afterwards, it says who leads next: a process that has waited for the Lease to
+// else leads meanwhile. Of several, it holds the one that was renewed last. Afterwards, it says who leads next: a process that has waited for the Lease to
 // become free. The namespace in the options is for a Lease that does not exist. By default, it is kube-system.
 func Hold(ctx context.Context, access *rest.Config, o Options, work func(context.Context) error) (next string, err error) {
 	client, w, err := look(ctx, access, o.Name)
@@ -29,8 +29,11 @@ func Hold(ctx context.Context, access *rest.Config, o Options, work func(context
 	if o.Namespace == "" {
 		o.Namespace = metav1.NamespaceSystem
 	}
-	for namespace := range w.seen {
-		o.Namespace = namespace
+	renewed := time.Time{}
+	for namespace, held := range w.seen {
+		if !held.renewed.Before(renewed) {
+			o.Namespace, renewed = namespace, held.renewed
+		}
 	}
 	leading, giveUp := context.WithCancel(ctx)
 	defer giveUp()

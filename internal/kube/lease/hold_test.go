@@ -6,14 +6,22 @@ import (
 	"testing"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/fence"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/plane/planetest"
 )
 
-// Who waits for a Lease leads only after the work, and the end of the work tells of them.
+// Who waits for a Lease leads only after the work, and the end of the work tells of them. Leases of the name that agents
+// have left in other namespaces are not those that are held.
 func TestHold(t *testing.T) {
+	for range 3 {
+		left := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace(t), Name: "hold"}}
+		if _, err := admin.CoordinationV1().Leases(left.Namespace).Create(t.Context(), left, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	agent := Options{Namespace: namespace(t), Name: "hold", Identity: "agent", Fence: fence.New()}
 	first := stand(t, agent)
 	planetest.Within(t, "the first term", first.elected)
@@ -53,7 +61,7 @@ func TestHold(t *testing.T) {
 	if next, err := Hold(t.Context(), adminConfig, o, func(context.Context) error { return nil }); next != "" || err != nil {
 		t.Errorf("nobody waits: %q, %v", next, err)
 	}
-	if list, err := admin.CoordinationV1().Leases("").List(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=hold"}); err != nil || len(list.Items) != 1 {
+	if list, err := admin.CoordinationV1().Leases("").List(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=hold"}); err != nil || len(list.Items) != 4 {
 		t.Errorf("%d Leases: %v", len(list.Items), err)
 	}
 }
