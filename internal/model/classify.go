@@ -67,6 +67,7 @@ func (f *classifier) classify() {
 			known.Class = c
 		}
 		c.add(i, d)
+		f.effort.join(d.Pod.Template, c.Account)
 	}
 }
 

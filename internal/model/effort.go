@@ -18,9 +18,10 @@ const (
 )
 
 // Effort is the work that one packing has spent, by the template of the pods that it
-// was for.
+// was for. Templates whose pods are alike, such as those of an indexed Job, count as one.
 type Effort struct {
 	Total, turn, share int64
+	least, apart       int64 // what a template may spend that has no pods, and how many templates do not count as another
 	begun              int64 // of the total, what the pods that have begun have spent
 	accounts           map[*cluster.Template]*Account
 	current            *Account // of the pods that work is being done for
@@ -28,6 +29,7 @@ type Effort struct {
 
 // Account is what pods of one template have spent and may spend.
 type Account struct {
+	of           *cluster.Template // the first
 	spent, limit int64
 	begun        bool // there was effort left when a place was first looked for
 }
@@ -36,18 +38,30 @@ type Account struct {
 // nodes, of which nothing is spent. Until Begin names an account, work counts for an
 // account of its own, which no pod shares.
 func NewEffort(pods []Pod, nodes int) *Effort {
-	e := &Effort{accounts: map[*cluster.Template]*Account{}}
+	e := &Effort{accounts: map[*cluster.Template]*Account{}, least: effortOfTemplate + effortOfNode*int64(nodes)}
 	e.Begin(&Account{limit: effortOfTemplate})
 	for i := range pods {
 		t := pods[i].Pod.Template
 		if e.accounts[t] == nil {
-			e.accounts[t] = &Account{limit: effortOfTemplate + effortOfNode*int64(nodes)}
+			e.accounts[t] = &Account{of: t, limit: e.least}
 		}
 		e.accounts[t].limit += effortOfPod
 	}
 	e.turn = effortOfTurn + effortOfAny*int64(len(pods))
-	e.share = e.turn / int64(max(1, len(e.accounts)))
+	e.apart = int64(len(e.accounts))
+	e.share = e.turn / max(1, e.apart)
 	return e
+}
+
+// join makes pods of a template count for an account of others, which may spend more for them. It does so once: pods are
+// classified again in each pass.
+func (e *Effort) join(t *cluster.Template, a *Account) {
+	if own := e.accounts[t]; own != nil && own.of == t && own != a && a != nil {
+		e.accounts[t] = a
+		a.limit += own.limit - e.least
+		e.apart--
+		e.share = e.turn / max(1, e.apart)
+	}
 }
 
 // Begin makes what follows count for an account.

@@ -409,6 +409,29 @@ func TestVarietyMindsPodsThatCanHavePlaces(t *testing.T) {
 	}
 }
 
+// TestEffortOfAClass: pods that are alike may spend the same, whether they share a template or not, as those of an indexed
+// Job.
+func TestEffortOfAClass(t *testing.T) {
+	shared := &cluster.Template{}
+	for name, templates := range map[string][]*cluster.Template{
+		"one template": {shared, shared, shared},
+		"one for each": {{}, {}, {}},
+		"one for two":  {{}, shared, shared},
+	} {
+		in := input(pool("default"))
+		in.Pods = nil
+		for i, template := range templates {
+			in.Pods = append(in.Pods, pod(fmt.Sprint(i), template))
+		}
+		effort := NewEffort(in.Pods, 0)
+		New(in, effort)
+		classes := New(in, effort).Classes
+		if want := int64(effortOfTemplate + 3*effortOfPod); len(classes) != 1 || classes[0].Account.limit != want || effort.share != effort.turn {
+			t.Errorf("%s: %d classes, the first may spend %d, want %d", name, len(classes), classes[0].Account.limit, want)
+		}
+	}
+}
+
 // TestVarietyEndsWithEffort: nothing is chosen once more for pods that have spent what they may, and
 // what is chosen for others counts.
 func TestVarietyEndsWithEffort(t *testing.T) {
