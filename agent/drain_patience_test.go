@@ -8,12 +8,14 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/drain"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/status"
 )
@@ -104,6 +106,47 @@ func TestDrainOfKubeletThatIsSilent(t *testing.T) {
 			t.Errorf("the drain took %s, want the 2 min that are left of 5", took)
 		}
 	})
+}
+
+// A budget may forbid the eviction of a pod for ever because the pod's machine is dead: the pod, which Kubernetes does not
+// delete because it tolerates silent kubelets, is the one that its budget lacks. If the
+// kubelet answers again in time, the budget holds.
+func TestDrainOfProtectedPodOfSilentKubelet(t *testing.T) {
+	for name, c := range map[string]struct {
+		silent time.Duration
+		goes   bool
+	}{
+		"it is dead":     {time.Hour, true},
+		"it comes again": {270 * time.Second, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, sim.Options{}, func(r *rig) {
+				w := sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("300m", "300Mi")}
+				w.Spec.Tolerations = []corev1.Toleration{{Key: corev1.TaintNodeUnreachable, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute}}
+				a := r.served(testProvisioner("default"), w)
+				r.Protect(sim.Budget{Name: "web-budget", Selector: map[string]string{"app": "web"}, MinAvailable: 1})
+				old, machine := r.ours()[0].Name, r.Machines()[0].ID
+				r.StopKubelet(old, c.silent)
+				time.Sleep(3 * time.Minute)
+				r.DeleteNode(old)
+				r.never(time.Minute, "the node goes while its kubelet may answer", r.gone(old))
+				if got := heldUp(t, a, drain.HeldByKubelet); got != 1 {
+					t.Errorf("%v drains wait for a silent kubelet", got)
+				}
+				if !c.goes {
+					r.never(10*time.Minute, "the pod ends", func() bool { return r.onNode("web", old) != 1 })
+					return
+				}
+				if took := r.until("the node is gone", r.gone(old)); took > 90*time.Second {
+					t.Errorf("the drain took another %s, want the minute that is left of 5", took)
+				}
+				if slices.ContainsFunc(r.Machines(), func(m offer.Instance) bool { return m.ID == machine }) {
+					t.Error("the instance runs, and its node is gone: a StatefulSet would start the same pod again elsewhere")
+				}
+				r.until("the workload runs again", r.allRun("web", 1))
+			})
+		})
+	}
 }
 
 // A finalizer that holds a pod, and the drain with it, is named wherever one looks.

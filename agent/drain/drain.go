@@ -173,9 +173,9 @@ func (d *Drainer) pass(ctx context.Context) int {
 		return 0
 	}
 	pods, shut := s.PodsByNode(), closedNodes(seen)
-	limits := d.drainLimits()
+	limits, refused := d.drainLimits(), d.memory.refusedByBudgets()
 	drained := d.takeSteps(leaving, func(n *cluster.Node) (*step, bool) {
-		s := step{node: n, pods: pods[n.Name], limit: limitOf(n, limits), now: time.Now()}
+		s := step{node: n, pods: pods[n.Name], limit: limitOf(n, limits), now: time.Now(), refused: refused}
 		return &s, d.drain(ctx, &s, shut[n.Name])
 	})
 	d.conclude(ctx, drained)

@@ -148,6 +148,19 @@ func (m *memory) refused(p *cluster.Pod, by Cause, why error) (report bool) {
 	return report
 }
 
+// refusedByBudgets returns the UIDs of the pods whose last eviction a budget did not allow.
+func (m *memory) refusedByBudgets() map[string]bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := map[string]bool{}
+	for uid, r := range m.retries {
+		if r.last.cause == HeldByBudget {
+			out[uid] = true
+		}
+	}
+	return out
+}
+
 // noteRefusals notes the evictions and deletions that were refused the last time they were asked for.
 func (m *memory) noteRefusals() {
 	m.mu.Lock()

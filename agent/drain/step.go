@@ -30,6 +30,8 @@ type step struct {
 	pods  []*cluster.Pod // that are on the node
 	limit time.Duration  // the terminationGracePeriod, see pooled; 0 means no limit
 	now   time.Time
+	// refused has the UIDs of the pods whose last eviction a PodDisruptionBudget did not allow.
+	refused map[string]bool
 }
 
 // overdue reports whether pods are deleted instead of evicted, because the Provisioner's
@@ -98,11 +100,12 @@ func (s *step) next() []*cluster.Pod {
 // spares reports whether the drain waits until a pod ends by itself.
 func (s *step) spares(p *cluster.Pod) bool { return !s.overdue() && s.node.Spares(p, s.now) }
 
-// endsWithMachine reports whether the drain no longer waits for a deleted pod. If the kubelet answers,
-// that is long after the end of the pod's grace period, never before it.
+// endsWithMachine reports whether the drain no longer waits for a pod. If the kubelet answers, that is long after the
+// end of the grace period of a deleted pod, never before it. A pod that was not deleted, because its budget does not
+// allow it, may be what its budget lacks: if the kubelet is silent, nothing else would end the drain.
 func (s *step) endsWithMachine(p *cluster.Pod) bool {
 	if p.State != cluster.PodTerminating {
-		return false
+		return s.refused[p.UID] && s.silentFor() >= kubeletPatience
 	}
 	patience := stuckAfter + stuckPatience
 	if s.overdue() {
@@ -134,6 +137,8 @@ func (s *step) held() []holdUp {
 			if h := s.heldBy(p); h.cause != "" {
 				out = append(out, h)
 			}
+		case s.refused[p.UID] && s.silentFor() > 0:
+			out = append(out, s.heldByKubelet(p))
 		}
 	}
 	return out
@@ -157,8 +162,7 @@ func (s *step) heldBy(p *cluster.Pod) holdUp {
 		return holdUp{HeldByFinalizer, fmt.Sprintf("pod %s should have gone by %s and is held by its finalizer %s; %s",
 			p, amount.Moment(p.StopBy), strings.Join(p.Finalizers, ", "), ends), p.PodKey}
 	case silent > 0 && silent < kubeletPatience:
-		return holdUp{HeldByKubelet, fmt.Sprintf("the kubelet has been silent since %s and cannot stop pod %s; the instance will be terminated at %s even if the pod is still there",
-			amount.Clock(s.node.SilentSince), p, amount.Clock(s.node.SilentSince.Add(kubeletPatience))), cluster.PodKey{}}
+		return s.heldByKubelet(p)
 	case silent == 0 && s.late(p) >= stuckAfter:
 		return holdUp{HeldByPod, fmt.Sprintf("pod %s has not stopped, although its grace period ended at %s; %s", p, amount.Moment(p.StopBy), ends), p.PodKey}
 	case s.overdue() && s.late(p) < 0:
@@ -166,6 +170,11 @@ func (s *step) heldBy(p *cluster.Pod) holdUp {
 			amount.Moment(s.deadline()), p, amount.Moment(p.StopBy)), p.PodKey}
 	}
 	return holdUp{}
+}
+
+func (s *step) heldByKubelet(p *cluster.Pod) holdUp {
+	return holdUp{HeldByKubelet, fmt.Sprintf("the kubelet has been silent since %s and cannot stop pod %s; the instance will be terminated at %s even if the pod is still there",
+		amount.Clock(s.node.SilentSince), p, amount.Clock(s.node.SilentSince.Add(kubeletPatience))), cluster.PodKey{}}
 }
 
 // volumesKept is how many volumes stay attached because their pods stay until the machine is

@@ -35,6 +35,7 @@ func TestDrainStep(t *testing.T) {
 		silent time.Duration // for how long the kubelet has been
 		limit  time.Duration
 		asked  time.Duration // how long ago the deletion was asked for
+		budget bool          // a budget has refused the evictions
 		pool   bool          // a NodePool has made the node
 		lost   bool          // the machine is taken back
 		wants  string        // the pods that are waited for
@@ -51,6 +52,9 @@ func TestDrainStep(t *testing.T) {
 		"in it, the kubelet silent a while": {pods: []*cluster.Pod{pod("a", stopBy(time.Hour))}, silent: 20 * time.Second, wants: "a", cause: HeldByKubelet, says: "silent since 11:59:40 UTC and cannot stop pod d/a; the instance will be terminated at 12:04:40 UTC even if the pod is still there"},
 		"in it, the kubelet silent long":    {pods: []*cluster.Pod{pod("a", stopBy(time.Hour))}, silent: 5 * time.Minute},
 		"not asked, the kubelet silent":     {pods: []*cluster.Pod{pod("a")}, silent: time.Hour, wants: "a"},
+		"refused, silent a while":           {pods: []*cluster.Pod{pod("a", finalizer)}, budget: true, silent: time.Minute, wants: "a", cause: HeldByKubelet, says: "silent since 11:59:00 UTC and cannot stop pod d/a"},
+		"refused, silent long":              {pods: []*cluster.Pod{pod("a"), pod("c", critical)}, budget: true, silent: 5 * time.Minute, cause: HeldByKubelet, says: "12:00:00"},
+		"refused, it answers":               {pods: []*cluster.Pod{pod("a")}, budget: true, wants: "a"},
 		"a little late":                     {pods: []*cluster.Pod{pod("a", stopBy(-4*time.Minute))}, wants: "a"},
 		"late":                              {pods: []*cluster.Pod{pod("a", stopBy(-5*time.Minute))}, wants: "a", cause: HeldByPod, says: "pod d/a has not stopped, although its grace period ended at 2026-01-01 11:55:00 UTC; the instance will be terminated at 2026-01-01 12:10:00 UTC even if the pod is still there"},
 		"too late":                          {pods: []*cluster.Pod{pod("a", stopBy(-15*time.Minute))}, cause: HeldByPod, says: "the instance will be terminated even if the pod is still there"},
@@ -76,6 +80,9 @@ func TestDrainStep(t *testing.T) {
 		d := step{node: &cluster.Node{DeletedAt: now.Add(-c.asked)}, pods: c.pods, limit: c.limit, now: now}
 		if c.silent > 0 {
 			d.node.SilentSince, d.node.UnreadySince = now.Add(-c.silent), now.Add(-c.silent)
+		}
+		for _, p := range c.pods {
+			d.refused = map[string]bool{p.UID: c.budget}
 		}
 		if c.pool {
 			d.node.Labels = map[string]string{api.LabelNodePool: "pool"}
