@@ -57,7 +57,7 @@ func (g *gatherer) step(e batch.Event) (next batch.Next) {
 
 // poll reads the caches.
 func (g *gatherer) poll(now time.Time) batch.Poll {
-	s := batch.Presume(g.cluster.Snapshot(), g.history.placed)
+	s := batch.Presume(g.cluster.Snapshot().WithoutOldNominations(now), g.history.placed)
 	return batch.NewPoll(s, g.history.arrivals(s, now), g.history.placed)
 }
 

@@ -94,7 +94,8 @@ func (a *Agent) snapshot() *cluster.Snapshot { return a.applied(a.cluster.Snapsh
 
 func (a *Agent) applied(cached *cluster.Snapshot) *cluster.Snapshot {
 	s := a.surger.Cover(a.inventory.Counted(a.buyer.Apply(a.assumed.Apply(cached))), a.cluster.Provisioners())
-	return batch.Presume(a.history.gone.Await(s, time.Now()), a.history.placed)
+	now := time.Now()
+	return batch.Presume(a.history.gone.Await(s.WithoutOldNominations(now), now), a.history.placed)
 }
 
 // verify compares a view with the cluster as it is now.

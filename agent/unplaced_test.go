@@ -3,6 +3,7 @@ package agent
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -163,4 +164,28 @@ func TestPodsThatNoTurnBeginsWithAreForgotten(t *testing.T) {
 	if events.n != 2 {
 		t.Errorf("%d events, want 2: the reporter remembers a pod that does not wait", events.n)
 	}
+}
+
+// The scheduler may leave a pod nominated to a node although it has failed to make room there. Machines are bought for such
+// pods, and they do not keep the node.
+func TestPodsWithOldNominations(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.served(testProvisioner("default"), sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("300m", "300Mi")})
+		full := r.ours()[0].Name
+		nominated := func(name, node string) {
+			p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": name}}, Spec: sim.Requests("1900m", "1Gi")}
+			p.Status.NominatedNodeName = node
+			r.AddPod(p)
+		}
+		runs := func(app string) func() bool {
+			return func() bool {
+				return slices.ContainsFunc(r.Pods(), func(p *corev1.Pod) bool { return p.Labels["app"] == app && isRunning(p) })
+			}
+		}
+		nominated("to-none", "gone")
+		r.until("the pod runs whose node has gone", runs("to-none"))
+		nominated("stale", full)
+		r.never(time.Minute, "a machine is bought while others may be preempted", func() bool { return len(r.ours()) > 2 })
+		r.until("the other pod runs", runs("stale"))
+	})
 }

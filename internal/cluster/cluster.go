@@ -49,10 +49,13 @@ type Pod struct {
 	Template *Template
 	// NodeName is set once the pod is bound.
 	NodeName string
-	// NominatedNode is set while the scheduler preempts others for the pod.
+	// NominatedNode is set while the scheduler preempts others for the pod, or binds it. It may stay there when that has
+	// failed, see WithoutOldNominations.
 	NominatedNode string
-	Owner         Owner
-	Created       time.Time
+	// Unplaced is since when a pod with a NominatedNode is marked unschedulable; zero if it is not.
+	Unplaced time.Time
+	Owner    Owner
+	Created  time.Time
 	// Since is when it came to its node; zero while it is on none.
 	Since time.Time
 	State PodState

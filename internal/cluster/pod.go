@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -38,6 +39,9 @@ func (t *Templates) Known(pod *corev1.Pod, template *Template) Pod {
 		Grace:         amount.Seconds(ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds)),
 		Template:      template,
 	}
+	if out.State == PodPending && out.NominatedNode != "" {
+		out.State, out.Unplaced = PodWaiting, cmp.Or(scheduledSince(pod, corev1.ConditionFalse), out.Created)
+	}
 	out.DeletionCost, out.Steered, out.CostSet = deletionCost(pod)
 	if pod.DeletionTimestamp != nil {
 		out.StopBy = pod.DeletionTimestamp.Time
@@ -54,13 +58,16 @@ func (t *Templates) state(pod *corev1.Pod, template *Template) PodState {
 	case pod.Spec.NodeName != "":
 		return PodBound
 	case terminating,
-		pod.Status.NominatedNodeName != "",
 		len(pod.Spec.SchedulingGates) > 0,
 		template.DaemonSet, template.Static,
 		!slices.Contains(t.schedulers, template.SchedulerName):
 		return PodWaiting
 	}
-	return verdict(pod, template.SchedulerName)
+	said := verdict(pod, template.SchedulerName)
+	if said == PodNew && pod.Status.NominatedNodeName != "" {
+		return PodWaiting // it is being bound
+	}
+	return said
 }
 
 // verdict returns what the scheduler has said of a pod that it is to place. Pods
@@ -111,15 +118,23 @@ func boundSince(pod *corev1.Pod) time.Time {
 	if pod.Spec.NodeName == "" {
 		return time.Time{}
 	}
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue && !c.LastTransitionTime.IsZero() {
-			return c.LastTransitionTime.Time
-		}
+	if at := scheduledSince(pod, corev1.ConditionTrue); !at.IsZero() {
+		return at
 	}
 	if pod.Status.StartTime != nil {
 		return pod.Status.StartTime.Time
 	}
 	return pod.CreationTimestamp.Time
+}
+
+// scheduledSince is since when the scheduler has said this of a pod; zero if it does not say so, or not since when.
+func scheduledSince(pod *corev1.Pod, said corev1.ConditionStatus) time.Time {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == said {
+			return c.LastTransitionTime.Time
+		}
+	}
+	return time.Time{}
 }
 
 // BelongsToNode reports whether such a pod goes with its node: those of DaemonSets and static pods.

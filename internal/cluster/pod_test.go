@@ -37,6 +37,7 @@ func TestPodState(t *testing.T) {
 		"reported as gated":                       {`status: {conditions: [{type: PodScheduled, status: "False", reason: SchedulingGated}]}`, PodWaiting},
 		"scheduled but not seen as bound yet":     {`status: {conditions: [{type: PodScheduled, status: "True"}]}`, PodWaiting},
 		"others are preempted for it":             {`spec: {}` + marked + `  nominatedNodeName: n`, PodWaiting},
+		"being bound, and not looked at before":   {`status: {phase: Pending, nominatedNodeName: n}`, PodWaiting},
 		"terminating before it was bound":         {`metadata: {deletionTimestamp: "2026-01-01T00:00:00Z"}` + marked, PodWaiting},
 		"a DaemonSet's":                           {`metadata: {ownerReferences: [{kind: DaemonSet, name: d, controller: true}]}` + marked, PodWaiting},
 		"a mirror of a static pod":                {`metadata: {annotations: {kubernetes.io/config.mirror: x}}` + marked, PodWaiting},

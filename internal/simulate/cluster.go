@@ -30,7 +30,7 @@ type Cluster struct {
 // Input builds the decision's input. As in the agent, a Provisioner that is
 // invalid or lacks something is blocked, and the others go on working.
 func (c *Cluster) Input(ctx context.Context) decide.Input {
-	in := decide.Input{Now: c.Now, Snapshot: c.Survey.Snapshot, Settings: c.Settings}
+	in := decide.Input{Now: c.Now, Snapshot: c.Survey.Snapshot.WithoutOldNominations(c.Now), Settings: c.Settings}
 	for _, p := range c.Survey.Provisioners {
 		in.Provisioners = append(in.Provisioners, c.provisioner(ctx, p))
 	}
