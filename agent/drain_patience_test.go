@@ -182,7 +182,7 @@ func TestDrainIsNeverSilent(t *testing.T) {
 	}{
 		"a volume that does not detach": {hold: func(r *rig, node string) { r.Attach(node, "kubernetes.io/csi/ebs.csi.aws.com^vol-1") }, says: "still attached", cause: drain.HeldByVolume},
 		"an eviction that is refused":   {fails: "Evict", says: "admission webhook", cause: drain.HeldByRefusal},
-		"a machine that does not go":    {fails: "Terminate", says: "AWS has not yet confirmed", cause: drain.HeldByMachine},
+		"a machine that does not go":    {fails: "Terminate", says: "is terminating; its last answer: ", cause: drain.HeldByMachine},
 		"a node that cannot be changed": {fails: "PatchNode", says: "could not be tainted", cause: drain.HeldByNode},
 		"another program's finalizer":   {hold: func(r *rig, node string) { r.AddFinalizer(node, "example.com/other") }, says: "example.com/other", cause: drain.HeldByNode},
 	} {
@@ -193,7 +193,7 @@ func TestDrainIsNeverSilent(t *testing.T) {
 				a := r.start(Options{}, func(call string, when sim.When) error {
 					if call == c.fails && when == sim.Before && failing.Load() {
 						asked.Add(1)
-						return errors.New("an admission webhook denied it")
+						return errors.New("an admission webhook or AWS denied it")
 					}
 					return nil
 				})

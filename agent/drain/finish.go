@@ -207,6 +207,11 @@ func (d *Drainer) terminate(ctx context.Context, drained []*cluster.Node) map[st
 	for _, id := range confirmed {
 		gone[id] = true
 	}
+	for _, n := range drained {
+		if err != nil && ctx.Err() == nil && !gone[n.InstanceID()] {
+			d.memory.denies(n, err)
+		}
+	}
 	for _, id := range ids {
 		switch {
 		case gone[id]:
@@ -224,6 +229,9 @@ func (d *Drainer) terminate(ctx context.Context, drained []*cluster.Node) map[st
 func (d *Drainer) waitForCloud(n *cluster.Node) {
 	id := n.InstanceID()
 	text := "its pods are gone, and AWS has not yet confirmed that instance " + id + " is terminating"
+	if why := d.memory.denial(n.Name); why != "" {
+		text += "; its last answer: " + why
+	}
 	if d.Inventory.Untagged(id) {
 		text = "its pods are gone, but instance " + id + " has lost the tags of the cluster, without which it is not terminated: put them back, or terminate it"
 	}

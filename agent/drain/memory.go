@@ -3,6 +3,8 @@ package drain
 import (
 	"fmt"
 	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,6 +19,7 @@ type memory struct {
 	began   map[string]time.Time // by node
 	emptied map[string]time.Time // by node: all pods that are waited for are gone
 	retries map[string]retry     // by UID of the pod
+	denials map[string]string    // by node: what the cloud has last said when it did not terminate the machine
 	gone    map[string]object    // by node: without the finalizer, which the caches may still show
 	thought time.Duration        // how long the last pass took without its calls to the API server and the cloud
 	held    *holdUps
@@ -40,7 +43,7 @@ type retry struct {
 }
 
 func newMemory() memory {
-	return memory{began: map[string]time.Time{}, emptied: map[string]time.Time{}, retries: map[string]retry{}, gone: map[string]object{}, held: &holdUps{}}
+	return memory{began: map[string]time.Time{}, emptied: map[string]time.Time{}, retries: map[string]retry{}, denials: map[string]string{}, gone: map[string]object{}, held: &holdUps{}}
 }
 
 // keep forgets nodes and pods that are gone, and notes when the drain of a node began.
@@ -60,6 +63,7 @@ func (m *memory) keep(leaving []*cluster.Node, s *cluster.Snapshot) {
 	}
 	m.began = began
 	maps.DeleteFunc(m.emptied, func(node string, _ time.Time) bool { return began[node].IsZero() })
+	maps.DeleteFunc(m.denials, func(node string, _ string) bool { return began[node].IsZero() })
 	maps.DeleteFunc(m.gone, func(node string, gone object) bool {
 		n := s.Node(node)
 		return n == nil || objectOf(n) != gone || !n.Deleting
@@ -111,6 +115,25 @@ func (m *memory) wasLetGo(n *cluster.Node) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return n.ProviderID != "" && m.gone[n.Name] == objectOf(n)
+}
+
+// denies notes what the cloud said when it did not terminate the machine of a node: of an error about several machines,
+// what names this one.
+func (m *memory) denies(n *cluster.Node, why error) {
+	lines := strings.Split(why.Error(), "\n")
+	if own := slices.IndexFunc(lines, func(line string) bool { return strings.Contains(line, n.InstanceID()) }); own >= 0 {
+		lines = lines[own : own+1]
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.denials[n.Name] = strings.Join(lines, "; ")
+}
+
+// denial returns what the cloud has last said when it did not terminate the machine of a node; empty if nothing.
+func (m *memory) denial(node string) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.denials[node]
 }
 
 func (m *memory) due(uid string) bool {

@@ -1,6 +1,7 @@
 package drain
 
 import (
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -43,5 +44,28 @@ func TestNodeThatRegistersAgainIsDrained(t *testing.T) {
 	m.keep(nil, &cluster.Snapshot{Nodes: []cluster.Node{*former}})
 	if !m.wasLetGo(former) || m.wasLetGo(again) {
 		t.Errorf("the former node was let go: %t, and the one that has registered again: %t", m.wasLetGo(former), m.wasLetGo(again))
+	}
+}
+
+// Of what the cloud says about several machines, the drain of a node quotes what is about its own.
+func TestDenialsAreAboutTheMachine(t *testing.T) {
+	m := newMemory()
+	node := func(name string) *cluster.Node { return &cluster.Node{Name: name, ProviderID: "aws:///a/i-" + name} }
+	said := errors.Join(errors.New("terminate [i-a]: it may not be terminated"), errors.New("terminate [i-b]: it has lost its tags"))
+	for _, name := range []string{"a", "b", "c"} {
+		m.denies(node(name), said)
+	}
+	for name, want := range map[string]string{
+		"a": "terminate [i-a]: it may not be terminated",
+		"b": "terminate [i-b]: it has lost its tags",
+		"c": "terminate [i-a]: it may not be terminated; terminate [i-b]: it has lost its tags",
+		"d": "",
+	} {
+		if got := m.denial(name); got != want {
+			t.Errorf("node %s: %q, want %q", name, got, want)
+		}
+	}
+	if m.keep([]*cluster.Node{node("a")}, &cluster.Snapshot{}); m.denial("a") == "" || m.denial("b") != "" {
+		t.Error("what was said about a node that is still there is forgotten, or that about one which is gone is kept")
 	}
 }
