@@ -494,3 +494,23 @@ func TestNodesOfManyMachinesAreSlowToChange(t *testing.T) {
 		})
 	}
 }
+
+// Once AWS has refused for an hour to terminate an instance, which a person may have protected, its node holds up nothing
+// else: neither budgets nor the replacement of dead nodes count it.
+func TestInstanceThatIsProtectedFromTermination(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		var refuses atomic.Bool
+		r.Apply(testProvisioner("default"))
+		a := r.start(Options{}, failing("Terminate", &refuses, "OperationNotPermitted"))
+		r.Deploy(sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("300m", "300Mi")})
+		r.until("the workload runs", r.allRun("web", 1))
+		old := r.ours()[0].Name
+		refuses.Store(true)
+		r.DeleteNode(old)
+		holdsUp := func() bool { n := a.snapshot().Node(old); return n == nil || !n.Unterminated }
+		r.never(59*time.Minute, "the node counts for too short a time", func() bool { return !holdsUp() })
+		r.until("the node does not count any more", func() bool { return !holdsUp() })
+		refuses.Store(false)
+		r.until("the node is gone", r.gone(old))
+	})
+}

@@ -83,7 +83,8 @@ func (inv *Inventory) Known(seen *cluster.Snapshot) *cluster.Snapshot {
 
 // Counted is Apply for planning and limits. It removes the Provisioner from two kinds of nodes, for which the agent
 // would otherwise wait for ever: nodes whose machine is gone and that only other programs' finalizers hold, and nodes
-// of other programs' machines to which somebody has given the label of a Provisioner.
+// of other programs' machines to which somebody has given the label of a Provisioner. It marks those whose machines the
+// cloud has refused for long to terminate.
 func (inv *Inventory) Counted(s *cluster.Snapshot) *cluster.Snapshot {
 	out := inv.Apply(s)
 	left := func(n cluster.Node) bool {
@@ -93,11 +94,13 @@ func (inv *Inventory) Counted(s *cluster.Snapshot) *cluster.Snapshot {
 		foreign := n.ProviderID != "" && n.Annotations[api.AnnotationLaunchID] == "" && !inv.knows(n.ProviderID) // without an id, it is being bought
 		return foreign || n.Deleting && inv.InstanceGone(n.ProviderID)
 	}
-	if !slices.ContainsFunc(out.Nodes, left) {
+	denied := func(n cluster.Node) bool { return n.Deleting && inv.deniedForLong(n.InstanceID()) }
+	if !slices.ContainsFunc(out.Nodes, func(n cluster.Node) bool { return left(n) || denied(n) }) {
 		return out
 	}
 	out.Nodes = slices.Clone(out.Nodes)
 	for i := range out.Nodes {
+		out.Nodes[i].Unterminated = denied(out.Nodes[i])
 		if left(out.Nodes[i]) {
 			out.Nodes[i].Provisioner = ""
 		}
@@ -108,10 +111,12 @@ func (inv *Inventory) Counted(s *cluster.Snapshot) *cluster.Snapshot {
 // Terminated notes that the agent has terminated an instance, and whether the cloud has confirmed it. If not, its
 // node still counts, and terminations that are denied again and again keep nobody from buying.
 func (inv *Inventory) Terminated(id string, confirmed bool) {
-	switch {
-	case confirmed:
+	if confirmed {
 		inv.noteTerminated(id)
-	case !inv.Untagged(id): // the denial may be due to tags that were lost since the last comparison
+		return
+	}
+	inv.noteDenied(id)
+	if !inv.Untagged(id) { // the denial may be due to tags that were lost since the last comparison
 		inv.want()
 		inv.Replan()
 	}

@@ -27,6 +27,7 @@ type ledger struct {
 	nodeless   []string             // instances whose name or size is not known, or whose Node object is being deleted
 	refused    map[string]refusal   // by Provisioner: instances whose Node objects it could not create
 	terminated map[string]time.Time // when the agent terminated an instance, by id
+	denied     map[string]time.Time // since when the cloud has refused to terminate an instance, by id
 	missing    map[string]bool      // by provider id: nodes whose instance is gone; true if the cloud says so
 	unknown    map[string]time.Time // by provider id: since when the cloud does not know the instance of a node
 	scaled     map[string]time.Time // by Provisioner: a node came or went
@@ -35,7 +36,7 @@ type ledger struct {
 }
 
 func newLedger() *ledger {
-	return &ledger{failures: pace.NewRetries(2*time.Second, 30*time.Second), terminated: map[string]time.Time{}, missing: map[string]bool{}, scaled: map[string]time.Time{}, met: map[string]bool{}}
+	return &ledger{failures: pace.NewRetries(2*time.Second, 30*time.Second), terminated: map[string]time.Time{}, denied: map[string]time.Time{}, missing: map[string]bool{}, scaled: map[string]time.Time{}, met: map[string]bool{}}
 }
 
 // Lead forgets what was compared before this process led.
@@ -153,6 +154,24 @@ func (l *ledger) noteTerminated(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.terminated[id] = time.Now()
+	delete(l.denied, id)
+}
+
+func (l *ledger) noteDenied(id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.denied[id] = cmp.Or(l.denied[id], time.Now())
+}
+
+// denialPatience is for how long the cloud must have refused to terminate an instance until nobody waits for that.
+const denialPatience = time.Hour
+
+// deniedForLong reports whether the cloud has refused for long to terminate an instance.
+func (l *ledger) deniedForLong(id string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	since, denied := l.denied[id]
+	return denied && time.Since(since) >= denialPatience
 }
 
 func (l *ledger) wasTerminated(id string) bool {

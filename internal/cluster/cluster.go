@@ -204,6 +204,8 @@ type Node struct {
 	// be it that it is not ready.
 	SilentSince time.Time
 	Finalizers  []string
+	// Unterminated: it is drained, and the cloud has refused for long to terminate its machine.
+	Unterminated bool
 	// Owners are the UIDs of what owns it.
 	Owners []string
 	// AttachedVolumes is how many volumes are attached to the machine.

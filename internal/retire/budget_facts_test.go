@@ -65,6 +65,18 @@ func TestBudgetFacts(t *testing.T) {
 			out[3].Deleting, out[3].Finalizers, out[3].Pods = true, []string{api.Finalizer}, nil
 			return out
 		}, 0},
+		"for long": {func() []*Node {
+			out := fleet(budgeted("p", api.Budget{Nodes: "1"}), 9)
+			out[3].Deleting, out[3].Unterminated, out[3].Finalizers, out[3].Pods = true, true, []string{api.Finalizer}, nil
+			return out
+		}, 1},
+		"of several machines for long": {func() []*Node {
+			out := fleet(budgeted("p", api.Budget{Nodes: "1"}), 9)
+			for _, n := range out[3:5] {
+				n.Deleting, n.Unterminated, n.Finalizers, n.Pods = true, true, []string{api.Finalizer}, nil
+			}
+			return out
+		}, 0},
 		"pods that have not stopped": {func() []*Node {
 			out := fleet(budgeted("p", api.Budget{Nodes: "1"}), 9)
 			out[3].Deleting, out[3].Pods[0].State = true, cluster.PodTerminating

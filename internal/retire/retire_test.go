@@ -394,6 +394,7 @@ func TestTooManyUnreadyDuringReplacement(t *testing.T) {
 	for name, c := range map[string]struct {
 		silence          time.Duration // an hour if 0
 		deleting, bought int
+		denied           bool          // the cloud does not terminate those that are going
 		since            time.Duration // from the silence to the purchases
 		want             int
 	}{
@@ -401,6 +402,7 @@ func TestTooManyUnreadyDuringReplacement(t *testing.T) {
 		"ten are bought afterwards":        {bought: 10, since: time.Minute, want: 0},
 		"ten were bought before":           {bought: 10, since: -time.Minute, want: 3},
 		"one of the silent ones is going":  {deleting: 1, want: 0},
+		"but its machine stays":            {deleting: 1, denied: true, want: 2},
 		"a day ago":                        {silence: 25 * time.Hour, bought: 10, since: time.Minute, want: 3},
 		"a day ago, and nothing is bought": {silence: 25 * time.Hour, want: 0},
 	} {
@@ -414,6 +416,7 @@ func TestTooManyUnreadyDuringReplacement(t *testing.T) {
 			}
 			if i < 3 {
 				n.Ready, n.UnreadySince, n.Deleting, n.Finalizers = false, silent, i < c.deleting, []string{api.Finalizer}
+				n.Unterminated = n.Deleting && c.denied
 			}
 			nodes = append(nodes, n)
 		}

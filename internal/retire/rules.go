@@ -65,7 +65,8 @@ const longestOutage = 24 * time.Hour
 
 // tooManyUnready counts the nodes that have been up, and had been made when one of them fell silent. Otherwise what is
 // bought in the place of those that are silent would soon make them few. After the longest outage, all nodes count:
-// a few that never come back must not stay because the others of their age have gone.
+// a few that never come back must not stay because the others of their age have gone. Nodes whose machines the cloud has
+// refused for long to terminate do not count: nothing else is done with them, however long that lasts.
 func tooManyUnready(nodes []*Node, since, now time.Time) bool {
 	up, unready := 0, 0
 	if now.Sub(since) > longestOutage {
@@ -73,7 +74,7 @@ func tooManyUnready(nodes []*Node, since, now time.Time) bool {
 	}
 	for _, n := range nodes {
 		switch {
-		case n.ended() || !n.hasRun():
+		case n.ended() || n.Unterminated || !n.hasRun():
 		case !n.Ready:
 			up++
 			unready++
