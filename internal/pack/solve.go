@@ -62,6 +62,7 @@ type variant struct {
 	patterns bool                         // where limits leave pods over, machines are chosen by patterns, too
 	zones    map[int]place.ZonePreference // the zones that classes prefer, by their first pods
 	first    map[int]int64                // how many pods of classes go before others of theirs, by their first pods
+	gather   map[int]bool                 // classes that even out their spreads only as far as they must, by their first pods
 }
 
 // bestVariant places all pods in other ways that may serve more of them than s does.
@@ -88,7 +89,7 @@ func (p *planning) bestVariant(s *solver) *solver {
 		}
 		s, v = again, other
 	}
-	return p.bestZones(s, v)
+	return p.bestZones(p.bestGathered(s, v))
 }
 
 // maxReorders bounds how often all is placed again in another order.
@@ -124,7 +125,7 @@ func (p *planning) begun(v variant) *solver {
 		s.purchasing.UsePatternsUnderLimits()
 	}
 	s.Hurry(v.urgent)
-	s.placing.Zones = v.zones
+	s.placing.Zones, s.placing.Gather = v.zones, v.gather
 	s.placeFirst(v.first)
 	s.placing.PlaceReserved()
 	return s

@@ -56,7 +56,7 @@ func (pl *Placer) plainLast(open []*assign.Class) []*assign.Class {
 
 // placeByDomain places the pods of a class that domains matter to, one at a time,
 // each in the domain that evens out its spreads, then where there is room
-// already, then where it is cheapest.
+// already, then where it is cheapest; or where such pods are, if they gather.
 func (pl *Placer) placeByDomain(c *assign.Class, l assign.Level) []*assign.PodGroup {
 	choices := pl.domainChoices(c, l)
 	if c.Together() {
@@ -104,6 +104,7 @@ func (pl *Placer) nodeIn(c *assign.Class, at *domainChoice) (int, bool) {
 // bestDomain returns the domain choice for the next pod, or -1.
 func (pl *Placer) bestDomain(c *assign.Class, choices []domainChoice, relaxed topology.Relaxed) int {
 	best, bestCount := -1, int64(0)
+	gathers := pl.Gather[c.First()]
 	for i := range choices {
 		at := &choices[i]
 		at.Lent = nil
@@ -114,11 +115,31 @@ func (pl *Placer) bestDomain(c *assign.Class, choices []domainChoice, relaxed to
 		if pl.Effort.Over() {
 			return -1
 		}
-		if ok && (best < 0 || cmp.Or(cmp.Compare(count, bestCount), at.compare(&choices[best])) < 0) {
+		if !ok {
+			continue
+		}
+		if best < 0 || gathers && at.gather(&choices[best], count, bestCount) < 0 ||
+			!gathers && cmp.Or(cmp.Compare(count, bestCount), at.compare(&choices[best])) < 0 {
 			best, bestCount = i, count
 		}
 	}
 	return best
+}
+
+// gather tells which domain choice a pod goes to first if it may go to all that its spreads admit,
+// by the pods that these count. Where a machine is bought for pods of its class, it may have room
+// for one more, and the next one is bought where pods are few, so that most choices stay open.
+func (at *domainChoice) gather(o *domainChoice, count, others int64) int {
+	x, y := *at, *o
+	x.rank.Price, y.rank.Price = 0, 0
+	chosen := func(at *domainChoice) bool { return at.group != nil && at.group.N > 0 }
+	switch c := cmp.Or(x.compare(&y), model.CmpBool(chosen(o), chosen(at))); {
+	case c != 0:
+		return c
+	case chosen(at):
+		return cmp.Or(at.compare(o), cmp.Compare(count, others), cmp.Compare(at.group.N, o.group.N))
+	}
+	return cmp.Or(cmp.Compare(count, others), at.compare(o))
 }
 
 // compare tells which domain choice a pod goes to first: where nodes may have room, then where

@@ -20,7 +20,10 @@ type Placer struct {
 	// nodes and the weights of Provisioners come first. Pods of other classes go where a machine
 	// is cheapest.
 	Zones map[int]ZonePreference
-	joint int // joint options made so far
+	// Gather are classes whose pods go to as few combinations of domains as their spreads admit,
+	// by the first of their pods. Others even out their spreads.
+	Gather map[int]bool
+	joint  int // joint options made so far
 }
 
 // place finds places for the pods of a class at a level: on nodes that exist,
