@@ -90,26 +90,12 @@ func (s *solver) allowSpecial() bool {
 	return some
 }
 
-// again places pods once more that have no place yet, from their first level. Those that
-// had to leave their places repeatedly wait until the others have theirs.
+// again places pods once more that have no place yet, from their first level.
 func (s *solver) again() {
 	s.RelateNodeSpreads()
-	waiting := false
 	for _, c := range s.Classes() {
 		if c.Left > 0 {
 			c.Level = assign.Level{}
-		}
-		if c.Refusals > 1 {
-			c.Held, waiting = c.Left, true
-		}
-	}
-	s.rounds(s.Classes(), nil)
-	if !waiting {
-		return
-	}
-	for _, c := range s.Classes() {
-		if c.Refusals > 1 {
-			c.Held, c.Level = 0, assign.Level{}
 		}
 	}
 	s.rounds(s.Classes(), nil)
