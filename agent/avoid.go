@@ -104,8 +104,7 @@ func (a *avoided) addEndedAtOnce(n *cluster.Node) {
 // calls it.
 func (a *avoided) addFailed(v *view.View) (partly []failedNode) {
 	pods := v.Snapshot.PodsByNode()
-	for i := range v.Snapshot.Nodes {
-		n := &v.Snapshot.Nodes[i]
+	for n := range v.Snapshot.EachNode() {
 		if n.Provisioner == "" || n.Deleting {
 			continue
 		}

@@ -114,8 +114,7 @@ func (g *gatherer) askOwners(ctx context.Context, pods []*cluster.Pod, answers c
 // arrivals notes when pods were first seen waiting for a node. It returns new pods, and pods that were
 // only presumed unschedulable before.
 func (h *history) arrivals(s *cluster.Snapshot, now time.Time) (arrived []*cluster.Pod) {
-	for i := range s.Pods {
-		p := &s.Pods[i]
+	for p := range s.EachPod() {
 		if p.State != cluster.PodPending {
 			continue
 		}

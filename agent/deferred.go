@@ -42,8 +42,7 @@ func (d deferrals) of(s *cluster.Snapshot, now time.Time) map[cluster.PodKey]str
 		return nil
 	}
 	out := map[cluster.PodKey]string{}
-	for i := range s.Pods {
-		p := &s.Pods[i]
+	for p := range s.EachPod() {
 		if p.State != cluster.PodPending {
 			continue
 		}

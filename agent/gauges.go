@@ -25,8 +25,7 @@ func export(m *metrics.Metrics, v *view.View, plan *decide.Plan) {
 		there[p.Raw.Name] = true
 		m.Unavailable.WithLabelValues(p.Raw.Name).Set(float64(p.Unavailable()))
 	}
-	for i := range v.Snapshot.Nodes {
-		n := &v.Snapshot.Nodes[i]
+	for n := range v.Snapshot.EachNode() {
 		if n.Provisioner == "" || n.Doubtful {
 			continue
 		}
@@ -49,8 +48,7 @@ func exportConditions(m *metrics.Metrics, v *view.View) {
 		m.Ready.WithLabelValues(p.Raw.Name, p.Ready.Reason).Set(value)
 	}
 	ownerless := 0
-	for i := range v.Snapshot.Nodes {
-		n := &v.Snapshot.Nodes[i]
+	for n := range v.Snapshot.EachNode() {
 		// Karpenter has the same finalizer, and its nodes the label of their NodePool alone.
 		if ours := n.Provisioner != "" || n.HeldBy(api.Finalizer) && !n.OfNodePool(); ours && v.ByName[n.Provisioner] == nil && !n.Deleting {
 			ownerless++

@@ -41,8 +41,7 @@ func newHistory() history {
 // the pods that have started, it returns since when they had waited.
 func (h *history) prune(s *cluster.Snapshot, keep func(waiting map[string]bool)) (started []time.Time) {
 	waiting := map[string]bool{}
-	for i := range s.Pods {
-		p := &s.Pods[i]
+	for p := range s.EachPod() {
 		since, known := h.firstSeen[p.UID]
 		switch {
 		case p.State == cluster.PodPending, known && p.State == cluster.PodBound && !p.Running:
@@ -103,8 +102,7 @@ func (h *history) placeOn(m *decide.Machine, node string) {
 // have to leave, in the order of the snapshot, and then those of pods that stop there, or that have just gone.
 func (h *history) placements(s *cluster.Snapshot, now time.Time) []decide.Binding {
 	var out []decide.Binding
-	for i := range s.Pods {
-		p := &s.Pods[i]
+	for p := range s.EachPod() {
 		if b, ok := h.planned[p.UID]; ok && (p.State == cluster.PodPending || p.State == cluster.PodBound && p.NodeName == b.From) {
 			out = append(out, b)
 		}

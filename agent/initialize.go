@@ -13,16 +13,10 @@ import (
 
 // markInitialized labels nodes that have become ready for pods.
 func (a *Agent) markInitialized(ctx context.Context, v *view.View) {
-	var up []*cluster.Node
-	for i := range v.Snapshot.Nodes {
-		n := &v.Snapshot.Nodes[i]
-		if n.Provisioner == "" || n.Initialized || n.Deleting || !n.HeldBy(api.Finalizer) {
-			continue
-		}
-		if isUp(n, v.ProvisionerOf(n)) && knowsDevices(v, n) {
-			up = append(up, n)
-		}
-	}
+	up := v.Snapshot.NodesThat(func(n *cluster.Node) bool {
+		starts := n.Provisioner != "" && !n.Initialized && !n.Deleting && n.HeldBy(api.Finalizer)
+		return starts && isUp(n, v.ProvisionerOf(n)) && knowsDevices(v, n)
+	})
 	parallel.Each(parallel.NodesAtOnce, up, func(n *cluster.Node) {
 		change := cluster.NodeChange{SetLabels: map[string]string{api.LabelInitialized: "true"}}
 		if !a.nodes.Patch(ctx, n, change) {

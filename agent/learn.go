@@ -12,8 +12,7 @@ import (
 // each node, so that the next prediction for their type and image is right. If a device
 // plugin reports more devices later, these are passed on as well.
 func (a *Agent) learn(v *view.View) {
-	for i := range v.Snapshot.Nodes {
-		n := &v.Snapshot.Nodes[i]
+	for n := range v.Snapshot.EachNode() {
 		p := v.ByName[n.Provisioner]
 		if p == nil || p.Market.ProfileHash == "" || !n.Initialized || !n.Ready || n.Deleting {
 			continue

@@ -20,8 +20,7 @@ func (s *statusSnapshot) leaving(held map[string]string) []status.Leaving {
 	pods := s.view.Snapshot.PodsByNode()
 	words := s.words()
 	out := []status.Leaving{}
-	for i := range s.view.Snapshot.Nodes {
-		n := &s.view.Snapshot.Nodes[i]
+	for n := range s.view.Snapshot.EachNode() {
 		if n.Doubtful || n.Provisioner == "" && held[n.Name] == "" { // a node whose machine is gone counts as nobody's, and may be held all the same
 			continue
 		}

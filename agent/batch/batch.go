@@ -106,8 +106,8 @@ func NewPoll(s *cluster.Snapshot, arrived []*cluster.Pod, placed func(uid string
 			*t = created
 		}
 	}
-	for i := range s.Pods {
-		switch pod := &s.Pods[i]; {
+	for pod := range s.EachPod() {
+		switch {
 		case pod.State == cluster.PodNew:
 			youngest(&p.untried, pod.Created)
 		case pod.PresumedUnschedulable:

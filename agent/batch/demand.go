@@ -92,8 +92,7 @@ func (s State) Expect(snapshot *cluster.Snapshot, now time.Time) *cluster.Snapsh
 		return snapshot
 	}
 	have, model := made(snapshot), map[string]*cluster.Pod{}
-	for i := range snapshot.Pods {
-		p := &snapshot.Pods[i]
+	for p := range snapshot.EachPod() {
 		switch d := s.demands[p.Owner.UID]; p.State {
 		case cluster.PodPending:
 			model[p.Owner.UID] = p
@@ -123,8 +122,8 @@ func (s State) Expect(snapshot *cluster.Snapshot, now time.Time) *cluster.Snapsh
 // made counts the pods of each owner, by UID, that are not being deleted.
 func made(s *cluster.Snapshot) map[string]int {
 	have := map[string]int{}
-	for i := range s.Pods {
-		if p := &s.Pods[i]; p.State != cluster.PodTerminating {
+	for p := range s.EachPod() {
+		if p.State != cluster.PodTerminating {
 			have[p.Owner.UID]++
 		}
 	}

@@ -14,8 +14,8 @@ import (
 // their place. Presume does not change its argument.
 func Presume(s *cluster.Snapshot, placed func(uid string) bool) *cluster.Snapshot {
 	refused, of := map[*cluster.Template]bool{}, map[string]*cluster.Template{}
-	for i := range s.Pods {
-		if p := &s.Pods[i]; p.State == cluster.PodPending && !p.Template.ResourceClaims {
+	for p := range s.EachPod() {
+		if p.State == cluster.PodPending && !p.Template.ResourceClaims {
 			refused[p.Template], of[p.Owner.UID] = true, p.Template
 		}
 	}
@@ -32,8 +32,8 @@ func Presume(s *cluster.Snapshot, placed func(uid string) bool) *cluster.Snapsho
 	}
 	out := *s
 	out.Pods = slices.Clone(s.Pods)
-	for i := range out.Pods {
-		if p := &out.Pods[i]; presumed(*p) {
+	for p := range out.EachPod() {
+		if presumed(*p) {
 			p.State, p.PresumedUnschedulable = cluster.PodPending, true
 		}
 	}

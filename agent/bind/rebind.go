@@ -38,8 +38,7 @@ func (b *Binder) Rebind(ctx context.Context, v *view.View) {
 	busy := b.rebinding.Load()
 	var due []*cluster.Pod
 	starting := map[string]time.Time{}
-	for i := range v.Snapshot.Pods {
-		p := &v.Snapshot.Pods[i]
+	for p := range v.Snapshot.EachPod() {
 		n := v.Snapshot.Node(p.NodeName)
 		if p.State != cluster.PodBound || p.Running || n == nil || n.Provisioner == "" || !lacks(p) {
 			continue

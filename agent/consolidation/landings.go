@@ -47,8 +47,7 @@ func (l *Landings) Look(snapshot *cluster.Snapshot, moves map[string]string, now
 		return
 	}
 	stay := make(map[string]bool, len(snapshot.Pods))
-	for i := range snapshot.Pods {
-		p := &snapshot.Pods[i]
+	for p := range snapshot.EachPod() {
 		if p.State == cluster.PodTerminating {
 			continue
 		}
@@ -60,8 +59,8 @@ func (l *Landings) Look(snapshot *cluster.Snapshot, moves map[string]string, now
 	}
 	gone := l.gone(stay, now)
 	maps.DeleteFunc(l.came, func(uid, node string) bool { return !stay[uid] || node == "" && len(l.departures) == 0 })
-	for i := range snapshot.Pods {
-		l.look(&snapshot.Pods[i], gone)
+	for p := range snapshot.EachPod() {
+		l.look(p, gone)
 	}
 }
 

@@ -58,8 +58,7 @@ func New() *Memory {
 // to which they have come.
 func (m *Memory) Observe(s *cluster.Snapshot, now time.Time) {
 	places := make(map[string]place, len(s.Pods))
-	for i := range s.Pods {
-		p := &s.Pods[i]
+	for p := range s.EachPod() {
 		if p.NodeName == "" || p.Template.BelongsToNode() {
 			continue
 		}
@@ -86,12 +85,10 @@ func (m *Memory) Disturbed() map[string]time.Time { return maps.Clone(m.disturbe
 // nodes go: the next ones of the same owners.
 func (m *Memory) follow(s *cluster.Snapshot, places map[string]place, now time.Time) {
 	going := map[string]bool{}
-	for i := range s.Nodes {
-		n := &s.Nodes[i]
+	for n := range s.EachNode() {
 		going[n.Name] = n.Deleting && n.Mark().Reason == api.ReasonConsolidation
 	}
-	for i := range s.Pods {
-		p := &s.Pods[i]
+	for p := range s.EachPod() {
 		if p.Owner.UID == "" || p.Template.DaemonSet {
 			continue
 		}
@@ -100,8 +97,7 @@ func (m *Memory) follow(s *cluster.Snapshot, places map[string]place, now time.T
 			m.evicted[p.Owner.UID] = append(m.evicted[p.Owner.UID], now)
 		}
 	}
-	for i := range s.Pods {
-		p := &s.Pods[i]
+	for p := range s.EachPod() {
 		at := m.evicted[p.Owner.UID]
 		if _, known := m.moved[p.UID]; !known && len(at) > 0 && !p.Created.Before(at[0].Add(-serverLag)) && p.State != cluster.PodTerminating {
 			m.moved[p.UID], m.evicted[p.Owner.UID] = at[0], at[1:]

@@ -156,8 +156,8 @@ func (d *Drainer) pass(ctx context.Context) int {
 	seen := d.Cluster.Snapshot()
 	s := d.Inventory.Known(seen)
 	var leaving []*cluster.Node
-	for i := range s.Nodes {
-		switch n := &s.Nodes[i]; {
+	for n := range s.EachNode() {
+		switch {
 		case !n.Deleting || n.Provisioner == "":
 		case n.HeldBy(api.Finalizer) && d.memory.wasLetGo(n): // the caches do not show it yet
 		case n.HeldBy(api.Finalizer):
@@ -300,8 +300,8 @@ func closed(n *cluster.Node) bool {
 
 func closedNodes(s *cluster.Snapshot) map[string]bool {
 	out := map[string]bool{}
-	for i := range s.Nodes {
-		if n := &s.Nodes[i]; n.Deleting && closed(n) {
+	for n := range s.EachNode() {
+		if n.Deleting && closed(n) {
 			out[n.Name] = true
 		}
 	}

@@ -113,8 +113,7 @@ func (d *Drainer) onlyNode(ctx context.Context, drained []*cluster.Node) []*clus
 	}
 	occupied := map[string]string{}
 	s := d.Inventory.Known(d.Cluster.Snapshot())
-	for i := range s.Nodes {
-		n := &s.Nodes[i]
+	for n := range s.EachNode() {
 		if n.ProviderID == "" || itself[n.Name] || !machines[n.ProviderID] {
 			continue
 		}

@@ -69,9 +69,9 @@ func (m *memory) keep(leaving []*cluster.Node, s *cluster.Snapshot) {
 		return n == nil || objectOf(n) != gone || !n.Deleting
 	})
 	retries := make(map[string]retry, len(m.retries))
-	for i := range s.Pods {
-		if r, ok := m.retries[s.Pods[i].UID]; ok {
-			retries[s.Pods[i].UID] = r
+	for p := range s.EachPod() {
+		if r, ok := m.retries[p.UID]; ok {
+			retries[p.UID] = r
 		}
 	}
 	m.retries = retries

@@ -117,8 +117,7 @@ func (inv *Inventory) reportRefused(v *view.View, refused map[string]refusal) {
 func (inv *Inventory) Returned(ctx context.Context, v *view.View) bool {
 	unknown := false
 	var ending []endingNode
-	for i := range v.Snapshot.Nodes {
-		n := &v.Snapshot.Nodes[i]
+	for n := range v.Snapshot.EachNode() {
 		if v.ByName[cmp.Or(n.Provisioner, n.Labels[api.LabelProvisioner])] == nil || n.Deleting || n.ProviderID == "" || n.HeldBy(api.Finalizer) {
 			continue
 		}
@@ -136,8 +135,7 @@ func (inv *Inventory) Returned(ctx context.Context, v *view.View) bool {
 // kubelet has registered under another name than was expected.
 func nodesByProviderID(v *view.View) map[string][]*cluster.Node {
 	out := map[string][]*cluster.Node{}
-	for i := range v.Snapshot.Nodes {
-		n := &v.Snapshot.Nodes[i]
+	for n := range v.Snapshot.EachNode() {
 		out[n.ProviderID] = append(out[n.ProviderID], n)
 	}
 	return out

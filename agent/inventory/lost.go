@@ -29,8 +29,7 @@ func (inv *Inventory) letGo(ctx context.Context, v *view.View, instances []offer
 		listed[i.ProviderID] = i
 	}
 	var unlisted []*cluster.Node
-	for i := range v.Snapshot.Nodes {
-		n := &v.Snapshot.Nodes[i]
+	for n := range v.Snapshot.EachNode() {
 		drained := n.Deleting && n.HeldBy(api.Finalizer)
 		counted := n.Provisioner != "" && (drained || n.Annotations[api.AnnotationLaunchID] != "")
 		ours := counted || n.Deleting && inv.InstanceGone(n.ProviderID) // see Counted
@@ -48,14 +47,10 @@ func (inv *Inventory) letGo(ctx context.Context, v *view.View, instances []offer
 	for _, n := range ended {
 		missing[n.ProviderID] = true
 	}
-	var gone []*cluster.Node
-	for i := range v.Snapshot.Nodes {
-		n := &v.Snapshot.Nodes[i]
+	gone := v.Snapshot.NodesThat(func(n *cluster.Node) bool {
 		_, is := missing[n.ProviderID]
-		if is && !n.Deleting && !slices.ContainsFunc(closed, func(e endingNode) bool { return e.Node == n }) {
-			gone = append(gone, n)
-		}
-	}
+		return is && !n.Deleting && !slices.ContainsFunc(closed, func(e endingNode) bool { return e.Node == n })
+	})
 	parallel.Each(parallel.NodesAtOnce, gone, func(n *cluster.Node) {
 		if inv.Nodes.Delete(ctx, n) {
 			inv.Log.Info("removed a node whose instance is gone", "node", n.Name, "provider_id", n.ProviderID)
@@ -209,13 +204,10 @@ func (inv *Inventory) relaunch(ctx context.Context, nodes map[string][]*cluster.
 // Provisioners. It does not need the list of instances, which lacks those that have lost their
 // tags.
 func (inv *Inventory) RestoreMarks(ctx context.Context, v *view.View) {
-	var lost []*cluster.Node
-	for i := range v.Snapshot.Nodes {
-		n := &v.Snapshot.Nodes[i]
-		if _, lacks := inv.owners.missing(n); lacks || inv.owners.closed(n) {
-			lost = append(lost, n)
-		}
-	}
+	lost := v.Snapshot.NodesThat(func(n *cluster.Node) bool {
+		_, lacks := inv.owners.missing(n)
+		return lacks || inv.owners.closed(n)
+	})
 	parallel.Each(parallel.NodesAtOnce, lost, func(n *cluster.Node) {
 		if inv.owners.closed(n) && inv.Nodes.Patch(ctx, n, drain.Unchosen) {
 			inv.Log.Info("opened a node that had lost the mark of its removal", "node", n.Name, "provisioner", n.Provisioner)
@@ -235,13 +227,10 @@ func (inv *Inventory) RestoreMarks(ctx context.Context, v *view.View) {
 // Karpenter before 0.33 or a NodePool in whose place the Provisioner is served, the garbage collector of Kubernetes
 // deletes all nodes that it owns. Without an owner, the nodes of a NodePool would remain when the NodePool is deleted.
 func (inv *Inventory) Own(ctx context.Context, v *view.View) {
-	var others []*cluster.Node
-	for i := range v.Snapshot.Nodes {
-		n := &v.Snapshot.Nodes[i]
-		if _, differs := view.Owned(v.ByName[n.Provisioner], n); differs && !n.Deleting && n.HeldBy(api.Finalizer) {
-			others = append(others, n)
-		}
-	}
+	others := v.Snapshot.NodesThat(func(n *cluster.Node) bool {
+		_, differs := view.Owned(v.ByName[n.Provisioner], n)
+		return differs && !n.Deleting && n.HeldBy(api.Finalizer)
+	})
 	parallel.Each(parallel.NodesAtOnce, others, func(n *cluster.Node) {
 		change, _ := view.Owned(v.ByName[n.Provisioner], n)
 		if !inv.Nodes.Patch(ctx, n, change) {
@@ -255,12 +244,7 @@ func (inv *Inventory) Own(ctx context.Context, v *view.View) {
 // NoteGracePeriods keeps on nodes the terminationGracePeriods of their Provisioners. Their drains need them: a
 // NodePool is gone as soon as it is deleted, and another Provisioner may not be readable then.
 func (inv *Inventory) NoteGracePeriods(ctx context.Context, v *view.View) {
-	var held []*cluster.Node
-	for i := range v.Snapshot.Nodes {
-		if n := &v.Snapshot.Nodes[i]; n.Provisioner != "" && !n.Deleting && n.HeldBy(api.Finalizer) {
-			held = append(held, n)
-		}
-	}
+	held := v.Snapshot.NodesThat(func(n *cluster.Node) bool { return n.Provisioner != "" && !n.Deleting && n.HeldBy(api.Finalizer) })
 	parallel.Each(parallel.NodesAtOnce, held, func(n *cluster.Node) {
 		if change, differs := view.GracePeriod(v.ByName[n.Provisioner], n); differs {
 			inv.Nodes.Patch(ctx, n, change)

@@ -67,9 +67,9 @@ func (a *attempts) prune(s *cluster.Snapshot) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	kept := make(map[string]int, len(a.answered))
-	for i := range s.Pods {
-		if n := a.answered[s.Pods[i].UID]; n > 0 {
-			kept[s.Pods[i].UID] = n
+	for p := range s.EachPod() {
+		if n := a.answered[p.UID]; n > 0 {
+			kept[p.UID] = n
 		}
 	}
 	a.answered = kept

@@ -159,8 +159,7 @@ func (a *Assumptions) applyRefusals(s *cluster.Snapshot) {
 	}
 	s.Nodes = slices.Clone(s.Nodes)
 	there := make(map[string]bool, len(s.Nodes))
-	for i := range s.Nodes {
-		n := &s.Nodes[i]
+	for n := range s.EachNode() {
 		id := identity(n)
 		there[id] = true
 		if !a.pauses.Due(id) {
@@ -181,8 +180,7 @@ func (a *Assumptions) applyPods(s *cluster.Snapshot, now time.Time) {
 	}
 	s.Pods = slices.Clone(s.Pods)
 	open := make(map[string]bool, len(a.pods))
-	for i := range s.Pods {
-		p := &s.Pods[i]
+	for p := range s.EachPod() {
 		bound, ok := a.pods[p.UID]
 		if !ok || p.NodeName != "" || now.After(bound.until) {
 			continue
@@ -199,8 +197,7 @@ func (a *Assumptions) applyEdits(s *cluster.Snapshot, now time.Time) {
 	}
 	s.Nodes = slices.Clone(s.Nodes)
 	open := make(map[string]bool, len(a.edits))
-	for i := range s.Nodes {
-		n := &s.Nodes[i]
+	for n := range s.EachNode() {
 		e, ok := a.edits[n.Name]
 		if !ok || now.After(e.until) {
 			continue

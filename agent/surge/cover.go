@@ -50,9 +50,9 @@ func newCoverage(s *cluster.Snapshot, provisioners []*api.Provisioner) *coverage
 func cover(s *cluster.Snapshot, provisioners []*api.Provisioner, failed func(uid string) string) *cluster.Snapshot {
 	c := newCoverage(s, provisioners)
 	c.failed = failed
-	for i := range s.Nodes {
-		for _, r := range records(&s.Nodes[i]) {
-			c.records, c.at = append(c.records, r), append(c.at, s.Nodes[i].Name)
+	for n := range s.EachNode() {
+		for _, r := range records(n) {
+			c.records, c.at = append(c.records, r), append(c.at, n.Name)
 		}
 	}
 	wanted := slices.ContainsFunc(s.Deployments, func(d cluster.Deployment) bool { return d.Surge == "true" })
@@ -63,8 +63,8 @@ func cover(s *cluster.Snapshot, provisioners []*api.Provisioner, failed func(uid
 	c.count()
 	out := *s
 	out.Pods = slices.Clone(s.Pods)
-	for i := range out.Pods {
-		if p := &out.Pods[i]; p.State == cluster.PodBound {
+	for p := range out.EachPod() {
+		if p.State == cluster.PodBound {
 			c.mark(p)
 		}
 	}
@@ -77,8 +77,7 @@ func (c *coverage) count() {
 	if len(c.records) == 0 {
 		return
 	}
-	for i := range c.snapshot.Pods {
-		p := &c.snapshot.Pods[i]
+	for p := range c.snapshot.EachPod() {
 		name := p.Deployment()
 		if name == "" || p.State == cluster.PodTerminating {
 			continue

@@ -182,8 +182,8 @@ func (s *Surger) prune(ctx context.Context, cached, in *cluster.Snapshot) {
 // withRecord returns the UIDs of the Deployments of which some node has a record.
 func withRecord(in *cluster.Snapshot) map[string]bool {
 	out := map[string]bool{}
-	for i := range in.Nodes {
-		for _, r := range records(&in.Nodes[i]) {
+	for n := range in.EachNode() {
+		for _, r := range records(n) {
 			out[r.UID] = true
 		}
 	}

@@ -283,15 +283,10 @@ func (p *pass) takeNodes(ctx context.Context, v *view.View) {
 		claimed[c.Node], claimed[c.ProviderID] = true, true
 	}
 	delete(claimed, "")
-	var found []*cluster.Node
-	for i := range v.Snapshot.Nodes {
-		n := &v.Snapshot.Nodes[i]
-		pool := p.pools[n.Labels[api.LabelNodePool]]
+	found := v.Snapshot.NodesThat(func(n *cluster.Node) bool {
 		known := p.byMachine[n.ProviderID] != nil || claimed[n.Name] || claimed[n.ProviderID]
-		if pool != nil && (known || held(n)) {
-			found = append(found, n)
-		}
-	}
+		return p.pools[n.Labels[api.LabelNodePool]] != nil && (known || held(n))
+	})
 	parallel.Each(parallel.NodesAtOnce, found, func(n *cluster.Node) { p.takeNode(ctx, n) })
 }
 

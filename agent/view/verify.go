@@ -37,8 +37,8 @@ func (v *View) Verify(fresh *cluster.Snapshot, provisioners []*api.Provisioner) 
 		pods:         ByUID(v.Snapshot),
 		provisioners: map[string]*api.Provisioner{},
 	}
-	for i := range fresh.Pods {
-		out.Claims[fresh.Pods[i].NodeName] += len(fresh.Pods[i].Template.Claims)
+	for p := range fresh.EachPod() {
+		out.Claims[p.NodeName] += len(p.Template.Claims)
 	}
 	for _, p := range provisioners {
 		out.provisioners[p.Name] = p
@@ -53,8 +53,8 @@ func (v *Verifier) Planned(uid string) *cluster.Pod { return v.pods[uid] }
 // ByUID returns the pods of a snapshot by their UIDs.
 func ByUID(s *cluster.Snapshot) map[string]*cluster.Pod {
 	out := make(map[string]*cluster.Pod, len(s.Pods))
-	for i := range s.Pods {
-		out[s.Pods[i].UID] = &s.Pods[i]
+	for p := range s.EachPod() {
+		out[p.UID] = p
 	}
 	return out
 }

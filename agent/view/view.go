@@ -47,20 +47,13 @@ func (v *View) ProvisionerOf(n *cluster.Node) *api.Provisioner {
 
 // NodesOf returns the nodes of a Provisioner, in order.
 func (v *View) NodesOf(provisioner string) []*cluster.Node {
-	var out []*cluster.Node
-	for i := range v.Snapshot.Nodes {
-		if n := &v.Snapshot.Nodes[i]; n.Provisioner == provisioner {
-			out = append(out, n)
-		}
-	}
-	return out
+	return v.Snapshot.NodesThat(func(n *cluster.Node) bool { return n.Provisioner == provisioner })
 }
 
 // Capacities sums the capacity of each Provisioner's nodes, for its limits.
 func Capacities(s *cluster.Snapshot) map[string]amount.List {
 	out := map[string]amount.List{}
-	for i := range s.Nodes {
-		n := &s.Nodes[i]
+	for n := range s.EachNode() {
 		out[n.Provisioner] = out[n.Provisioner].Plus(n.Capacity.OfNode())
 	}
 	return out

@@ -14,8 +14,7 @@ func (v *View) WithoutNodes() (*cluster.Snapshot, []decide.Provisioner) {
 	out := *v.Snapshot
 	out.Nodes, out.Pods = nil, make([]cluster.Pod, 0, len(v.Snapshot.Pods))
 	ours, released := map[string]bool{}, map[string]int64{}
-	for i := range v.Snapshot.Nodes {
-		n := &v.Snapshot.Nodes[i]
+	for n := range v.Snapshot.EachNode() {
 		if n.Provisioner == "" {
 			out.Nodes = append(out.Nodes, *n)
 			continue

@@ -2,15 +2,43 @@ package cluster
 
 import (
 	"cmp"
+	"iter"
 	"sort"
 	"strings"
 )
 
+// EachNode lists the nodes by their addresses.
+func (s *Snapshot) EachNode() iter.Seq[*Node] { return each(s.Nodes) }
+
+// EachPod lists the pods by their addresses.
+func (s *Snapshot) EachPod() iter.Seq[*Pod] { return each(s.Pods) }
+
+func each[T any](list []T) iter.Seq[*T] {
+	return func(yield func(*T) bool) {
+		for i := range list {
+			if !yield(&list[i]) {
+				return
+			}
+		}
+	}
+}
+
+// NodesThat returns the nodes of which something is true.
+func (s *Snapshot) NodesThat(are func(*Node) bool) []*Node {
+	var out []*Node
+	for n := range s.EachNode() {
+		if are(n) {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
 // PodsByNode returns the pods that are bound to each node, by its name.
 func (s *Snapshot) PodsByNode() map[string][]*Pod {
 	out := map[string][]*Pod{}
-	for i := range s.Pods {
-		if p := &s.Pods[i]; p.NodeName != "" {
+	for p := range s.EachPod() {
+		if p.NodeName != "" {
 			out[p.NodeName] = append(out[p.NodeName], p)
 		}
 	}
@@ -20,9 +48,9 @@ func (s *Snapshot) PodsByNode() map[string][]*Pod {
 // Pending returns the pods that wait for a node.
 func (s *Snapshot) Pending() []*Pod {
 	var out []*Pod
-	for i := range s.Pods {
-		if s.Pods[i].State == PodPending {
-			out = append(out, &s.Pods[i])
+	for p := range s.EachPod() {
+		if p.State == PodPending {
+			out = append(out, p)
 		}
 	}
 	return out

@@ -89,8 +89,7 @@ func contentOf(n *cluster.Node) Content {
 // they hold, in order.
 func Contents(s *cluster.Snapshot) []Content {
 	held, keys := map[string]amount.List{}, map[string][]cluster.PodKey{}
-	for i := range s.Pods {
-		p := &s.Pods[i]
+	for p := range s.EachPod() {
 		switch {
 		case p.NodeName == "":
 		case p.Template.BelongsToNode():
@@ -101,11 +100,11 @@ func Contents(s *cluster.Snapshot) []Content {
 	}
 	found := pods{s}
 	var out []Content
-	for i := range s.Nodes {
-		if s.Nodes[i].Provisioner == "" {
+	for n := range s.EachNode() {
+		if n.Provisioner == "" {
 			continue
 		}
-		c := contentOf(&s.Nodes[i])
+		c := contentOf(n)
 		c.Held, c.Loads = held[c.Node], found.loads(keys[c.Node])
 		out = append(out, c)
 	}
@@ -203,15 +202,13 @@ func (p pods) nodes(bindings []decide.Binding) []Content {
 		added[b.Node] = append(added[b.Node], b.Pod)
 	}
 	running := map[string]amount.List{}
-	for i := range p.snapshot.Pods {
-		pod := &p.snapshot.Pods[i]
+	for pod := range p.snapshot.EachPod() {
 		if added[pod.NodeName] != nil && (pod.State == cluster.PodBound || pod.State == cluster.PodTerminating) {
 			running[pod.NodeName] = running[pod.NodeName].Plus(pod.Template.Requests)
 		}
 	}
 	var out []Content
-	for i := range p.snapshot.Nodes {
-		n := &p.snapshot.Nodes[i]
+	for n := range p.snapshot.EachNode() {
 		if added[n.Name] == nil {
 			continue
 		}

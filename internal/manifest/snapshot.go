@@ -136,9 +136,9 @@ func (o *objects) addStorage(s *cluster.Snapshot) {
 // all with the label that the API server gives them.
 func (o *objects) addNamespaces(s *cluster.Snapshot) {
 	labels := map[string]map[string]string{}
-	for i := range s.Pods {
-		if name := s.Pods[i].Namespace; labels[name] == nil {
-			labels[name] = map[string]string{corev1.LabelMetadataName: name}
+	for p := range s.EachPod() {
+		if labels[p.Namespace] == nil {
+			labels[p.Namespace] = map[string]string{corev1.LabelMetadataName: p.Namespace}
 		}
 	}
 	for _, ns := range o.namespaces {

@@ -177,14 +177,13 @@ type Departure struct {
 // Leaving says what goes with a Provisioner.
 func Leaving(name string, s *cluster.Snapshot) Departure {
 	mine := map[string]bool{}
-	for i := range s.Nodes {
-		if s.Nodes[i].Provisioner == name {
-			mine[s.Nodes[i].Name] = true
+	for n := range s.EachNode() {
+		if n.Provisioner == name {
+			mine[n.Name] = true
 		}
 	}
 	out := Departure{Nodes: len(mine)}
-	for i := range s.Pods {
-		p := &s.Pods[i]
+	for p := range s.EachPod() {
 		if !mine[p.NodeName] || p.Template.BelongsToNode() {
 			continue
 		}

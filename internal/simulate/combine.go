@@ -71,12 +71,12 @@ func adopt(nodes []cluster.Node, provisioners []*api.Provisioner) {
 // elsewhere lists the pods that run on nodes which are not in the snapshot.
 func elsewhere(s *cluster.Snapshot) []*cluster.Pod {
 	nodes := map[string]bool{}
-	for i := range s.Nodes {
-		nodes[s.Nodes[i].Name] = true
+	for n := range s.EachNode() {
+		nodes[n.Name] = true
 	}
 	var out []*cluster.Pod
-	for i := range s.Pods {
-		if p := &s.Pods[i]; p.NodeName != "" && !nodes[p.NodeName] {
+	for p := range s.EachPod() {
+		if p.NodeName != "" && !nodes[p.NodeName] {
 			out = append(out, p)
 		}
 	}
@@ -124,8 +124,7 @@ func Combine(live *cluster.Survey, set *manifest.Set) *cluster.Survey {
 // files are named when these are read.
 func OfOthers(live *cluster.Survey) (warnings []string) {
 	waiting := map[string][]*cluster.Pod{}
-	for i := range live.Snapshot.Pods {
-		p := &live.Snapshot.Pods[i]
+	for p := range live.Snapshot.EachPod() {
 		name := p.Template.SchedulerName
 		if p.State == cluster.PodWaiting && p.StopBy.IsZero() && name != corev1.DefaultSchedulerName && !p.Template.BelongsToNode() {
 			waiting[name] = append(waiting[name], p)

@@ -32,8 +32,8 @@ const (
 // volumes says which machine gets the most volumes, where many instance types could not attach them.
 func volumes(plan *decide.Plan, snapshot *cluster.Snapshot) []string {
 	claiming := map[cluster.PodKey]*cluster.Template{}
-	for i := range snapshot.Pods {
-		if p := &snapshot.Pods[i]; len(p.Template.Claims) > 0 {
+	for p := range snapshot.EachPod() {
+		if len(p.Template.Claims) > 0 {
 			claiming[p.PodKey] = p.Template
 		}
 	}

@@ -82,15 +82,14 @@ func (d *nodesData) Read(ctx context.Context, req datasource.ReadRequest, resp *
 		return
 	}
 	pods := map[string]int64{}
-	for i := range live.Snapshot.Pods {
-		if p := &live.Snapshot.Pods[i]; !p.Template.BelongsToNode() {
+	for p := range live.Snapshot.EachPod() {
+		if !p.Template.BelongsToNode() {
 			pods[p.NodeName]++
 		}
 	}
 	var price offer.Price
 	m.Nodes = []nodeModel{}
-	for i := range live.Snapshot.Nodes {
-		n := &live.Snapshot.Nodes[i]
+	for n := range live.Snapshot.EachNode() {
 		if n.Provisioner == "" || !m.ProvisionerName.IsNull() && n.Provisioner != m.ProvisionerName.ValueString() {
 			continue
 		}

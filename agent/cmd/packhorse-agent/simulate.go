@@ -140,8 +140,8 @@ func (s *simulation) settleRegion(of *cluster.Snapshot, catalogue *offer.Catalog
 // regionsOf returns the regions of the nodes, that of most nodes first, and how many each has.
 func regionsOf(s *cluster.Snapshot) (regions []string, count map[string]int) {
 	count = map[string]int{}
-	for i := range s.Nodes {
-		if region := s.Nodes[i].Labels[corev1.LabelTopologyRegion]; region != "" {
+	for n := range s.EachNode() {
+		if region := n.Labels[corev1.LabelTopologyRegion]; region != "" {
 			count[region]++
 		}
 	}

@@ -228,13 +228,12 @@ func (p *Preview) nodes(in *Input) {
 		claimed[c.Node], claimed[c.ProviderID] = true, true
 	}
 	pods := map[string]int{}
-	for i := range in.Survey.Snapshot.Pods {
-		if pod := &in.Survey.Snapshot.Pods[i]; !pod.Template.BelongsToNode() {
+	for pod := range in.Survey.Snapshot.EachPod() {
+		if !pod.Template.BelongsToNode() {
 			pods[pod.NodeName]++
 		}
 	}
-	for i := range in.Survey.Snapshot.Nodes {
-		n := &in.Survey.Snapshot.Nodes[i]
+	for n := range in.Survey.Snapshot.EachNode() {
 		pool := n.Labels[api.LabelNodePool]
 		if pool == "" || n.Provisioner != "" {
 			continue

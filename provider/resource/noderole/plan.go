@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/awsresource"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
@@ -83,12 +84,7 @@ func (r *nodeRole) checkRemoval(ctx context.Context, name string, diags *diag.Di
 	if err != nil {
 		return
 	}
-	nodes := 0
-	for i := range live.Snapshot.Nodes {
-		if live.Snapshot.Nodes[i].Provisioner != "" {
-			nodes++
-		}
-	}
+	nodes := len(live.Snapshot.NodesThat(func(n *cluster.Node) bool { return n.Provisioner != "" }))
 	if nodes == 0 {
 		return
 	}
