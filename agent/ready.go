@@ -67,7 +67,7 @@ func obstacleOf(p *view.Provisioner, used amount.List, last string) (o obstacle,
 	if len(available) == 0 {
 		return obstacle{view.ReasonUnavailable, allUnavailable(chosen.Types)}, ""
 	}
-	return obstacle{view.ReasonLimitReached, limitReached(p, used, available)}, ""
+	return obstacle{view.ReasonLimitReached, limitReached(available, used, limits)}, ""
 }
 
 func canBeBought(t offer.InstanceType) bool {
@@ -95,13 +95,8 @@ func allUnavailable(types []offer.InstanceType) string {
 	return "none of the instance types that meet its requirements is offered"
 }
 
-// limitReached says why its limits leave no room for a node of any of the types; empty
-// where they do. A limit on what a type does not have does not bind it.
-func limitReached(p *view.Provisioner, used amount.List, types []offer.InstanceType) string {
-	limits := p.Limits()
-	if slices.ContainsFunc(types, func(t offer.InstanceType) bool { return view.Exceeds(&t, used, limits) == "" }) {
-		return ""
-	}
+// limitReached says why limits leave no room for a node of any of the types.
+func limitReached(types []offer.InstanceType, used, limits amount.List) string {
 	least := slices.MinFunc(types, func(a, b offer.InstanceType) int {
 		return cmp.Or(cmp.Compare(a.Capacity[amount.CPU], b.Capacity[amount.CPU]), cmp.Compare(a.Name, b.Name))
 	})

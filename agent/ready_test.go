@@ -166,10 +166,10 @@ func TestLimitOnDevicesLeavesOtherTypes(t *testing.T) {
 	})}
 	with := offer.InstanceType{Name: "g5.xlarge", Capacity: map[string]int64{"cpu": 4000, "nvidia.com/gpu": 1}}
 	without := offer.InstanceType{Name: "m5.large", Capacity: map[string]int64{"cpu": 2000}}
-	if full := limitReached(p, nil, []offer.InstanceType{with, without}); full != "" {
-		t.Errorf("%q although a type without the device can be bought", full)
+	if name := view.Exceeds(&without, nil, p.Limits()); name != "" {
+		t.Errorf("the limit on %s binds a type without the device", name)
 	}
-	if full := limitReached(p, nil, []offer.InstanceType{with}); !strings.Contains(full, "0 of its limit of 0 nvidia.com/gpu") {
+	if full := limitReached([]offer.InstanceType{with}, nil, p.Limits()); !strings.Contains(full, "0 of its limit of 0 nvidia.com/gpu") {
 		t.Errorf("%q, want the limit", full)
 	}
 }
@@ -181,7 +181,7 @@ func TestLimitOnMemoryIsInWords(t *testing.T) {
 	})}
 	large := offer.InstanceType{Name: "m5.large", Capacity: map[string]int64{"memory": 8 << 30}}
 	want := "its nodes use 11.5Gi of its limit of 16Gi memory; the smallest type allowed, m5.large, needs 8Gi more"
-	if got := limitReached(p, amount.List{"memory": 12058624 << 10}, []offer.InstanceType{large}); got != want {
+	if got := limitReached([]offer.InstanceType{large}, amount.List{"memory": 12058624 << 10}, p.Limits()); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -193,10 +193,10 @@ func TestLimitOnNodesIsReached(t *testing.T) {
 	})}
 	types := []offer.InstanceType{{Name: "m5.large", Capacity: map[string]int64{"cpu": 2000}}}
 	one := amount.List{"cpu": 2000}.OfNode()
-	if full := limitReached(p, one, types); full != "" {
-		t.Errorf("%q although one of two nodes is there", full)
+	if name := view.Exceeds(&types[0], one, p.Limits()); name != "" {
+		t.Errorf("the limit on %s is reached although one of two nodes is there", name)
 	}
-	if full := limitReached(p, one.Plus(one), types); full != "it has 2 nodes, and its limit is 2" {
+	if full := limitReached(types, one.Plus(one), p.Limits()); full != "it has 2 nodes, and its limit is 2" {
 		t.Errorf("%q, want the limit", full)
 	}
 }
