@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"slices"
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
@@ -28,14 +29,12 @@ func (a *Agent) nextTurn(began time.Time, v *view.View) time.Time {
 		}
 	}
 	at(a.inventory.Next(a.options.Interval))
-	for _, t := range a.buyer.Resumes() {
+	for _, t := range slices.Concat(a.buyer.Resumes(), a.history.gone.Resumes(), a.history.rooms.Resumes()) {
 		at(t)
 	}
 	for _, t := range a.nodes.Resumes(v.Snapshot) {
 		at(t.Truncate(refusalsBeat).Add(refusalsBeat))
 	}
-	at(a.history.gone.Next())
-	at(a.history.rooms.Next())
 	at(a.takeover.Next())
 	if last, _ := a.consolidation.Last(); last != nil {
 		at(a.consolidation.Next(v.Cached))
@@ -44,8 +43,7 @@ func (a *Agent) nextTurn(began time.Time, v *view.View) time.Time {
 	for _, d := range a.history.deferred {
 		at(d.until)
 	}
-	for i := range v.Snapshot.Nodes {
-		n := &v.Snapshot.Nodes[i]
+	for n := range v.Snapshot.EachNode() {
 		if n.Provisioner == "" || n.Deleting {
 			continue
 		}

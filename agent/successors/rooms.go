@@ -28,8 +28,7 @@ func (r *Rooms) Kept(s *cluster.Snapshot, planned map[string]decide.Binding, now
 		r.of = map[string]room{}
 	}
 	stays, awaits := map[string]bool{}, map[string]bool{}
-	for i := range s.Pods {
-		p := &s.Pods[i]
+	for p := range s.EachPod() {
 		stays[p.UID], awaits[p.UID] = p.State != cluster.PodTerminating, decide.AwaitsSuccessor(p, now)
 	}
 	for uid, b := range planned {
@@ -53,12 +52,10 @@ func (r *Rooms) Kept(s *cluster.Snapshot, planned map[string]decide.Binding, now
 	return out
 }
 
-// Next returns when a room is not kept any more; zero where none is.
-func (r *Rooms) Next() (first time.Time) {
+// Resumes returns when rooms are not kept any more; zero for those that are kept until something changes.
+func (r *Rooms) Resumes() (at []time.Time) {
 	for _, its := range r.of {
-		if !its.until.IsZero() && (first.IsZero() || its.until.Before(first)) {
-			first = its.until
-		}
+		at = append(at, its.until)
 	}
-	return first
+	return at
 }

@@ -37,8 +37,7 @@ type departed struct {
 // their way, as if they were still going. The argument is not changed.
 func (h *Gone) Await(s *cluster.Snapshot, now time.Time) *cluster.Snapshot {
 	there, arrived := map[podName]cluster.Pod{}, map[podName]bool{}
-	for i := range s.Pods {
-		p := &s.Pods[i]
+	for p := range s.EachPod() {
 		if !p.ComesBack() {
 			continue
 		}
@@ -74,15 +73,12 @@ func (h *Gone) Await(s *cluster.Snapshot, now time.Time) *cluster.Snapshot {
 	return &out
 }
 
-// Next returns when a successor is not waited for any more; zero where none is.
-func (h *Gone) Next() time.Time {
+// Resumes returns when successors are not waited for any more.
+func (h *Gone) Resumes() (at []time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	var first time.Time
 	for _, d := range h.gone {
-		if first.IsZero() || d.until.Before(first) {
-			first = d.until
-		}
+		at = append(at, d.until)
 	}
-	return first
+	return at
 }

@@ -37,12 +37,12 @@ func TestSuccessorsAreAwaitedByManyPurchases(t *testing.T) {
 					s.Pods = append(s.Pods, cluster.Pod{PodKey: key, NodeName: "n", State: cluster.PodBound, Owner: cluster.Owner{Kind: "StatefulSet"}})
 				}
 				h.Await(s, time.Now())
-				h.Next()
+				h.Resumes()
 			}
 		})
 	}
 	all.Wait()
-	if h.Next().IsZero() {
+	if len(h.Resumes()) == 0 {
 		t.Error("no pod is remembered that has gone")
 	}
 }
