@@ -21,8 +21,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/nodes"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/notice"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/pace"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/planreport"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/release"
-	"github.com/packhorse-io/terraform-provider-packhorse/agent/report"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/surge"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/takeover"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
@@ -89,7 +89,7 @@ type Agent struct {
 	surger    *surge.Surger
 	releaser  *release.Releaser
 	notices   *notice.Watcher
-	reporter  *report.Reporter
+	reporter  *planreport.Reporter
 	takeover  *takeover.Takeover
 	gatherer  *gatherer
 
@@ -154,7 +154,7 @@ func New(c Cluster, cloud Cloud, options Options, log hclog.Logger) *Agent {
 		Pods: c, Assumed: a.assumed, Metrics: a.metrics, Log: log, FirstSeen: firstSeen,
 		Stale: a.replan.Set, Failed: retry,
 	})
-	a.reporter = &report.Reporter{Events: a.events, Log: log}
+	a.reporter = &planreport.Reporter{Events: a.events, Log: log}
 	a.releaser = release.New(release.Ports{
 		Finalizers: c, Leftovers: cloud, Occupied: a.inventory.Occupied, Unsettled: a.inventory.Unsettled, Replan: a.replan.Set, Log: log,
 		Failed: a.metrics.Failed,

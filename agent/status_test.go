@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
-	"github.com/packhorse-io/terraform-provider-packhorse/agent/report"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/planreport"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -216,7 +216,7 @@ func TestWaitingSinceItsCreation(t *testing.T) {
 // promised the node for ever.
 func TestWaitingTellsWhatKubeSchedulerRefuses(t *testing.T) {
 	inBubble(t, sim.Options{}, func(*rig) {
-		h, reporter := newHistory(), &report.Reporter{Events: event.NewRecorder(&told{}), Log: hclog.NewNullLogger()}
+		h, reporter := newHistory(), &planreport.Reporter{Events: event.NewRecorder(&told{}), Log: hclog.NewNullLogger()}
 		pod := cluster.Pod{PodKey: cluster.PodKey{Namespace: "d", Name: "a", UID: "1"}, State: cluster.PodPending, Template: &cluster.Template{}}
 		v := &view.View{Snapshot: &cluster.Snapshot{Pods: []cluster.Pod{pod}, Nodes: []cluster.Node{{Name: "n", Initialized: true}}}}
 		h.planned["1"] = decide.Binding{Pod: pod.PodKey, Node: "n"}

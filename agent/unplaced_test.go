@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
-	"github.com/packhorse-io/terraform-provider-packhorse/agent/report"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/planreport"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
@@ -155,7 +155,7 @@ func (t *told) Event(cluster.ObjectRef, string, string, string) { t.n++ }
 // forgotten like that of others.
 func TestPodsThatNoTurnBeginsWithAreForgotten(t *testing.T) {
 	var events told
-	r, h := &report.Reporter{Events: event.NewRecorder(&events), Log: hclog.NewNullLogger()}, newHistory()
+	r, h := &planreport.Reporter{Events: event.NewRecorder(&events), Log: hclog.NewNullLogger()}, newHistory()
 	bound := cluster.Pod{PodKey: cluster.PodKey{Namespace: "default", Name: "web", UID: "1"}, State: cluster.PodBound, NodeName: "a"}
 	for range 2 {
 		r.Nominated(bound.PodKey, "fits node a")

@@ -1,4 +1,4 @@
-package report
+package planreport
 
 import (
 	"fmt"
@@ -43,8 +43,8 @@ func groups(s *cluster.Snapshot, unplaced []decide.Unplaced) []group {
 		return nil
 	}
 	owners := make(map[string]cluster.Owner, len(s.Pods))
-	for i := range s.Pods {
-		owners[s.Pods[i].UID] = s.Pods[i].Owner
+	for p := range s.EachPod() {
+		owners[p.UID] = p.Owner
 	}
 	var out []group
 	index, causes := map[cause]int{}, map[string]string{} // causes, by reason: without what changes by itself
@@ -118,8 +118,7 @@ func (r *Reporter) Unplaced(s *cluster.Snapshot, plan *decide.Plan) {
 
 // misprotected says to the owners of pods whose annotation is not understood that it protects nothing.
 func (r *Reporter) misprotected(s *cluster.Snapshot) {
-	for i := range s.Pods {
-		p := &s.Pods[i]
+	for p := range s.EachPod() {
 		if !p.Template.Misprotected {
 			continue
 		}

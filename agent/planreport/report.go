@@ -1,6 +1,6 @@
-// Package report says in events and log lines what a plan decides about pods and nodes: when it
+// Package planreport says in events and log lines what a plan decides about pods and nodes: when it
 // changes, and again before the API server forgets an event.
-package report
+package planreport
 
 import (
 	"fmt"

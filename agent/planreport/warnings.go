@@ -1,4 +1,4 @@
-package report
+package planreport
 
 import (
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
