@@ -10,6 +10,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/inventory"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/launch"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/nodes"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/release"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/surge"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -47,17 +48,14 @@ type Statuses interface {
 	UpdateProvisionerStatus(ctx context.Context, name string, status api.ProvisionerStatus) error
 	// UpdateNodeTemplateStatus writes only what differs.
 	UpdateNodeTemplateStatus(ctx context.Context, name string, status api.AWSNodeTemplateStatus) error
-	// SetProvisionerFinalizer adds or removes the finalizer that keeps a
-	// Provisioner until its nodes are gone.
-	SetProvisionerFinalizer(ctx context.Context, name string, present bool) error
+	release.Finalizers
 }
 
 // Leftovers is what was created in the cloud besides machines.
 type Leftovers interface {
 	// Sweep removes what no machine uses any more, such as launch templates.
 	Sweep(ctx context.Context) error
-	// Forget removes what was made for a Provisioner's machines, now that it has none.
-	Forget(ctx context.Context, provisioner string) error
+	release.Leftovers
 }
 
 // Learner corrects what Market estimates.
