@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -19,15 +18,13 @@ type optionForm struct {
 	check   func(string) bool
 	says    string
 	choices []string // all that it takes, if these are few
+	within  *Range   // of numbers and durations
 }
 
 var (
-	anyText    = optionForm{check: func(v string) bool { return v != "" }, says: "not empty"}
-	switched   = optionForm{func(v string) bool { _, err := strconv.ParseBool(v); return err == nil }, "true or false", []string{"true", "false"}}
-	duration   = optionForm{check: func(v string) bool { _, err := time.ParseDuration(v); return err == nil }, says: "a duration such as 15m or 500ms"}
-	count      = optionForm{check: func(v string) bool { _, err := strconv.ParseInt(v, 10, 64); return err == nil }, says: "a whole number"}
-	fractional = optionForm{check: func(v string) bool { _, err := strconv.ParseFloat(v, 64); return err == nil }, says: "a number such as 7.5"}
-	pairs      = optionForm{check: func(v string) bool {
+	anyText  = optionForm{check: func(v string) bool { return v != "" }, says: "not empty"}
+	switched = optionForm{check: func(v string) bool { _, err := strconv.ParseBool(v); return err == nil }, says: "true or false", choices: []string{"true", "false"}}
+	pairs    = optionForm{check: func(v string) bool {
 		for pair := range strings.SplitSeq(v, ",") {
 			if key, _, found := strings.Cut(pair, "="); !found || key == "" {
 				return false
@@ -38,17 +35,36 @@ var (
 )
 
 func oneOf(values ...string) optionForm {
-	return optionForm{func(v string) bool { return slices.Contains(values, v) }, "one of " + strings.Join(values, ", "), values}
+	return optionForm{check: func(v string) bool { return slices.Contains(values, v) }, says: "one of " + strings.Join(values, ", "), choices: values}
+}
+
+func ranged(r Range) optionForm {
+	form := optionForm{within: &r, says: "a number such as 7.5"}
+	switch {
+	case r.Duration:
+		form.says = "a duration such as 15m or 500ms"
+	case r.Whole:
+		form.says = "a whole number"
+	}
+	form.check = func(v string) bool { _, err := r.read(v); return err == nil }
+	return form
 }
 
 // options are the flags of `packhorse-agent run` that an installation may set by
 // their names. The others follow from the settings.
 var options = map[string]optionForm{
-	"batch-idle": duration, "batch-max": duration, "startup-timeout": duration, "unhealthy-after": duration, "min-node-lifetime": duration,
+	"batch-idle":                 ranged(Range{Least: 0, Most: 60, Duration: true}),
+	"batch-max":                  ranged(Range{Least: 0, Most: 600, Duration: true}),
+	"startup-timeout":            ranged(Range{Least: 1, Most: 24 * 3600, Duration: true}),
+	"unhealthy-after":            ranged(Range{Least: 1, Most: 7 * 24 * 3600, Off: []float64{-1}, Duration: true}),
+	"min-node-lifetime":          ranged(Range{Least: 0, Most: 30 * 24 * 3600, Off: []float64{-1}, Duration: true}),
+	"node-cost":                  ranged(Range{Least: 0, Most: 100}),
+	"reserved-enis":              ranged(Range{Least: 0, Most: 15, Whole: true}),
+	"vm-memory-overhead-percent": ranged(Range{Least: 1, Most: 50, Off: []float64{0}}),
+
 	"evict-ownerless-pods": switched, "guide-arrivals": switched, "steer-departures": switched, "prefix-delegation": switched, "pod-eni": switched, "ignore-enis": switched, "efa": switched,
 	"no-pricing": switched, "node-pools": switched,
-	"node-cost": fractional, "vm-memory-overhead-percent": fractional,
-	"reserved-enis": count, "scheduler-name": anyText, "cluster-endpoint": anyText, "tag": pairs,
+	"scheduler-name": anyText, "cluster-endpoint": anyText, "tag": pairs,
 	"log-level": oneOf("trace", "debug", "info", "warn", "error"), "log-format": oneOf("text", "json"),
 }
 

@@ -22,20 +22,11 @@ type Range struct {
 	Duration    bool
 }
 
-// ranges are those of all flags that take a number or a duration, of all commands,
-// with their twins in the Helm chart and in packhorse_agent.
-var ranges = map[string]Range{
-	"batch-idle":                 {Least: 0, Most: 60, Duration: true},
-	"batch-max":                  {Least: 0, Most: 600, Duration: true},
-	"startup-timeout":            {Least: 1, Most: 24 * 3600, Duration: true},
-	"unhealthy-after":            {Least: 1, Most: 7 * 24 * 3600, Off: []float64{-1}, Duration: true},
-	"min-node-lifetime":          {Least: 0, Most: 30 * 24 * 3600, Off: []float64{-1}, Duration: true},
-	"node-cost":                  {Least: 0, Most: 100},
-	"reserved-enis":              {Least: 0, Most: 15, Whole: true},
-	"vm-memory-overhead-percent": {Least: 1, Most: 50, Off: []float64{0}},
-	"replicas":                   {Least: 1, Most: 100, Whole: true},
-	"budget":                     {Least: 0, Most: 600, Duration: true},   // of simulate
-	"timeout":                    {Least: 1, Most: 86400, Duration: true}, // of takeover
+// otherRanges are those of settings and of flags of other commands than run.
+var otherRanges = map[string]Range{
+	"replicas": {Least: 1, Most: 100, Whole: true},
+	"budget":   {Least: 0, Most: 600, Duration: true},   // of simulate
+	"timeout":  {Least: 1, Most: 86400, Duration: true}, // of takeover
 }
 
 // What agents may request. With 100 nodes an agent uses 116 MiB and a sixth of a core
@@ -48,15 +39,18 @@ const (
 
 // RangeOf returns the range of a flag that has one.
 func RangeOf(flag string) (Range, bool) {
-	r, ok := ranges[flag]
+	if form := options[flag]; form.within != nil {
+		return *form.within, true
+	}
+	r, ok := otherRanges[flag]
 	return r, ok
 }
 
 // Nonsense says what would be right if the value of a flag makes no sense. Values that cannot be parsed are reported
 // where they are parsed.
 func Nonsense(flag, value string) string {
-	r, ranged := ranges[flag]
-	if !ranged {
+	r, known := RangeOf(flag)
+	if !known {
 		return ""
 	}
 	v, err := r.read(value)
@@ -85,11 +79,15 @@ func NonsenseBatch(idle, most string) string {
 }
 
 func (r Range) read(text string) (float64, error) {
-	if !r.Duration {
-		return strconv.ParseFloat(text, 64)
+	switch {
+	case r.Duration:
+		d, err := time.ParseDuration(text)
+		return d.Seconds(), err
+	case r.Whole:
+		n, err := strconv.ParseInt(text, 10, 64)
+		return float64(n), err
 	}
-	d, err := time.ParseDuration(text)
-	return d.Seconds(), err
+	return strconv.ParseFloat(text, 64)
 }
 
 // nearest is what was probably meant. The peer takes shares as fractions.

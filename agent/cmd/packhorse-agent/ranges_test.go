@@ -54,7 +54,7 @@ func TestAllNumericFlagsHaveARange(t *testing.T) {
 	for _, cmd := range rootCommand().Commands() {
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
 			if _, ranged := install.RangeOf(f.Name); !ranged && slices.Contains(kinds, f.Value.Type()) {
-				t.Errorf("--%s of %s has no range: add it to `ranges` of internal/install/ranges.go", f.Name, cmd.Name())
+				t.Errorf("--%s of %s has no range: add it to `options` or `otherRanges` of internal/install", f.Name, cmd.Name())
 			}
 		})
 	}
