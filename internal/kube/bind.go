@@ -79,33 +79,11 @@ func explainRefusal(ctx context.Context, client kubernetes.Interface, key cluste
 }
 
 // selectNode selects the node for the pod's unbound claims whose storage class waits for the
-// first consumer. It returns cluster.ErrLeftToScheduler, and selects no node, if such a class
-// provides no volumes, if its driver has room on some nodes only, if a volume is there that such a claim
-// may have, so that it is not to get a new and empty one, or if a claim is not known yet. It does the same
-// if another node that stays is selected for a claim of a pod that is not bound: the scheduler may be
-// binding the pod there, and the volume may already be being made.
+// first consumer. It selects no node if one of them has to be left to the scheduler.
 func (c *Cluster) selectNode(ctx context.Context, of *cluster.Pod, node string) error {
-	var unbound []*corev1.PersistentVolumeClaim
-	for _, ref := range of.Template.Claims {
-		claim, ok := get[*corev1.PersistentVolumeClaim](c.caches.claims, of.Namespace, ref.Name)
-		if !ok { // such as that of an ephemeral volume, for which nobody would select a node later
-			return cluster.ErrLeftToScheduler
-		}
-		if claim.Spec.VolumeName != "" {
-			continue
-		}
-		class := c.classOf(claim)
-		if class.WaitForFirstConsumer && (class.Static || of.NodeName == "" && (c.tracksCapacity(class.Driver) || c.available(claim, class.Name))) {
-			return cluster.ErrLeftToScheduler
-		}
-		selected := claim.Annotations[cluster.SelectedNode]
-		if !class.WaitForFirstConsumer || selected == node {
-			continue
-		}
-		if n, there := get[*corev1.Node](c.caches.nodes, "", selected); there && n.DeletionTimestamp == nil && of.NodeName == "" {
-			return cluster.ErrLeftToScheduler
-		}
-		unbound = append(unbound, claim)
+	unbound, err := c.caches.unboundClaims(of, node)
+	if err != nil {
+		return err
 	}
 	for _, claim := range unbound {
 		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
@@ -126,10 +104,40 @@ func (c *Cluster) selectNode(ctx context.Context, of *cluster.Pod, node string) 
 	return nil
 }
 
+// unboundClaims returns the claims for which the node is to be selected. The error is cluster.ErrLeftToScheduler if the class
+// of one provides no volumes, if its driver has room on some nodes only, if a volume is there that the claim
+// may have, so that it is not to get a new and empty one, or if a claim is not known yet. It is the same
+// if another node that stays is selected for a claim of a pod that is not bound: the scheduler may be
+// binding the pod there, and the volume may already be being made.
+func (c *caches) unboundClaims(of *cluster.Pod, node string) (unbound []*corev1.PersistentVolumeClaim, err error) {
+	for _, ref := range of.Template.Claims {
+		claim, ok := get[*corev1.PersistentVolumeClaim](c.claims, of.Namespace, ref.Name)
+		if !ok { // such as that of an ephemeral volume, for which nobody would select a node later
+			return nil, cluster.ErrLeftToScheduler
+		}
+		if claim.Spec.VolumeName != "" {
+			continue
+		}
+		class := c.classOf(claim)
+		if class.WaitForFirstConsumer && (class.Static || of.NodeName == "" && (c.tracksCapacity(class.Driver) || c.available(claim, class.Name))) {
+			return nil, cluster.ErrLeftToScheduler
+		}
+		selected := claim.Annotations[cluster.SelectedNode]
+		if !class.WaitForFirstConsumer || selected == node {
+			continue
+		}
+		if n, there := get[*corev1.Node](c.nodes, "", selected); there && n.DeletionTimestamp == nil && of.NodeName == "" {
+			return nil, cluster.ErrLeftToScheduler
+		}
+		unbound = append(unbound, claim)
+	}
+	return unbound, nil
+}
+
 // available reports whether there is a volume that an unbound claim of a storage class may have.
-func (c *Cluster) available(claim *corev1.PersistentVolumeClaim, class string) bool {
+func (c *caches) available(claim *corev1.PersistentVolumeClaim, class string) bool {
 	converted := cluster.FromClaim(claim)
-	return slices.ContainsFunc(list[*corev1.PersistentVolume](c.caches.volumes), func(v *corev1.PersistentVolume) bool {
+	return slices.ContainsFunc(list[*corev1.PersistentVolume](c.volumes), func(v *corev1.PersistentVolume) bool {
 		volume := cluster.FromVolume(v)
 		_, lack := volume.Lacks(&converted, class)
 		return lack == ""
@@ -139,18 +147,18 @@ func (c *Cluster) available(claim *corev1.PersistentVolumeClaim, class string) b
 // tracksCapacity reports whether a CSI driver says where it has how much room for volumes, as those for the disks of
 // nodes do. Only the scheduler compares that with claims. A pod that is bound to a node without enough room would never
 // start.
-func (c *Cluster) tracksCapacity(driver string) bool {
-	d, ok := get[*storagev1.CSIDriver](c.caches.csiDrivers, "", driver)
+func (c *caches) tracksCapacity(driver string) bool {
+	d, ok := get[*storagev1.CSIDriver](c.csiDrivers, "", driver)
 	return ok && d.Spec.StorageCapacity != nil && *d.Spec.StorageCapacity
 }
 
 // classOf returns the storage class of a claim, or an empty one if it has none.
-func (c *Cluster) classOf(claim *corev1.PersistentVolumeClaim) cluster.StorageClass {
+func (c *caches) classOf(claim *corev1.PersistentVolumeClaim) cluster.StorageClass {
 	name := cluster.FromClaim(claim).StorageClass
 	if name == nil {
 		return cluster.StorageClass{}
 	}
-	class, ok := get[*storagev1.StorageClass](c.caches.storageClasses, "", *name)
+	class, ok := get[*storagev1.StorageClass](c.storageClasses, "", *name)
 	if !ok {
 		return cluster.StorageClass{}
 	}

@@ -10,7 +10,6 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -33,10 +32,9 @@ func (c *Cluster) Evict(ctx context.Context, pod cluster.PodKey) error {
 }
 
 func (c *Cluster) evict(ctx context.Context, pod cluster.PodKey) error {
-	uid := types.UID(pod.UID)
 	eviction := &policyv1.Eviction{
 		ObjectMeta:    metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
-		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}},
+		DeleteOptions: metav1.NewPreconditionDeleteOptions(pod.UID),
 	}
 	// This is EvictV1 of the typed client without its retries: while a budget blocks this pod,
 	// others can be evicted.
@@ -65,29 +63,23 @@ func (c *Cluster) blocked(key cluster.PodKey, err error) error {
 // DeletePod deletes a pod with its own termination grace period, or with this one if it is not 0. It ignores
 // budgets, and succeeds if the pod is gone.
 func (c *Cluster) DeletePod(ctx context.Context, pod cluster.PodKey, within time.Duration) error {
-	var o metav1.DeleteOptions
+	var seconds *int64
 	if within > 0 {
-		o.GracePeriodSeconds = ptr.To(max(int64(within/time.Second), 1)) // 0 would not wait for the kubelet
+		seconds = ptr.To(max(int64(within/time.Second), 1)) // 0 would not wait for the kubelet
 	}
-	return c.deletePod(ctx, pod, o)
+	return c.deletePod(ctx, pod, seconds, nil)
 }
 
 // RemovePod deletes a pod at once, without waiting for a kubelet. It returns cluster.ErrStale if
 // the pod has changed since it was seen, because a kubelet may have started it. It succeeds if
 // the pod is gone.
 func (c *Cluster) RemovePod(ctx context.Context, seen *cluster.Pod) error {
-	return c.deletePod(ctx, seen.PodKey, metav1.DeleteOptions{
-		GracePeriodSeconds: ptr.To[int64](0),
-		Preconditions:      &metav1.Preconditions{ResourceVersion: &seen.Version},
-	})
+	return c.deletePod(ctx, seen.PodKey, ptr.To[int64](0), &seen.Version)
 }
 
-func (c *Cluster) deletePod(ctx context.Context, pod cluster.PodKey, options metav1.DeleteOptions) error {
-	if options.Preconditions == nil {
-		options.Preconditions = &metav1.Preconditions{}
-	}
-	uid := types.UID(pod.UID)
-	options.Preconditions.UID = &uid
+func (c *Cluster) deletePod(ctx context.Context, pod cluster.PodKey, seconds *int64, version *string) error {
+	options := metav1.DeleteOptions{GracePeriodSeconds: seconds, Preconditions: metav1.NewUIDPreconditions(pod.UID)}
+	options.Preconditions.ResourceVersion = version
 	return retry(ctx, func(ctx context.Context) error {
 		err := c.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, options)
 		switch {
