@@ -191,10 +191,11 @@ func (c *Cloud) describeLaunched(ctx context.Context, launched []offer.Instance)
 // one that has ended, that is an error for offer.ListingLag: it may list one yet.
 func (l *launch) alreadyLaunched(ctx context.Context) (*fleetResult, error) {
 	result := &fleetResult{again: true}
-	var known []offer.Instance
+	var known []offer.Instance // whatever their states
+	filters := append(l.cloud.options.ownedFilters(), client.Filter("tag:"+api.TagLaunchID, l.order.LaunchID))
 	for pause := describePause; len(result.instances) < l.missing(); pause *= 2 {
 		var err error
-		if known, err = l.ofLaunchID(ctx); err != nil {
+		if known, err = l.cloud.describe(ctx, l.cloud.reads, &ec2.DescribeInstancesInput{Filters: filters}); err != nil {
 			return nil, err
 		}
 		result.instances = nil
@@ -216,14 +217,6 @@ func (l *launch) alreadyLaunched(ctx context.Context) (*fleetResult, error) {
 		return nil, fmt.Errorf("create fleet with target capacity %d: an earlier request may have bought machines under the launch id %s, and EC2 does not list them yet", l.missing(), id)
 	}
 	return result, nil
-}
-
-// ofLaunchID returns the machines that were bought under the order's launch id, whatever their states.
-func (l *launch) ofLaunchID(ctx context.Context) ([]offer.Instance, error) {
-	c := l.cloud
-	return c.describe(ctx, c.reads, &ec2.DescribeInstancesInput{
-		Filters: append(c.options.ownedFilters(), client.Filter("tag:"+api.TagLaunchID, l.order.LaunchID)),
-	})
 }
 
 // Terminate terminates instances. It returns the ids of those that are now shutting down or

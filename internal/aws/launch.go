@@ -130,10 +130,8 @@ func (l *launch) askFleet(ctx context.Context, round int) error {
 	if err := l.misconfigured(result); err != nil {
 		return err
 	}
-	refused := map[offer.Candidate]bool{}
 	for _, f := range result.failures {
 		l.refuse(f.candidate, f.reason, f.message)
-		refused[f.candidate] = true
 		if f.reason == offer.RefusedAddresses {
 			l.cloud.network.Exhaust(f.subnetID)
 		}
@@ -142,7 +140,7 @@ func (l *launch) askFleet(ctx context.Context, round int) error {
 	// an error have been tried too and are not worth another request.
 	failed := len(result.instances) == 0 && !result.again
 	l.candidates = slices.DeleteFunc(l.candidates, func(c offer.Candidate) bool {
-		return refused[c] || (failed && request.has(c))
+		return l.refused(c) || (failed && request.has(c))
 	})
 	if result.passing == "" || l.missing() == 0 {
 		return nil
@@ -191,6 +189,10 @@ func (l *launch) refuse(c offer.Candidate, reason offer.RefusalReason, message s
 		vcpus = h.VCPUs
 	}
 	l.cloud.shortages.add(c, l.resolved.setup, reason, vcpus)
+}
+
+func (l *launch) refused(c offer.Candidate) bool {
+	return slices.ContainsFunc(l.refusals, func(r offer.Refusal) bool { return r.Candidate == c })
 }
 
 // addresses returns how many IPv4 addresses of its subnet a machine takes when it starts.
@@ -255,22 +257,13 @@ func (l *launch) prepare(ctx context.Context) (*fleetRequest, error) {
 	}
 	room := lookup.Roomiest(subnets)
 	holds := func(c offer.Candidate) int { return int(room[c.Zone].Free / l.addresses(c.InstanceType)) }
-	planned, most := "", 0 // the first type that there are addresses for, and for how many machines of it
-	for _, c := range l.candidates {
-		if n := holds(c); n > 0 && request.takes(c) && (most == 0 || c.InstanceType == planned) {
-			planned, most = c.InstanceType, max(most, n)
-		}
-	}
-	for _, c := range l.order.Needed { // these are not left out
-		most = min(most, holds(c))
-	}
+	most := l.addressed(request, holds)
 	request.count = min(l.missing(), max(most, 1)) // one machine may do with fewer addresses, if no subnet has enough
 	types := map[string]bool{}
 	builds := map[build][]int{} // indexes of overrides
 	var order []build
-	var refused []offer.Candidate
 	for _, candidate := range slices.Concat(l.order.Needed, l.candidates) {
-		if !request.takes(candidate) || request.has(candidate) || slices.Contains(refused, candidate) {
+		if !request.takes(candidate) || request.has(candidate) || l.refused(candidate) {
 			continue
 		}
 		if len(request.overrides) == maxOverrides || (len(types) == maxTypes && !types[candidate.InstanceType]) {
@@ -279,7 +272,6 @@ func (l *launch) prepare(ctx context.Context) (*fleetRequest, error) {
 		subnet, b, reason, problem := l.place(candidate, room)
 		if problem != "" {
 			l.refuse(candidate, reason, problem)
-			refused = append(refused, candidate)
 			continue
 		}
 		if holds(candidate) < min(most, request.count) {
@@ -295,8 +287,23 @@ func (l *launch) prepare(ctx context.Context) (*fleetRequest, error) {
 		builds[b] = append(builds[b], len(request.overrides))
 		request.overrides = append(request.overrides, override{candidate: candidate, subnetID: subnet})
 	}
-	l.candidates = slices.DeleteFunc(l.candidates, func(c offer.Candidate) bool { return slices.Contains(refused, c) })
+	l.candidates = slices.DeleteFunc(l.candidates, l.refused)
 	return request, l.makeTemplates(ctx, request, order, builds)
+}
+
+// addressed returns for how many machines there are addresses in one subnet: of the first type that there are any for, and
+// of each candidate that is needed, as these are not left out.
+func (l *launch) addressed(request *fleetRequest, holds func(offer.Candidate) int) int {
+	planned, most := "", 0
+	for _, c := range l.candidates {
+		if n := holds(c); n > 0 && request.takes(c) && (most == 0 || c.InstanceType == planned) {
+			planned, most = c.InstanceType, max(most, n)
+		}
+	}
+	for _, c := range l.order.Needed {
+		most = min(most, holds(c))
+	}
+	return most
 }
 
 // place finds the subnet and the build of a candidate, or the problem why it has none.
