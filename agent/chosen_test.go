@@ -164,12 +164,12 @@ func TestUnhealthyNodes(t *testing.T) {
 		replaced bool
 		says     string // the status, of a node that stays
 	}{
-		"two of ten":                         {silent: 2, replaced: true},
-		"three of ten":                       {silent: 3, says: "more than a fifth"},
-		"three of ten, and empty nodes go":   {silent: 3, says: "more than a fifth", edits: []func(*api.ProvisionerSpec){emptyAfter(30)}},
-		"three of ten, and old nodes go":     {silent: 3, says: "it is not ready", edits: []func(*api.ProvisionerSpec){expireAfter(1200)}},
-		"three of ten, and dear nodes go":    {silent: 3, says: "more than a fifth", edits: []func(*api.ProvisionerSpec){consolidates}},
-		"two of ten, and unready nodes stay": {silent: 2, edits: []func(*api.ProvisionerSpec){emptyAfter(30)}, options: Options{Settings: decide.Settings{Policy: retire.Policy{UnhealthyAfter: -time.Second}}}},
+		"two of ten":                           {silent: 2, replaced: true},
+		"three of ten":                         {silent: 3, says: "more than a fifth"},
+		"three of ten, and empty nodes go":     {silent: 3, says: "more than a fifth", edits: []func(*api.ProvisionerSpec){emptyAfter(30)}},
+		"three of ten, and old nodes go":       {silent: 3, says: "it is not ready", edits: []func(*api.ProvisionerSpec){expireAfter(1200)}},
+		"three of ten, and expensive nodes go": {silent: 3, says: "more than a fifth", edits: []func(*api.ProvisionerSpec){consolidates}},
+		"two of ten, and unready nodes stay":   {silent: 2, edits: []func(*api.ProvisionerSpec){emptyAfter(30)}, options: Options{Settings: decide.Settings{Policy: retire.Policy{UnhealthyAfter: -time.Second}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, sim.Options{}, func(r *rig) {

@@ -54,7 +54,7 @@ func TestOrderThatFailsInPart(t *testing.T) {
 			o.Count = 1
 			d, _ := c.Launch(ctx, o)
 			time.AfterFunc(20*time.Second, func() { _, _ = c.Launch(r.Context(), whole) })
-			return d, errors.New("create fleet of 1 machines: the connection was reset")
+			return d, errors.New("create fleet with target capacity 1: the connection was reset")
 		})
 		r.Deploy(sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("1500m", "1Gi")})
 		if took := r.until("the first pod has its node", func() bool { return len(r.ours()) > 0 }); took > 3*time.Second {

@@ -68,7 +68,7 @@ func TestPricingRegions(t *testing.T) {
 	}
 }
 
-// Spot prices say how much dearer a region is than that of the table, or that it has another currency.
+// Spot prices say how much more a region costs than that of the table, or that it has another currency.
 func TestEstimatesFollowSpotPrices(t *testing.T) {
 	s := &Stock{region: "cn-north-1"}
 	s.hardware.value = inventory{zones: map[string][]string{}}

@@ -127,7 +127,7 @@ func (p *podDir) writeToken(ctx context.Context, path, audience string, seconds 
 		return fmt.Errorf("request a token of ServiceAccount %s/%s: %w", p.pod.Namespace, account, err)
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return fmt.Errorf("make the folder of a token: %w", err)
+		return fmt.Errorf("create the folder of a token: %w", err)
 	}
 	if err := os.WriteFile(path+".new", []byte(got.Status.Token), 0o600); err != nil {
 		return fmt.Errorf("write a token: %w", err)
