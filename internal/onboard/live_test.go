@@ -50,22 +50,22 @@ import (
 // patience bounds each wait.
 const patience = time.Minute
 
-// TestPlanOfAnAdoptedClusterShowsImportsOnly adopts a cluster as people have it,
+// TestPlanOfAnImportedClusterShowsImportsOnly imports a cluster as people have it,
 // and plans and applies what was written.
-func TestPlanOfAnAdoptedClusterShowsImportsOnly(t *testing.T) {
+func TestPlanOfAnImportedClusterShowsImportsOnly(t *testing.T) {
 	box := startBox(t)
 	cfg := populate(t, box)
 	cluster, err := survey.NewCluster(box.RESTConfig())
 	if err != nil {
 		t.Fatal(err)
 	}
-	adopted, err := onboard.Find(t.Context(), box.ClusterName, cluster, assets.New(cfg))
+	found, err := onboard.Find(t.Context(), box.ClusterName, cluster, assets.New(cfg))
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := map[string]int{}
-	for _, item := range adopted.Items {
-		found[item.Kind]++
+	count := map[string]int{}
+	for _, item := range found.Items {
+		count[item.Kind]++
 		if item.Kind == "EC2NodeClass" && !strings.Contains(item.Configuration, `= "machines"`) {
 			t.Errorf("the role of the EC2NodeClass is not resolved: %v\n%s", item.Notes, item.Configuration)
 		}
@@ -73,11 +73,11 @@ func TestPlanOfAnAdoptedClusterShowsImportsOnly(t *testing.T) {
 	for kind, want := range map[string]int{
 		"Provisioner": 2, "AWSNodeTemplate": 1, "NodePool": 2, "EC2NodeClass": 1, "IRSA role": 3, "node role": 1, "interruption queue": 2, "managed node group": 4, "Cluster Autoscaler group": 2,
 	} {
-		if found[kind] != want {
-			t.Errorf("%d items of kind %s, want %d", found[kind], kind, want)
+		if count[kind] != want {
+			t.Errorf("%d items of kind %s, want %d", count[kind], kind, want)
 		}
 	}
-	files, err := onboard.Files(adopted)
+	files, err := onboard.Files(found)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -109,7 +109,7 @@ type Item struct {
 	profile   string               // address of that node profile, if it is an item too
 }
 
-// Found is what can be adopted in a cluster.
+// Found is what can be imported from a cluster, or is suggested.
 type Found struct {
 	Scope Scope
 	// Items are by resource types in the order of the documentation, and by names.
@@ -118,7 +118,7 @@ type Found struct {
 	Denied DeniedError
 }
 
-// Find returns what can be adopted in the named cluster and is, or would become, a resource of the types, such as
+// Find returns what was found in the named cluster and is, or would become, a resource of the types, such as
 // packhorse_provisioner or provisioner; without types, of all. It looks up only what these need.
 func Find(ctx context.Context, name string, cluster Cluster, account Account, types ...string) (*Found, error) {
 	wanted, err := wantedTypes(types)
@@ -155,7 +155,7 @@ func (f *Found) find(ctx context.Context, cluster Cluster, account Account, want
 		for i := range roles {
 			item, err := f.Scope.roleItem(ctx, &roles[i], cluster)
 			if err != nil {
-				return fmt.Errorf("adopt role %s: %w", roles[i].Name, err)
+				return fmt.Errorf("read the ServiceAccounts of role %s: %w", roles[i].Name, err)
 			}
 			f.Items = append(f.Items, item)
 		}
@@ -229,7 +229,7 @@ func findRoles(ctx context.Context, scope Scope, account Account) ([]Role, error
 		switch {
 		case left.Has(err):
 		case err != nil:
-			return nil, fmt.Errorf("adopt role %s: %w", brief.Name, err)
+			return nil, err
 		default:
 			out = append(out, role)
 		}

@@ -17,9 +17,9 @@ func (r *Named) WithDefaultTags(tags types.Map) types.Map {
 	return value.Map(all)
 }
 
-// AdoptTags returns the attributes tags and tags_all of an imported resource. Its own tags are those
+// ImportedTags returns the attributes tags and tags_all of an imported resource. Its own tags are those
 // that are not default tags of the provider.
-func AdoptTags(live, defaults map[string]string) (own, all types.Map) {
+func ImportedTags(live, defaults map[string]string) (own, all types.Map) {
 	live = asset.OwnTags(live)
 	rest := maps.Clone(live)
 	maps.DeleteFunc(rest, func(key, value string) bool { d, ok := defaults[key]; return ok && d == value })

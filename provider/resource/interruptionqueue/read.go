@@ -32,7 +32,7 @@ func (r *interruptionQueue) Read(ctx context.Context, req resource.ReadRequest, 
 			return err
 		}
 		if awsresource.Imported(m.ARN) {
-			m.Tags, m.TagsAll = awsresource.AdoptTags(live.Tags, r.Session.Config.DefaultTags)
+			m.Tags, m.TagsAll = awsresource.ImportedTags(live.Tags, r.Session.Config.DefaultTags)
 			fed, err := account.Queues.Fed(ctx, policy.InterruptionPatterns())
 			if err != nil {
 				return err

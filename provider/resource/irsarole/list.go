@@ -99,7 +99,7 @@ func (l *irsaList) result(ctx context.Context, req list.ListRequest, account *se
 	out.Diagnostics.Append(out.Resource.Set(ctx, wire.NewModel(wire.TypeOf(ctx, out.Resource.Schema), name))...)
 	out.Diagnostics.Append(out.Resource.Get(ctx, &m)...)
 	m.ARN = types.StringValue(arn)
-	out.Diagnostics.Append(m.adopt(live, account, l.Session.Config.DefaultTags)...)
+	out.Diagnostics.Append(m.takeAll(live, account, l.Session.Config.DefaultTags)...)
 	l.adoptCluster(ctx, account.Issuers, &m)
 	m.refresh(live)
 	if err := m.refreshAssociations(ctx, account.Associations); err != nil {

@@ -38,7 +38,7 @@ func (r *irsaRole) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		}
 		record := lifecycle.Recorded[issuerRecord](ctx, req.Private, lifecycle.IssuerKey, &resp.Diagnostics)
 		if awsresource.Imported(m.ARN) {
-			resp.Diagnostics.Append(m.adopt(live, account, r.Session.Config.DefaultTags)...)
+			resp.Diagnostics.Append(m.takeAll(live, account, r.Session.Config.DefaultTags)...)
 		}
 		if record == nil {
 			record = &issuerRecord{Derived: r.adoptCluster(ctx, account.Issuers, &m)}
@@ -65,8 +65,8 @@ func (r *irsaRole) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	})
 }
 
-// adopt sets the attributes of an imported role to everything that it has.
-func (m *model) adopt(live asset.Role, account *session.Account, defaults map[string]string) diag.Diagnostics {
+// takeAll sets the attributes of an imported role to everything that it has.
+func (m *model) takeAll(live asset.Role, account *session.Account, defaults map[string]string) diag.Diagnostics {
 	var diags diag.Diagnostics
 	own, preset := map[string]string{}, map[string]string{}
 	for name, document := range live.Inline {
@@ -83,7 +83,7 @@ func (m *model) adopt(live asset.Role, account *session.Account, defaults map[st
 	if len(live.Attached) > 0 {
 		m.PolicyARNs = value.Set(live.Attached)
 	}
-	m.Tags, m.TagsAll = awsresource.AdoptTags(live.Tags, defaults)
+	m.Tags, m.TagsAll = awsresource.ImportedTags(live.Tags, defaults)
 	trust, err := policy.ParseTrust(live.Trust)
 	if err != nil {
 		diags.AddWarning(fmt.Sprintf("IAM role %s trusts others than ServiceAccounts, or under other conditions", live.Name),

@@ -33,7 +33,7 @@ func (r *nodeRole) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		imported := awsresource.Imported(m.ARN)
 		m.ARN = types.StringValue(arn)
 		if imported {
-			err = r.adopt(ctx, &m, live, account)
+			err = r.takeAll(ctx, &m, live, account)
 		}
 		resp.Diagnostics.Append(awsresource.MarkDeclared(ctx, resp.Private)...)
 		if err == nil {
@@ -52,8 +52,8 @@ func (r *nodeRole) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	})
 }
 
-// adopt sets the attributes of an imported role to everything that it has.
-func (r *nodeRole) adopt(ctx context.Context, m *model, live asset.Role, account *session.Account) error {
+// takeAll sets the attributes of an imported role to everything that it has.
+func (r *nodeRole) takeAll(ctx context.Context, m *model, live asset.Role, account *session.Account) error {
 	needed := policy.NodePolicies(account.Partition, true)
 	network := needed[len(needed)-1]
 	m.CNIPolicy = types.BoolValue(slices.Contains(live.Attached, network))
@@ -63,7 +63,7 @@ func (r *nodeRole) adopt(ctx context.Context, m *model, live asset.Role, account
 		m.PolicyARNs = value.Set(others)
 	}
 	m.Policies = awsresource.Documents(live.Inline, false)
-	m.Tags, m.TagsAll = awsresource.AdoptTags(live.Tags, r.Session.Config.DefaultTags)
+	m.Tags, m.TagsAll = awsresource.ImportedTags(live.Tags, r.Session.Config.DefaultTags)
 	m.ClusterName = value.TextOrNull(r.Session.Config.ClusterName)
 	m.AccessEntry = types.StringValue(linuxEntry)
 	if m.ClusterName.IsNull() {

@@ -59,7 +59,7 @@ func (p *platform) Token(ctx context.Context) (token string, expires time.Time, 
 	return token, tokens.Expires(), err
 }
 
-// Discover finds what can be adopted in the cluster.
+// Discover finds what can be imported from the cluster.
 func (p *platform) Discover(ctx context.Context) (*onboard.Found, error) {
 	cfg, err := p.awsConfig(ctx)
 	if err != nil {
