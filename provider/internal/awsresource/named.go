@@ -83,6 +83,11 @@ func AccountOf(arn types.String) *session.Account {
 	return &session.Account{Partition: parts[1], Region: parts[3], ID: parts[4]}
 }
 
+// Imported reports whether the resource has just been imported or moved, so that its state must take over
+// everything that exists. Then the state has no ARN yet. Private state does not tell: Terraform plans the
+// replacement of a tainted resource without it, and if the deletion fails, the state is left without it too.
+func Imported(arn types.String) bool { return arn.IsNull() }
+
 // nameIn returns the name of the object of an ARN.
 func nameIn(arn types.String) string {
 	text := arn.ValueString()

@@ -51,7 +51,7 @@ func (r *interruptionQueue) Create(ctx context.Context, req resource.CreateReque
 			return err
 		}
 		lifecycle.SetName(ctx, resp.Identity, m.Name.ValueString(), &resp.Diagnostics)
-		resp.Diagnostics.Append(awsresource.MarkDeclared(ctx, resp.Private)...)
+		resp.Diagnostics.Append(lifecycle.Record(ctx, resp.Private, lifecycle.DeclaredKey, true)...)
 		wanted := m.Rules
 		m.Rules = value.Map(nil)
 		resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)

@@ -13,6 +13,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/awsresource"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
 )
@@ -39,7 +40,7 @@ func (r *interruptionQueue) Read(ctx context.Context, req resource.ReadRequest, 
 			}
 			m.RulePrefix = types.StringValue(cmp.Or(policy.RulePrefix(fed[arn]), name))
 		}
-		resp.Diagnostics.Append(awsresource.MarkDeclared(ctx, resp.Private)...)
+		resp.Diagnostics.Append(lifecycle.Record(ctx, resp.Private, lifecycle.DeclaredKey, true)...)
 		m.URL, m.ARN = types.StringValue(url), types.StringValue(arn)
 		m.refresh(live)
 		if err := m.refreshRules(ctx, account.Queues); err != nil {

@@ -49,7 +49,7 @@ func (r *nodeRole) Create(ctx context.Context, req resource.CreateRequest, resp 
 		}
 		m.ARN = types.StringValue(arn)
 		lifecycle.SetName(ctx, resp.Identity, m.Name.ValueString(), &resp.Diagnostics)
-		resp.Diagnostics.Append(awsresource.MarkDeclared(ctx, resp.Private)...)
+		resp.Diagnostics.Append(lifecycle.Record(ctx, resp.Private, lifecycle.DeclaredKey, true)...)
 		reached, err := r.change(ctx, account, m.bare(), m, true)
 		resp.Diagnostics.Append(resp.State.Set(ctx, &reached)...)
 		return err

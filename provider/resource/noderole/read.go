@@ -12,6 +12,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/awsresource"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
 )
@@ -35,7 +36,7 @@ func (r *nodeRole) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		if imported {
 			err = r.takeAll(ctx, &m, live, account)
 		}
-		resp.Diagnostics.Append(awsresource.MarkDeclared(ctx, resp.Private)...)
+		resp.Diagnostics.Append(lifecycle.Record(ctx, resp.Private, lifecycle.DeclaredKey, true)...)
 		if err == nil {
 			m.RefreshRole(live)
 			m.NodePolicyARNs = awsresource.Attached(m.NodePolicyARNs, live)
