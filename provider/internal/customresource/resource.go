@@ -138,11 +138,8 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	name := m.Name()
 	ctx, cancel := lifecycle.WithLimit(ctx, lifecycle.Timeouts(ctx, req.State.GetAttribute, &resp.Diagnostics).Delete, r.kind.DeleteLimit(), &resp.Diagnostics)
 	defer cancel()
-	if lifecycle.WentWithCluster(ctx, r.Session, req.Private, r.kind.Title()+" "+name, &resp.Diagnostics) {
-		return
-	}
-	cluster, _ := lifecycle.Reconnect(ctx, r.Session, req.Private, r.kind.Title()+" "+name, &resp.Diagnostics)
-	if resp.Diagnostics.HasError() {
+	cluster := lifecycle.Deleting(ctx, r.Session, req.Private, r.kind.Title()+" "+name, &resp.Diagnostics)
+	if cluster == nil {
 		return
 	}
 	objects := cluster.Objects(r.kind.Object(), false)

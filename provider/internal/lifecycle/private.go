@@ -64,9 +64,9 @@ func (r ClusterRecord) Save(ctx context.Context, private PrivateState) diag.Diag
 	return Record(ctx, private, clusterKey, r)
 }
 
-// LoadCluster returns the record, or nil for an object that has just been imported, or whose deletion has failed
+// loadCluster returns the record, or nil for an object that has just been imported, or whose deletion has failed
 // while it was tainted.
-func LoadCluster(ctx context.Context, private PrivateState, diags *diag.Diagnostics) *ClusterRecord {
+func loadCluster(ctx context.Context, private PrivateState, diags *diag.Diagnostics) *ClusterRecord {
 	return Recorded[ClusterRecord](ctx, private, clusterKey, diags)
 }
 

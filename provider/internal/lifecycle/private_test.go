@@ -35,7 +35,7 @@ func TestClusterRecord(t *testing.T) {
 			if tt.recorded != nil {
 				diags.Append(tt.recorded.Save(t.Context(), state)...)
 			}
-			got := LoadCluster(t.Context(), state, &diags)
+			got := loadCluster(t.Context(), state, &diags)
 			if got.Elsewhere("a") != tt.elsewhere || got.HasMoved() != tt.moved || (got == nil) != (tt.recorded == nil) || diags.HasError() {
 				t.Errorf("record = %+v (%v), want elsewhere %v, moved %v", got, diags, tt.elsewhere, tt.moved)
 			}

@@ -39,7 +39,7 @@ func Connect(ctx context.Context, s *session.Session, diags *diag.Diagnostics) s
 // Refreshing returns the cluster for the refresh of an object, and the object's record. The cluster is nil if the state
 // must stay as it is: with a warning if the cluster is not known yet or does not exist, and otherwise with an error.
 func Refreshing(ctx context.Context, s *session.Session, private PrivateState, title string, diags *diag.Diagnostics) (session.Cluster, *ClusterRecord) {
-	record := LoadCluster(ctx, private, diags)
+	record := loadCluster(ctx, private, diags)
 	cluster, err := s.Cluster(ctx)
 	switch {
 	case err == nil:
@@ -55,30 +55,35 @@ func Refreshing(ctx context.Context, s *session.Session, private PrivateState, t
 	return nil, record
 }
 
-// WentWithCluster reports whether the cluster of an object that is to be deleted does not exist. The object counts as
-// deleted, with a warning that tells how to find machines, which outlive a cluster. If the cluster may exist in another
-// region or account, WentWithCluster adds an error instead: otherwise Terraform would forget what still runs.
-func WentWithCluster(ctx context.Context, s *session.Session, private PrivateState, title string, diags *diag.Diagnostics) bool {
+// Deleting is Reconnect for an object that is to be deleted. It returns nil if there is nothing to do: after an error, or
+// if the cluster does not exist. Then the object counts as deleted, with a warning that tells how to find machines, which
+// outlive a cluster. If the cluster may exist in another region or account, that is an error: otherwise Terraform would
+// forget what still runs.
+func Deleting(ctx context.Context, s *session.Session, private PrivateState, title string, diags *diag.Diagnostics) session.Cluster {
 	_, err := s.Cluster(ctx)
 	if !errors.Is(err, session.ErrMissingCluster) {
-		return false
+		cluster, _ := Reconnect(ctx, s, private, title, diags)
+		if diags.HasError() {
+			return nil
+		}
+		return cluster
 	}
-	if misplaced := LoadCluster(ctx, private, diags).misplaced(ctx, s); misplaced != "" {
+	if misplaced := loadCluster(ctx, private, diags).misplaced(ctx, s); misplaced != "" {
 		diags.AddError(title+" may still exist: "+err.Error(), misplaced+" "+NothingChanged+" Correct the region, the credentials or `cluster_name` of the provider block. "+
 			"If the cluster is gone, or to remove the object from the state without deleting it, use `terraform state rm`.")
-		return true
+		return nil
 	}
 	diags.AddWarning(title+" counts as deleted with its cluster", fmt.Sprintf("The provider could not delete it: %s. "+
 		"Machines that the agent has bought may still run: list them with `aws ec2 describe-instances --filters Name=tag:%s,Values=%s`, and terminate those that you do not need.",
 		err, api.TagManagedBy, s.Config.ClusterName))
-	return true
+	return nil
 }
 
 // Reconnect is Connect for an object that the state has, and also returns its record. If the provider block now
 // names another cluster, Reconnect adds an error: what has the same name there is not this object.
 func Reconnect(ctx context.Context, s *session.Session, private PrivateState, title string, diags *diag.Diagnostics) (session.Cluster, *ClusterRecord) {
 	cluster := Connect(ctx, s, diags)
-	record := LoadCluster(ctx, private, diags)
+	record := loadCluster(ctx, private, diags)
 	if !diags.HasError() && record.Elsewhere(cluster.UID()) {
 		diags.AddError(title+" belongs to another cluster", "The provider block now names another cluster than the one in which it was created. "+NothingChanged+
 			" Correct the provider block, or plan again with a refresh.")

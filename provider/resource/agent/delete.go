@@ -50,11 +50,8 @@ func (r *agentResource) Delete(ctx context.Context, req resource.DeleteRequest, 
 	next := lifecycle.Recorded[location](ctx, req.Private, replacementKey, &resp.Diagnostics)
 	// If the deletion fails, Terraform keeps the private state. The next one may be that of a destroy.
 	resp.Diagnostics.Append(resp.Private.SetKey(ctx, replacementKey, nil)...)
-	if lifecycle.WentWithCluster(ctx, r.Session, req.Private, m.title(), &resp.Diagnostics) {
-		return
-	}
-	cluster, _ := lifecycle.Reconnect(ctx, r.Session, req.Private, m.title(), &resp.Diagnostics)
-	if resp.Diagnostics.HasError() {
+	cluster := lifecycle.Deleting(ctx, r.Session, req.Private, m.title(), &resp.Diagnostics)
+	if cluster == nil {
 		return
 	}
 	keeper := cluster.Installation()
