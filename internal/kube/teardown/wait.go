@@ -81,15 +81,13 @@ func (w *Watch) Wait(ctx context.Context, provisioner string, progress func(rema
 // poll returns whether the Provisioner is gone, and the names of its remaining nodes.
 func (w *Watch) poll(ctx context.Context, provisioner string) (gone bool, remaining []string, err error) {
 	_, err = w.reader.Get(ctx, provisioner)
-	if err != nil && !isGone(err) {
+	gone = apierrors.IsNotFound(err) || meta.IsNoMatchError(err)
+	if err != nil && !gone {
 		return false, nil, err
 	}
-	gone = err != nil
 	remaining, err = w.Nodes(ctx, provisioner)
 	return gone, remaining, err
 }
-
-func isGone(err error) bool { return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) }
 
 // StuckError says what remains of a Provisioner that is being deleted, and what blocks it.
 type StuckError struct {
