@@ -50,9 +50,10 @@ const (
 	// Guests buys machines of special types before others, so that others use the room that they
 	// leave: 1.7 % of all, 23 % at most.
 	Guests Heuristic = "guests"
-	// Shares divides the pods that are spread and that limits leave over evenly. It is there for
-	// pods, not for the price: 1 to 12 more pods have places in 4 of 121 worlds, and
-	// TestSpreadPodsUnderALimit holds it.
+	// Shares places only some of the pods at first where limits or spreads leave pods over, so that
+	// machines suit those that have a place: 1 to 12 more pods have places in 4 of 121 worlds.
+	// TestSpreadPodsUnderALimit, TestPrioritiesShareMachinesUnderALimit and
+	// TestRefusedPodsChangeNothingForOthers hold it.
 	Shares Heuristic = "shares"
 	// BalancedZones moves machines between zones of equal price, so that a zone that fails takes
 	// few pods of a workload with it: TestZonesAreBalanced and TestZonesCountWhatIsThere hold it.
