@@ -70,8 +70,10 @@ type Step struct {
 	Places   []Place
 	Machines []pack.Machine
 	// Saving per hour, whatever of the machines' candidates is bought, and with the price of those
-	// that pods need which find no room where kube-scheduler puts them.
+	// that pods need which find no room where kube-scheduler puts them. It contains what nodes
+	// cost beyond their prices, for each of the nodes that there are fewer of.
 	Saving offer.Price
+	Fewer  int
 	// Cost of the evictions and of the time in which both old and new machines run, in
 	// micro-dollars.
 	Cost offer.Price

@@ -69,10 +69,10 @@ func (l *landings) count(m *room, t *cluster.Template, n int) {
 	l.zones[zone][t] += n
 }
 
-// lost is what the machines cost that pods of a step need because they find no room where
-// kube-scheduler puts them; false where nothing that could be bought has room for them. The step
+// lost is what the machines cost, and how many they are, that pods of a step need because they find no room
+// where kube-scheduler puts them; false where nothing that could be bought has room for them. The step
 // has the landings then, and none of them is taken.
-func (l *landings) lost(st *Step) (price offer.Price, ok bool) {
+func (l *landings) lost(st *Step) (price offer.Price, machines int, ok bool) {
 	for i := range st.Machines {
 		st.rooms = append(st.rooms, l.room(st, &st.Machines[i]))
 	}
@@ -168,11 +168,11 @@ func (l *landings) land(t *cluster.Template) *room {
 	return at
 }
 
-// price is that of machines for pods of a step without a place; false where one of them would wait
+// price is that of machines for pods of a step without a place, and how many they are; false where one of them would wait
 // for ever. What they ask of pods on nodes is not known here, so that it counts as not met.
-func (l *landings) price(st *Step, left []*cluster.Pod) (price offer.Price, ok bool) {
+func (l *landings) price(st *Step, left []*cluster.Pod) (price offer.Price, machines int, ok bool) {
 	if len(left) == 0 {
-		return 0, true
+		return 0, 0, true
 	}
 	p, snapshot := l.Base, *l.Base.Snapshot
 	snapshot.Nodes, snapshot.Pods = nil, nil
@@ -193,5 +193,5 @@ func (l *landings) price(st *Step, left []*cluster.Pod) (price offer.Price, ok b
 	for i := range layout.Machines {
 		price += layout.Machines[i].Cost
 	}
-	return price, !slices.ContainsFunc(layout.Places, func(at pack.Place) bool { return !at.Placed() })
+	return price, len(layout.Machines), !slices.ContainsFunc(layout.Places, func(at pack.Place) bool { return !at.Placed() })
 }

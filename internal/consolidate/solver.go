@@ -60,8 +60,9 @@ func (s *solver) refuse(name, why string) {
 // saves subtracts from a step's saving what the machines cost that kube-scheduler's choice needs,
 // and reports whether something is left, and all pods have room.
 func (s *solver) saves(st *Step) bool {
-	lost, ok := s.landings.lost(st)
+	lost, machines, ok := s.landings.lost(st)
 	st.Saving -= lost
+	st.Fewer = len(st.Nodes) - len(st.Machines) - machines
 	return ok && st.Saving > 0
 }
 

@@ -21,7 +21,7 @@ func TestSavingWhereKubeSchedulerPutsPods(t *testing.T) {
 	}{
 		"the last pod finds no room":                         {0.15, 100, []string{"3", "2", "2"}, "n1 ->", 250_000},
 		"its machine costs more than is saved":               {0.45, 100, []string{"3", "2", "2"}, "->", 0},
-		"two pods find room wherever kube-scheduler spreads": {0.45, 100, []string{"2100m", "2"}, "n1 ->", 400_700},
+		"two pods find room wherever kube-scheduler spreads": {0.45, 100, []string{"2100m", "2"}, "n1 ->", 400_000},
 		"a limit allows its machine once the node has gone":  {0.15, 24, []string{"3", "2", "2"}, "n1 ->", 250_000},
 		"a limit does not allow its machine":                 {0.15, 18, []string{"3", "2", "2"}, "->", 0},
 	} {

@@ -20,7 +20,7 @@ func (c *consolidator) take(steps []consolidate.Step) {
 	var waiting []int
 	for i := range steps {
 		st := &steps[i]
-		shown := Step{Nodes: st.Nodes, Moves: len(st.Places), Machines: len(st.Machines), Saving: st.Saving, Cost: st.Cost, Due: st.Due}
+		shown := Step{Nodes: st.Nodes, Moves: len(st.Places), Machines: len(st.Machines), Saving: c.billed(st), Cost: st.Cost, Due: st.Due}
 		if st.Due.After(c.in.Now) {
 			shown.Blocker, shown.Why = retire.BlockedUnpaid, "it has not wasted enough yet to pay for the moves"
 			c.wakeAt(st.Due)
@@ -47,6 +47,12 @@ func (c *consolidator) take(steps []consolidate.Step) {
 			c.out.Steps[i].Blocker, c.out.Steps[i].Why = retire.BlockedUnpaid, notTried
 		}
 	}
+}
+
+// billed is what the bill falls by with a step: nobody is billed for what nodes cost beyond their prices.
+// With fewer nodes it may rise.
+func (c *consolidator) billed(st *consolidate.Step) offer.Price {
+	return max(0, st.Saving-c.in.Settings.nodeCost()*offer.Price(st.Fewer))
 }
 
 // permitted takes steps from the budgets: those that need no machines, which are tried all together, and the
@@ -228,6 +234,10 @@ func (c *consolidator) removals() []Removal {
 // words say why the nodes of a step go.
 func (s *Step) words() string {
 	whose, on := fmt.Sprintf("its %d pods fit", s.Moves), "on other nodes"
+	cheaper, which := "", "takes fewer nodes"
+	if s.Saving > 0 {
+		cheaper, which = "cheaper ", fmt.Sprintf("saves $%.4f per hour", s.Saving.Dollars())
+	}
 	switch {
 	case len(s.Nodes) > 1:
 		whose = fmt.Sprintf("the %d pods of %s fit", s.Moves, strings.Join(s.Nodes, ", "))
@@ -236,9 +246,9 @@ func (s *Step) words() string {
 	}
 	switch {
 	case s.Machines == 1:
-		on = "on a cheaper machine"
+		on = "on a " + cheaper + "machine"
 	case s.Machines > 1:
-		on = fmt.Sprintf("on %d cheaper machines", s.Machines)
+		on = fmt.Sprintf("on %d %smachines", s.Machines, cheaper)
 	}
-	return fmt.Sprintf("%s %s, which saves $%.4f per hour", whose, on, s.Saving.Dollars())
+	return whose + " " + on + ", which " + which
 }

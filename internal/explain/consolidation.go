@@ -97,7 +97,14 @@ func (c *Consolidation) hold(blocker string, nodes int, open float64) {
 
 // Words says what the step would do, and what holds it.
 func (s *ConsolidationStep) Words() string {
-	what := fmt.Sprintf("would save $%.4f per hour for %s worth $%.4f", s.Saving, Plural(s.Moves, "eviction"), s.Cost)
+	what := "would need "
+	switch {
+	case s.Saving > 0:
+		what = fmt.Sprintf("would save $%.4f per hour for ", s.Saving)
+	case len(s.Nodes) > s.Machines:
+		what = "would take fewer nodes for "
+	}
+	what += fmt.Sprintf("%s worth $%.4f", Plural(s.Moves, "eviction"), s.Cost)
 	if s.Machines > 0 {
 		what += " and " + Plural(s.Machines, "new machine")
 	}
