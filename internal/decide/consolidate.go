@@ -30,8 +30,8 @@ type Step struct {
 	Nodes []string
 	// Moves is how many pods would be evicted, Machines how many would be bought.
 	Moves, Machines int
-	// Saving is what the bill falls by per hour; 0 where it does not, and the step only takes fewer nodes. Cost
-	// is that of the evictions. Both are in micro-dollars.
+	// Saving is what the bill falls by per hour; 0 where it does not, and the step only takes fewer nodes, or
+	// cannot be carried out. Cost is that of the evictions. Both are in micro-dollars.
 	Saving, Cost offer.Price
 	Due          time.Time
 	// Going: the nodes go now. Blocker and Why say what holds the step where not.

@@ -126,6 +126,8 @@ func TestAStepThatFailsHoldsNoBudget(t *testing.T) {
 	}
 	if steps := plan.Consolidation.Steps; len(steps) != 2 || steps[0].Nodes[0] != "big" {
 		t.Errorf("steps %+v, want two, of which that of the large node is first", steps)
+	} else if steps[0].Saving != 0 || steps[1].Saving == 0 {
+		t.Errorf("steps save %d and %d, want nothing from that which cannot be carried out", steps[0].Saving, steps[1].Saving)
 	}
 	if got, want := why(plan, "big"), "would have no other place"; !strings.Contains(got, want) {
 		t.Errorf("the large node stays because %q, want that a pod of it %s", got, want)

@@ -123,6 +123,9 @@ func (c *consolidator) try(steps []consolidate.Step, these []int) {
 	for _, i := range these {
 		c.giveBack(steps[i].Nodes)
 		c.out.Steps[i].Blocker, c.out.Steps[i].Why = retire.BlockedUnpaid, why
+		if why != notTried { // it cannot be carried out, so that there is nothing to save
+			c.out.Steps[i].Saving = 0
+		}
 	}
 }
 
