@@ -20,7 +20,7 @@ func export(m *metrics.Metrics, v *view.View, plan *decide.Plan) {
 	m.Price.Reset()
 	m.Unavailable.Reset()
 	exportConditions(m, v)
-	there := map[string]bool{}
+	there, price := map[string]bool{}, v.Prices()
 	for _, p := range v.Provisioners {
 		there[p.Raw.Name] = true
 		m.Unavailable.WithLabelValues(p.Raw.Name).Set(float64(p.Unavailable()))
@@ -31,7 +31,7 @@ func export(m *metrics.Metrics, v *view.View, plan *decide.Plan) {
 		}
 		there[n.Provisioner] = true
 		m.Nodes.WithLabelValues(n.Provisioner, nodeState(n)).Inc()
-		m.Price.WithLabelValues(n.Provisioner).Add(offer.PriceOf(n.Annotations).Dollars())
+		m.Price.WithLabelValues(n.Provisioner).Add(price(n).Dollars())
 	}
 	m.Follow(there, v.Now)
 }

@@ -79,18 +79,19 @@ func (s *statusSnapshot) status() *status.Status {
 		Provisioners: []status.Provisioner{}, Nodes: []status.Node{},
 		Pending: s.pending, Unavailable: s.unavailable(),
 	}
+	price := s.view.Prices()
 	for _, c := range explain.Contents(s.view.Snapshot) {
 		n := s.view.Snapshot.Node(c.Node)
 		if n.Doubtful {
 			continue
 		}
-		c.HourlyPrice, c.State = offer.PriceOf(n.Annotations).Dollars(), nodeState(n)
+		c.HourlyPrice, c.State = price(n).Dollars(), nodeState(n)
 		out.HourlyPrice += c.HourlyPrice
 		out.Nodes = append(out.Nodes, status.Node{Content: c, Created: n.Created, Why: n.Annotations[api.AnnotationLaunchReason]})
 	}
 	used := view.Capacities(s.view.Snapshot)
 	for _, p := range s.view.Provisioners {
-		out.Provisioners = append(out.Provisioners, s.provisioner(p, used[p.Raw.Name]))
+		out.Provisioners = append(out.Provisioners, s.provisioner(p, used[p.Raw.Name], price))
 	}
 	if c := explain.OfConsolidation(s.inUse); c != nil {
 		out.Consolidation = &status.Consolidation{Consolidation: *c, At: s.looked}
@@ -98,7 +99,7 @@ func (s *statusSnapshot) status() *status.Status {
 	return out
 }
 
-func (s *statusSnapshot) provisioner(p *view.Provisioner, used amount.List) status.Provisioner {
+func (s *statusSnapshot) provisioner(p *view.Provisioner, used amount.List, price func(*cluster.Node) offer.Price) status.Provisioner {
 	out := status.Provisioner{Name: p.Raw.Name}
 	for _, n := range s.view.NodesOf(p.Raw.Name) {
 		if n.Doubtful {
@@ -106,7 +107,7 @@ func (s *statusSnapshot) provisioner(p *view.Provisioner, used amount.List) stat
 			continue
 		}
 		out.Nodes++
-		out.HourlyPrice += offer.PriceOf(n.Annotations).Dollars()
+		out.HourlyPrice += price(n).Dollars()
 	}
 	out.Ready, out.Reason, out.Message = p.Ready.Status == metav1.ConditionTrue, p.Ready.Reason, p.Ready.Message
 	limits := p.Limits()

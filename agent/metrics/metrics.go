@@ -83,7 +83,7 @@ func New() *Metrics {
 	m.UntilBinding = m.histogram("unschedulable_to_binding_seconds", "Time from a pod being seen unschedulable to its binding by the agent, including waits for capacity.", waitBuckets)
 	m.UntilRunning = m.histogram("unschedulable_to_running_seconds", "Time from a pod being seen unschedulable to its being seen running.", lifeBuckets)
 	m.Nodes = m.gauges("nodes", "Nodes by state: starting, ready, unready or draining.", provisionerLabel, "state")
-	m.Price = m.gauges("hourly_price_dollars", "Price of the nodes per hour.", provisionerLabel)
+	m.Price = m.gauges("hourly_price_dollars", "Price of the nodes per hour, at current prices.", provisionerLabel)
 	m.Unavailable = m.gauges("offerings_unavailable", "Offerings that cannot be bought now: without capacity, or avoided after a failure.", provisionerLabel)
 	m.Surges = m.counters("surges_total", "Deployments that were scaled up to move their pods off a node, by outcome: the pods have moved (moved), they could not be moved (failed), or the node did not go or they left it in another way (undone).", provisionerLabel, "outcome")
 	m.Launches = m.counters("launches_total", "Machines launched, for pending pods (pods) or to replace nodes (replacement).", provisionerLabel, "reason", "instance_type", "zone", "capacity_type")

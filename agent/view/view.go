@@ -10,6 +10,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
 // View is everything that one decision of a turn is made from.
@@ -35,6 +36,12 @@ func (v *View) Markets() []decide.Provisioner {
 		out = append(out, decide.NewProvisioner(p.Spec, p.Market, p.Blocked))
 	}
 	return out
+}
+
+// Prices returns what a node costs now, or what it cost when it was bought if nobody sells it any more.
+func (v *View) Prices() func(n *cluster.Node) offer.Price {
+	markets := v.Markets()
+	return func(n *cluster.Node) offer.Price { return decide.PriceOf(n, markets) }
 }
 
 // ProvisionerOf returns the spec of a node's Provisioner; nil where it is gone.

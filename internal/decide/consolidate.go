@@ -8,6 +8,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/consolidate"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/retire"
@@ -187,10 +188,12 @@ func (c *consolidator) sort() {
 	slices.SortFunc(c.out.Stays, func(a, b StayingNode) int { return strings.Compare(a.Node, b.Node) })
 }
 
-// priceOf is what a node costs now, as its Provisioner would pay for it, or what it cost when it was
+func (d *decision) priceOf(n *retire.Node) offer.Price { return PriceOf(n.Node, d.in.Provisioners) }
+
+// PriceOf is what a node costs now, as its Provisioner would pay for it, or what it cost when it was
 // bought if no market sells it any more; 0 where nobody knows.
-func (d *decision) priceOf(n *retire.Node) offer.Price {
-	if its := typeOf(n.Node, d.in.Provisioners); its != nil {
+func PriceOf(n *cluster.Node, provisioners []Provisioner) offer.Price {
+	if its := typeOf(n, provisioners); its != nil {
 		if o := its.OfferingIn(n.Labels[api.LabelZone], n.Labels[api.LabelCapacityType]); o != nil && o.Price > 0 {
 			return o.Price
 		}

@@ -48,7 +48,7 @@ func (d *nodesData) Schema(_ context.Context, _ datasource.SchemaRequest, resp *
 		MarkdownDescription: "Returns the nodes in the cluster that Packhorse has bought, or taken over from Karpenter.",
 		Attributes: map[string]schema.Attribute{
 			"provisioner_name": optionalText("Name of the provisioner whose nodes are returned. By default the nodes of all provisioners."),
-			"hourly_price":     computedPrice("Total price of the nodes in dollars per hour, as far as their prices are known."),
+			"hourly_price":     computedPrice("Total price in dollars per hour at which the nodes were bought, as far as their prices are known."),
 			"nodes": computedObjects("The nodes, sorted by name.", map[string]schema.Attribute{
 				"name":          computedText("Name of the node."),
 				"provisioner":   computedText("Name of its provisioner, or of its NodePool."),
