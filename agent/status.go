@@ -28,8 +28,9 @@ type statusSnapshot struct {
 	view    *view.View
 	plan    *decide.Plan
 	pending []status.Pending
-	inUse   *decide.Consolidation // as of looked; nil where no Provisioner consolidates
+	inUse   *decide.Consolidation // as of looked; nil where no Provisioner consolidates, or the look failed
 	looked  time.Time
+	failed  bool
 	options *Options
 }
 
@@ -46,7 +47,7 @@ type statusCache struct {
 // publish leaves a snapshot behind. Only the planning loop calls it.
 func (a *Agent) publish(v *view.View, plan *decide.Plan) {
 	inUse, looked := a.consolidation.Last()
-	a.status.latest.Store(&statusSnapshot{at: time.Now(), view: v, plan: plan, pending: a.history.waiting(v, plan, a.reporter.Unscheduled), inUse: inUse, looked: looked, options: &a.options})
+	a.status.latest.Store(&statusSnapshot{at: time.Now(), view: v, plan: plan, pending: a.history.waiting(v, plan, a.reporter.Unscheduled), inUse: inUse, looked: looked, failed: a.consolidation.HasFailed(), options: &a.options})
 }
 
 // Status returns the state of the cluster as of the last turn. An agent that does not lead only
@@ -77,7 +78,7 @@ func (s *statusSnapshot) status() *status.Status {
 	out := &status.Status{
 		Leading: true, At: s.at,
 		Provisioners: []status.Provisioner{}, Nodes: []status.Node{},
-		Pending: s.pending, Unavailable: s.unavailable(),
+		Pending: s.pending, Unavailable: s.unavailable(), ConsolidationFailed: s.failed,
 	}
 	price := s.view.Prices()
 	for _, c := range explain.Contents(s.view.Snapshot) {

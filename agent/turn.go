@@ -92,6 +92,7 @@ func (a *Agent) planSafely(in *decide.Input) decide.Plan {
 		if plan, other := a.tryPlan(*in); other == "" {
 			a.log.Error("could not plan consolidation, because of a bug in the agent: please report it", "error", fault)
 			a.consolidation.Failed(in.Now)
+			a.metrics.Consolidation.Looked(nil)
 			return plan
 		}
 	}

@@ -41,6 +41,7 @@ type Memory struct {
 	looked    time.Time
 	rest      time.Duration
 	last      *decide.Consolidation
+	failed    bool // the last look
 	guided    time.Time
 }
 
@@ -149,6 +150,7 @@ func (m *Memory) Next(s *cluster.Snapshot) time.Time {
 // Looked notes what a look at a snapshot found, and how long it took. The result is nil if no
 // Provisioner consolidates nodes in use; that was no work.
 func (m *Memory) Looked(s *cluster.Snapshot, found *decide.Consolidation, now time.Time, took time.Duration) {
+	m.failed = false
 	if found == nil {
 		m.last = nil
 		return
@@ -158,7 +160,12 @@ func (m *Memory) Looked(s *cluster.Snapshot, found *decide.Consolidation, now ti
 }
 
 // Failed notes that a look failed, so that nothing is known of nodes in use.
-func (m *Memory) Failed(now time.Time) { m.last, m.looked, m.rest = nil, now, FailedRest }
+func (m *Memory) Failed(now time.Time) {
+	m.failed, m.last, m.looked, m.rest = true, nil, now, FailedRest
+}
+
+// HasFailed reports whether the last look failed.
+func (m *Memory) HasFailed() bool { return m.failed }
 
 // Guides reports whether the soft taints of nodes may change again.
 func (m *Memory) Guides(now time.Time) bool { return !now.Before(m.guided.Add(guideRest)) }
@@ -175,5 +182,5 @@ func (m *Memory) GuidesAgain() time.Time {
 // Guided notes that they have changed.
 func (m *Memory) Guided(now time.Time) { m.guided = now }
 
-// Last is what the last look found, and when; nil where there was none.
+// Last is what the last look found, and when; nil where there was none, or it failed.
 func (m *Memory) Last() (found *decide.Consolidation, at time.Time) { return m.last, m.looked }

@@ -43,7 +43,7 @@ func newConsolidation(m *Metrics) Consolidation {
 }
 
 // Looked sets the gauges to what a look at nodes in use has found; nil where no Provisioner
-// consolidates any.
+// consolidates any, or the look failed.
 func (m *Consolidation) Looked(c *decide.Consolidation) {
 	defer m.together()()
 	m.open.Reset()

@@ -33,9 +33,10 @@ type Status struct {
 	Nodes        []Node        `json:"nodes"`
 	Pending      []Pending     `json:"pending"`
 	Leaving      []Leaving     `json:"leaving"`
-	// Consolidation is nil where no Provisioner consolidates nodes in use.
-	Consolidation *Consolidation `json:"consolidation,omitempty"`
-	Unavailable   []Offering     `json:"unavailable"`
+	// Consolidation is nil where no Provisioner consolidates nodes in use, or the last look at them failed.
+	Consolidation       *Consolidation `json:"consolidation,omitempty"`
+	ConsolidationFailed bool           `json:"consolidationFailed,omitempty"`
+	Unavailable         []Offering     `json:"unavailable"`
 	// Recent is what happened to nodes and Provisioners, newest first.
 	Recent []Event `json:"recent"`
 }
@@ -135,6 +136,11 @@ type Leaving struct {
 	At time.Time `json:"at,omitzero"`
 	// Blocked: something that a person may want to look at keeps it from going.
 	Blocked bool `json:"blocked"`
+}
+
+// ConsolidationFailure is what is said in the place of a Consolidation where the last look at nodes in use failed.
+func (*Status) ConsolidationFailure() string {
+	return "The last look at nodes in use failed because of a bug in the agent, which its log names. The agent looks again after ten minutes."
 }
 
 // Consolidation says of nodes in use why they stay, and what could be saved.

@@ -45,6 +45,17 @@ func server(s *Status) *Server {
 	return &Server{Source: func() *Status { return s }, Cluster: "prod", Version: "1.2.3", Local: true}
 }
 
+// A look that failed is not taken for a cluster that consolidates nothing.
+func TestPageShowsThatALookFailed(t *testing.T) {
+	s := &Status{Leading: true, At: time.Now(), ConsolidationFailed: true}
+	page := get(server(s), "/").Body.String()
+	for where, text := range map[string]string{"page": page, "text": s.Text()} {
+		if !strings.Contains(strings.Join(strings.Fields(text), " "), "The last look at nodes in use failed") || strings.Contains(text, "No Provisioner consolidates") {
+			t.Errorf("the %s does not say that the look failed", where)
+		}
+	}
+}
+
 // What is seen is what the JSON says, for each part of the page.
 func TestPageShowsTheStatus(t *testing.T) {
 	s := busy(t)

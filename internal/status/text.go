@@ -145,6 +145,9 @@ func (w *writer) leaving(s *Status) {
 
 func (w *writer) consolidation(s *Status) {
 	c := s.Consolidation
+	if s.ConsolidationFailed {
+		w.list("Consolidation", 1, func(int) string { return s.ConsolidationFailure() })
+	}
 	if c == nil {
 		return
 	}
