@@ -11,7 +11,8 @@ type Heuristic string
 // internal/pack does for most.
 const (
 	// EvenNodes fills existing nodes so that no resource is left over for want of another:
-	// 2.6 % on fleet-100000, which has too many nodes for HeldNodes, and 1.5 % at most in worlds.
+	// 2.6 % on fleet-100000, which has too many nodes for HeldNodes, and 172 pods in 200 worlds lose
+	// their places without it.
 	EvenNodes Heuristic = "even-nodes"
 	// HeldNodes chooses together what existing nodes and machines hold, and exchanges pods
 	// between them: 0.5 % of 62 worlds with nodes.

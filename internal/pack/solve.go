@@ -60,6 +60,7 @@ func Solve(p *assign.Problem) *Layout {
 type variant struct {
 	urgent   map[int]bool                 // classes that go before others of their priority, by their first pods
 	patterns bool                         // where limits leave pods over, machines are chosen by patterns, too
+	uneven   bool                         // nodes are filled by the order of pods only, see Placer.Uneven
 	zones    map[int]place.ZonePreference // the zones that classes prefer, by their first pods
 	first    map[int]int64                // how many pods of classes go before others of theirs, by their first pods
 	gather   map[int]bool                 // classes that even out their spreads only as far as they must, by their first pods
@@ -73,6 +74,13 @@ func (p *planning) bestVariant(s *solver) *solver {
 		// lose their places where too many of another domain are left over.
 		if again := p.solved(variant{patterns: true}); again.serves(s) {
 			s, v.patterns = again, true
+		}
+	}
+	if s.Uses(assign.EvenNodes) && s.leavesOver() {
+		other := v
+		other.uneven = true
+		if again := p.solved(other); again.serves(s) {
+			s, v = again, other
 		}
 	}
 	if s.Uses(assign.Shares) {
@@ -125,7 +133,7 @@ func (p *planning) begun(v variant) *solver {
 		s.purchasing.UsePatternsUnderLimits()
 	}
 	s.Hurry(v.urgent)
-	s.placing.Zones, s.placing.Gather = v.zones, v.gather
+	s.placing.Zones, s.placing.Gather, s.placing.Uneven = v.zones, v.gather, v.uneven
 	s.placeFirst(v.first)
 	s.placing.PlaceReserved()
 	return s

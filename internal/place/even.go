@@ -21,7 +21,7 @@ func (pl *Placer) fillEvenly(open []*assign.Class) {
 			classes = append(classes, c)
 		}
 	}
-	if !pl.Uses(assign.EvenNodes) || len(classes) < 2 || classes[0].Template.Priority != classes[len(classes)-1].Template.Priority || !pl.exceedsNodes(classes) {
+	if pl.Uneven || !pl.Uses(assign.EvenNodes) || len(classes) < 2 || classes[0].Template.Priority != classes[len(classes)-1].Template.Priority || !pl.exceedsNodes(classes) {
 		return
 	}
 	pl.Effort.Others() // a look at all nodes for all classes is work for none of them alone

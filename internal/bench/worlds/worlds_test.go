@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/bench/ours"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/bench/workload"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
@@ -70,5 +71,18 @@ func TestRenderLeavesNamesOut(t *testing.T) {
 	}
 	if a != b {
 		t.Errorf("%s\n%s", a, b)
+	}
+}
+
+// TestNodesAreFilledForMostPods: where limits leave pods over, a plan leaves no more of them over than one that does
+// not fill nodes evenly. In this world, those were 18.
+func TestNodesAreFilledForMostPods(t *testing.T) {
+	left := func(without ...assign.Heuristic) int {
+		in := ours.Input(workload.World(42, 4000), 0)
+		in.Settings.Without = without
+		return len(decide.Decide(in).Unplaced)
+	}
+	if both, uneven := left(), left(assign.EvenNodes); both > uneven {
+		t.Errorf("%d pods are left over, and %d if nodes are not filled evenly", both, uneven)
 	}
 }
