@@ -173,8 +173,12 @@ func (s *step) heldBy(p *cluster.Pod) holdUp {
 }
 
 func (s *step) heldByKubelet(p *cluster.Pod) holdUp {
-	return holdUp{HeldByKubelet, fmt.Sprintf("the kubelet has been silent since %s and cannot stop pod %s; the instance will be terminated at %s even if the pod is still there",
-		amount.Clock(s.node.SilentSince), p, amount.Clock(s.node.SilentSince.Add(kubeletPatience))), cluster.PodKey{}}
+	when := "at " + amount.Clock(s.node.SilentSince.Add(kubeletPatience)) + " "
+	if s.endsWithMachine(p) { // the drain waits for something else
+		when = ""
+	}
+	return holdUp{HeldByKubelet, fmt.Sprintf("the kubelet has been silent since %s and cannot stop pod %s; the instance will be terminated %seven if the pod is still there",
+		amount.Clock(s.node.SilentSince), p, when), cluster.PodKey{}}
 }
 
 // volumesKept is how many volumes stay attached because their pods stay until the machine is

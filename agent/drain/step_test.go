@@ -53,7 +53,7 @@ func TestDrainStep(t *testing.T) {
 		"in it, the kubelet silent long":    {pods: []*cluster.Pod{pod("a", stopBy(time.Hour))}, silent: 5 * time.Minute},
 		"not asked, the kubelet silent":     {pods: []*cluster.Pod{pod("a")}, silent: time.Hour, wants: "a"},
 		"refused, silent a while":           {pods: []*cluster.Pod{pod("a", finalizer)}, budget: true, silent: time.Minute, wants: "a", cause: HeldByKubelet, says: "silent since 11:59:00 UTC and cannot stop pod d/a"},
-		"refused, silent long":              {pods: []*cluster.Pod{pod("a"), pod("c", critical)}, budget: true, silent: 5 * time.Minute, cause: HeldByKubelet, says: "12:00:00"},
+		"refused, silent long":              {pods: []*cluster.Pod{pod("a"), pod("c", critical)}, budget: true, silent: time.Hour, cause: HeldByKubelet, says: "the instance will be terminated even if the pod is still there"},
 		"refused, it answers":               {pods: []*cluster.Pod{pod("a")}, budget: true, wants: "a"},
 		"a little late":                     {pods: []*cluster.Pod{pod("a", stopBy(-4*time.Minute))}, wants: "a"},
 		"late":                              {pods: []*cluster.Pod{pod("a", stopBy(-5*time.Minute))}, wants: "a", cause: HeldByPod, says: "pod d/a has not stopped, although its grace period ended at 2026-01-01 11:55:00 UTC; the instance will be terminated at 2026-01-01 12:10:00 UTC even if the pod is still there"},
