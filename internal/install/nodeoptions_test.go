@@ -22,7 +22,7 @@ func TestNodeOptions(t *testing.T) {
 			offer.NodeOptions{PrefixDelegation: true, PodENI: true, IgnoreENIs: true, EFA: true, ReservedENIs: 1, MemoryOverheadPercent: new(5.0)},
 		},
 		"values of their own": {
-			[]string{"run", "--pod-eni", "--reserved-enis", "1", "--vm-memory-overhead-percent", "5"},
+			[]string{"run", "--pod-eni", "--cluster-name", "efa", "--reserved-enis", "1", "--vm-memory-overhead-percent", "5"},
 			offer.NodeOptions{PodENI: true, ReservedENIs: 1, MemoryOverheadPercent: new(5.0)},
 		},
 		"fewer than none":        {[]string{"run", "--reserved-enis=-1"}, offer.NodeOptions{}},

@@ -145,7 +145,11 @@ func (s *Settings) parseEnvironment(vars []corev1.EnvVar) {
 func (s *Settings) parseArgs(args []string) {
 	s.Options = map[string]string{}
 	for i, arg := range args {
-		name, value, joined := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
+		flag, is := strings.CutPrefix(arg, "--")
+		if !is {
+			continue // the command, or the value of the flag before
+		}
+		name, value, joined := strings.Cut(flag, "=")
 		if !joined && i+1 < len(args) && !strings.HasPrefix(args[i+1], "--") {
 			value = args[i+1]
 		}
