@@ -22,11 +22,11 @@ func NewUnbought() *pace.Retries { return pace.NewRetries(firstPause, longestPau
 // Unreplaced says of nodes why no machines are bought in their place for consolidation now.
 func (d *Disrupter) Unreplaced(s *cluster.Snapshot) map[string]string {
 	out, there, now := map[string]string{}, map[string]bool{}, time.Now()
-	for i := range s.Nodes {
-		id := identity(&s.Nodes[i])
+	for n := range s.EachNode() {
+		id := identity(n)
 		there[id] = true
 		if at := d.Unbought.Next(id); now.Before(at) {
-			out[s.Nodes[i].Name] = fmt.Sprintf("not all machines that would replace it could be bought; next attempt at %s", amount.Clock(at))
+			out[n.Name] = fmt.Sprintf("not all machines that would replace it could be bought; next attempt at %s", amount.Clock(at))
 		}
 	}
 	d.Unbought.Resumes(func(id string) bool { return there[id] })
