@@ -29,8 +29,8 @@ type launch struct{ provisioner, image string }
 // NewBudgets counts the nodes, of which some are leaving already. A total has the nodes that are up or have
 // been. It does not have those that replace a node which is still there: if it did, nodes that go would let
 // more go, and half of the nodes would become all. Nor does it have one node of each Provisioner whose machine the
-// cloud has refused for long to terminate, because a person may have protected it: it does not hold up the others. If there are
-// more of them, the cloud may refuse all, and each node that goes is paid for beside its replacement.
+// cloud has refused for long to terminate, because a person may have protected it: it does not hold up the others. If
+// there are more of them, the cloud may refuse all, and each node that goes is paid for beside its replacement.
 func NewBudgets(nodes []*Node, now time.Time, leaving func(*Node) bool) *Budgets {
 	b := &Budgets{now: now, total: map[string]int{}, going: map[string]int{}, trying: map[string]int{}}
 	b.proven = sync.OnceValue(func() map[launch]bool { return proven(nodes, now) }) // only drift asks

@@ -28,9 +28,9 @@ const ownerTag = "packhorse.io/irsa-role"
 const providerWait = 10 * time.Second
 
 // EnsureProvider makes sure that IAM has the OIDC provider for a role, which is about to trust it, and reports whether
-// Roles has created it, for this role or another: if both fail, the last deletes it. An existing provider stays as it is, and is an error if it refuses the tokens of pods because of their
-// audience. If there is none and it is not to be created, EnsureProvider waits up to 10 seconds for one to appear, and
-// returns fs.ErrNotExist if none does.
+// Roles has created it, for this role or another: if both fail, the last one deletes it. An existing provider stays as it
+// is, and is an error if it refuses the tokens of pods because of their audience. If there is none and it is not to be
+// created, EnsureProvider waits up to 10 seconds for one to appear, and returns fs.ErrNotExist if none does.
 func (r *Roles) EnsureProvider(ctx context.Context, role string, wanted asset.OIDCProvider) (created bool, err error) {
 	start := time.Now()
 	awaited := func(err error) bool {

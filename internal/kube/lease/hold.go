@@ -19,8 +19,9 @@ const (
 )
 
 // Hold works while this process holds the Lease of the name, in whatever namespace it is, so that nobody
-// else leads meanwhile. Of several, it holds the one that was renewed last. Afterwards, it says who leads next: a process that has waited for the Lease to
-// become free. The namespace in the options is for a Lease that does not exist. By default, it is kube-system.
+// else leads meanwhile. Of several, it holds the one that was renewed last. Afterwards, it says who leads
+// next: a process that has waited for the Lease to become free. The namespace in the options is for a Lease
+// that does not exist. By default, it is kube-system.
 func Hold(ctx context.Context, access *rest.Config, o Options, work func(context.Context) error) (next string, err error) {
 	client, w, err := look(ctx, access, o.Name)
 	if err != nil {

@@ -31,7 +31,8 @@ func issuerIsDerived(ctx context.Context, config tfsdk.Config, diags *diag.Diagn
 	return url.IsNull()
 }
 
-// trustIssuer makes sure that IAM has an OIDC provider for the issuer, and reports whether it has created it.
+// trustIssuer makes sure that IAM has an OIDC provider for the issuer, and reports whether it was created, for this role or
+// another.
 func (r *irsaRole) trustIssuer(ctx context.Context, issuers session.Issuers, m *model) (created bool, err error) {
 	if !m.usesOIDC() {
 		return false, nil
