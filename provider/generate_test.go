@@ -190,11 +190,11 @@ func aNodeProfile() *rapid.Generator[arguments] {
 	return rapid.Custom(func(t *rapid.T) arguments {
 		out := arguments{"subnet_selector": textsOf(t, "subnets", []string{"karpenter.sh/discovery", "Name"}, "prod", "*", "a-*,b-*", "")}
 		maybe(t, out, "tags", func(t *rapid.T) any { return textsOf(t, "tags", []string{"Name", "team"}, "a", "b c") })
+		maybe(t, out, "detailed_monitoring", func(t *rapid.T) any { return rapid.Bool().Draw(t, "monitoring") })
 		if rapid.IntRange(0, 4).Draw(t, "own template?") == 0 {
 			out["launch_template"] = "mine"
 			return out
 		}
-		maybe(t, out, "detailed_monitoring", func(t *rapid.T) any { return rapid.Bool().Draw(t, "monitoring") })
 		maybe(t, out, "security_group_selector", func(*rapid.T) any {
 			return arguments{"aws::ids": "sg-0123456789abcdef0,sg-0123456789abcdef1"}
 		})

@@ -136,7 +136,6 @@ var brokenRules = map[string]map[string]string{
 		"launch_template: with volumes":                    `{launch_template: a, block_device_mappings: [{device_name: /dev/xvda, ebs: {volume_size: 20Gi}}]}`,
 		"launch_template: with instance profile":           `{launch_template: a, instance_profile: b}`,
 		"launch_template: with local disks":                `{launch_template: a, instance_store_policy: RAID0}`,
-		"launch_template: with detailed monitoring":        `{launch_template: a, detailed_monitoring: true}`,
 		"instance_profile: ARN":                            `instance_profile: "arn:aws:iam::123456789012:instance-profile/nodes"`,
 		"user_data: another family's":                      `{ami_family: Bottlerocket, user_data: "#!/bin/bash"}`,
 		"instance_store_policy: unknown":                   `instance_store_policy: RAID1`,

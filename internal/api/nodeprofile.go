@@ -32,7 +32,7 @@ type AWSNodeTemplate struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.amiFamily) || self.amiFamily != 'Custom' || (has(self.amiSelector) && size(self.amiSelector) > 0)",message="amiFamily Custom needs an amiSelector"
 // +kubebuilder:validation:XValidation:rule="!has(self.launchTemplate) || !(has(self.amiFamily) || has(self.userData) || has(self.metadataOptions) || has(self.instanceProfile) || (has(self.amiSelector) && size(self.amiSelector) > 0) || (has(self.securityGroupSelector) && size(self.securityGroupSelector) > 0) || (has(self.blockDeviceMappings) && size(self.blockDeviceMappings) > 0))",message="launchTemplate excludes amiFamily, amiSelector, userData, securityGroupSelector, metadataOptions, blockDeviceMappings and instanceProfile"
 // +kubebuilder:validation:XValidation:rule="!has(self.instanceStorePolicy) || !has(self.amiFamily) || self.amiFamily in ['AL2', 'AL2023', 'Bottlerocket']",message="instanceStorePolicy needs amiFamily AL2, AL2023 or Bottlerocket"
-// +kubebuilder:validation:XValidation:rule="!has(self.launchTemplate) || !(has(self.instanceStorePolicy) || has(self.detailedMonitoring))",message="launchTemplate excludes instanceStorePolicy and detailedMonitoring"
+// +kubebuilder:validation:XValidation:rule="!has(self.instanceStorePolicy) || !has(self.launchTemplate)",message="launchTemplate excludes instanceStorePolicy"
 type NodeProfile struct {
 	// SubnetSelector maps tag keys to values; a subnet must match all of them. A value may list
 	// alternatives, separated by commas, and contain the wildcard *. An empty value or *

@@ -114,7 +114,6 @@ func validateLaunchTemplate(s *api.NodeProfile, path *field.Path) finding.List {
 		{"blockDeviceMappings", len(s.BlockDeviceMappings) > 0},
 		{"instanceStorePolicy", s.InstanceStorePolicy != nil},
 		{"instanceProfile", s.InstanceProfile != nil},
-		{"detailedMonitoring", s.DetailedMonitoring != nil},
 	} {
 		if f.set {
 			errs = append(errs, finding.Forbidden(path.Child(f.name), finding.Say("the launch template holds this already"), finding.Say("remove it, or remove %s", finding.In(path, "launchTemplate"))))

@@ -39,8 +39,8 @@ func Attributes() attribute.Level {
 		"instance_profile": attribute.Text("Name of the IAM instance profile of the nodes. By default the agent's " +
 			"`default_instance_profile`."),
 		"launch_template": attribute.Text("Name of your own launch template. You cannot combine it with the arguments that a generated " +
-			"template would contain: image, user data, security groups, metadata options, volumes, instance store policy, " +
-			"instance profile and detailed monitoring. The agent's IAM policies only allow a template with the tag `kubernetes.io/cluster/<cluster>` " +
+			"template would contain: image, user data, security groups, metadata options, volumes, instance store policy and " +
+			"instance profile. The agent's IAM policies only allow a template with the tag `kubernetes.io/cluster/<cluster>` " +
 			"set to `owned`."),
 		"ami_family": attribute.Text("`AL2`, `AL2023`, `Bottlerocket`, `Ubuntu`, `Windows2019`, `Windows2022` or `Custom`. " +
 			"By default `AL2023` from Kubernetes 1.30 on, else `AL2`."),
