@@ -40,6 +40,19 @@ func TestPrioritiesShareMachinesUnderALimit(t *testing.T) {
 	}
 }
 
+// TestPodsOfLowPriorityHaveTheirTurnUnderALimit: what is done for pods that a limit leaves over leaves out none of a
+// Provisioner without one, even if they are less important.
+func TestPodsOfLowPriorityHaveTheirTurnUnderALimit(t *testing.T) {
+	plan := newWorld(t, families()).provisioner("default", `{limits: {resources: {cpu: "24"}}}`).
+		provisioner("other", `{labels: {team: x}, taints: [{key: special, effect: NoSchedule}]}`).
+		pods(4, "b", `{requests: {cpu: "3", memory: 2Gi}, priority: 10}`).
+		pods(98, "a", `{requests: {cpu: 100m, memory: 2Gi}, priority: 5}`).
+		pods(7, "c", `{requests: {cpu: "1", memory: 2Gi}, nodeSelector: {team: x}, tolerations: [{operator: Exists}]}`).decide()
+	if got := plan.served(); got["b"] != 4 || got["a"] < 85 || got["c"] != 7 {
+		t.Errorf("%v have a place, want 4 of b, at least 85 of a, and 7 of c", got)
+	}
+}
+
 // TestRefusedPodsChangeNothingForOthers: nothing is sold for pods in zone c, so that their spread lets only some of
 // them in elsewhere. The machines are those that would be bought without the rest.
 func TestRefusedPodsChangeNothingForOthers(t *testing.T) {

@@ -21,10 +21,13 @@ const maxShares = 4
 // shares are how many pods of classes are placed at first.
 type shares struct {
 	fewest, most map[int]int64 // by the first pod of the class
+	later        map[int]bool  // classes that wait for all of these
 	patterns     bool          // machines are chosen by patterns, too
 }
 
-func newShares() shares { return shares{fewest: map[int]int64{}, most: map[int]int64{}} }
+func newShares() shares {
+	return shares{fewest: map[int]int64{}, most: map[int]int64{}, later: map[int]bool{}}
+}
 
 // bestShares returns the plan that serves most, and costs least: s, which was made in the way v, or one in which
 // only some of the pods that have no place are placed at first.
@@ -43,10 +46,15 @@ func (p *planning) bestShares(s *solver, v variant) (*solver, variant) {
 
 // searchShares begins with most pods, and then halves the distance between what could be served and what could not.
 func (p *planning) searchShares(s *solver, v variant, of shares) (*solver, variant) {
-	ask := of.most
+	ask := maps.Clone(of.most)
 	for try, open := 0, len(ask) > 0; open && try < maxShares; try++ {
 		other := v
-		other.first, other.patterns = ask, of.patterns || v.patterns
+		other.first, other.later, other.patterns = maps.Clone(ask), of.later, of.patterns || v.patterns
+		for id, n := range v.first {
+			if _, asked := ask[id]; !asked {
+				other.first[id] = n
+			}
+		}
 		again := p.solved(other)
 		if again.serves(s) {
 			s, v = again, other
@@ -90,7 +98,7 @@ func (s *solver) limitedSpreads() shares {
 }
 
 // limitedPriority are the classes of the highest priority that limits leave pods over of, if there are others. Those
-// of lower priority are not placed at first. The program over patterns knows what each machine uses up of each limit.
+// of lower priority wait for them. The program over patterns knows what each machine uses up of each limit.
 func (s *solver) limitedPriority() shares {
 	out := newShares()
 	out.patterns = s.Uses(assign.Patterns)
@@ -100,7 +108,7 @@ func (s *solver) limitedPriority() shares {
 		id := c.First()
 		switch {
 		case highest != nil && c.Template.Priority < highest.Template.Priority:
-			out.fewest[id], out.most[id] = 0, 0
+			out.later[id] = true
 		case c.Left > 0 && c.Limited:
 			highest = c
 			out.fewest[id], out.most[id] = served(c), int64(len(c.Class.Pods))
@@ -126,18 +134,36 @@ func (s *solver) refused() map[int]int64 {
 // served returns how many pods of a class have a place.
 func served(c *assign.Class) int64 { return int64(len(c.Class.Pods)) - c.Left }
 
-// placeFirst holds back all pods of the classes but so many.
-func (s *solver) placeFirst(first map[int]int64) {
+// placeFirst holds back pods that are not placed at first.
+func (s *solver) placeFirst(v variant) {
 	for _, c := range s.Classes() {
-		if n, ok := first[c.First()]; ok {
-			c.Held = max(0, c.Left-n)
+		if v.later[c.First()] {
+			c.Held = c.Left
+		} else {
+			v.hold(c)
 		}
 	}
 }
 
-// placeOthers notes how many pods of each class have a place, and lets those that were held back
-// have one.
-func (s *solver) placeOthers() {
+// hold holds back all pods of a class but so many as are placed first, with those that have a place already.
+func (v variant) hold(c *assign.Class) {
+	c.Held = 0
+	if n, ok := v.first[c.First()]; ok {
+		c.Held = c.Left - min(c.Left, max(0, n-served(c)))
+	}
+}
+
+// placeOthers places the classes that have waited for others, the important ones first, and notes how many pods of
+// each class have a place. Then it lets those that were held back have one: they get what room is left.
+func (s *solver) placeOthers(v variant) {
+	var later []*assign.Class
+	for _, c := range s.Classes() {
+		if v.later[c.First()] {
+			v.hold(c)
+			later = append(later, c)
+		}
+	}
+	s.byPriority(later)
 	for _, c := range s.Classes() {
 		s.bought = append(s.bought, served(c))
 		c.Held = 0

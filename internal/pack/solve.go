@@ -63,6 +63,7 @@ type variant struct {
 	uneven   bool                         // nodes are filled by the order of pods only, see Placer.Uneven
 	zones    map[int]place.ZonePreference // the zones that classes prefer, by their first pods
 	first    map[int]int64                // how many pods of classes go before others of theirs, by their first pods
+	later    map[int]bool                 // classes for which machines are chosen after all others, by their first pods
 	gather   map[int]bool                 // classes that even out their spreads only as far as they must, by their first pods
 }
 
@@ -113,12 +114,10 @@ func (p *planning) solved(v variant) *solver {
 	s := p.begun(v)
 	s.rounds(s.Classes(), nil)
 	if s.unjust() {
-		// The limits do not allow all: the important ones first.
-		if again := p.byPriority(v); again != nil {
-			s = again
-		}
+		s = p.begun(v) // the limits do not allow all: the important ones first
+		s.byPriority(s.Classes())
 	}
-	s.placeOthers()
+	s.placeOthers(v)
 	if s.Uses(assign.BalancedZones) {
 		balanceZones(s.Assignment)
 	}
@@ -134,19 +133,13 @@ func (p *planning) begun(v variant) *solver {
 	}
 	s.Hurry(v.urgent)
 	s.placing.Zones, s.placing.Gather, s.placing.Uneven = v.zones, v.gather, v.uneven
-	s.placeFirst(v.first)
 	s.placing.PlaceReserved()
+	s.placeFirst(v)
 	return s
 }
 
-// byPriority solves the problem one priority after the other; nil where all pods
-// have the same.
-func (p *planning) byPriority(v variant) *solver {
-	s := p.begun(v)
-	all := s.Classes()
-	if len(all) == 0 || all[0].Template.Priority == all[len(all)-1].Template.Priority {
-		return nil
-	}
+// byPriority places the classes one priority after the other.
+func (s *solver) byPriority(all []*assign.Class) {
 	for len(all) > 0 {
 		end := slices.IndexFunc(all, func(c *assign.Class) bool { return c.Template.Priority != all[0].Template.Priority })
 		if end < 0 {
@@ -155,7 +148,6 @@ func (p *planning) byPriority(v variant) *solver {
 		s.rounds(all[:end], all[end:])
 		all = all[end:]
 	}
-	return s
 }
 
 // unjust reports whether a pod went without a place because of a limit while a
