@@ -18,7 +18,7 @@ type Class struct {
 	Held         int64   // of those left, how many are not to be placed yet
 	Urgent       bool    // others have left it no place
 	TookBack     bool    // pods were counted in domains where they then got no machine
-	Refusals     int     // how often pods had to leave their places again
+	Refused      bool    // pods had to leave their places again
 	AllowDevices bool    // may have types with devices: it needs one, or limits leave no others
 	Size         float64 // for big-first orders, relative to other classes
 	Level        Level

@@ -42,7 +42,7 @@ func (co confirmation) doubted() doubt {
 	}
 	planned := map[string][]string{}
 	for _, c := range co.Classes() {
-		if c.WantsPlace() || c.TookBack || c.Refusals > 0 || len(c.Follows()) > 0 || co.surprised(c, planned) {
+		if c.WantsPlace() || c.TookBack || c.Refused || len(c.Follows()) > 0 || co.surprised(c, planned) {
 			mark(c.Groups())
 		}
 	}

@@ -167,7 +167,7 @@ func (co confirmation) withdraw(moves []*move) bool {
 	var list []assign.Withdrawal
 	for _, m := range moves {
 		if m.left > 0 {
-			m.class.Refusals++
+			m.class.Refused = true
 			list = append(list, m.withdrawal())
 		}
 	}
