@@ -77,7 +77,7 @@ func (p *planning) bestVariant(s *solver) *solver {
 			s, v.patterns = again, true
 		}
 	}
-	if s.Uses(assign.EvenNodes) && s.leavesOver() {
+	if s.Uses(assign.EvenNodes) && len(s.Existing()) > 0 && s.leavesOver() {
 		other := v
 		other.uneven = true
 		if again := p.solved(other); again.serves(s) {
