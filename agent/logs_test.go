@@ -25,7 +25,7 @@ type logged struct {
 func vocabulary(t *testing.T) []logged {
 	t.Helper()
 	var out []logged
-	for _, dir := range []string{".", "bind", "disrupt", "drain", "inventory", "launch", "nodes", "notice", "release", "report", "surge", "takeover", "view", "cmd/packhorse-agent", "../internal/kube", "../internal/aws"} {
+	for _, dir := range []string{".", "bind", "disrupt", "drain", "inventory", "launch", "nodes", "notice", "release", "planreport", "surge", "takeover", "view", "cmd/packhorse-agent", "../internal/kube", "../internal/aws"} {
 		err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() && path != dir && dir == "." || entry.IsDir() && entry.Name() == "testdata" {
 				return errorOrSkip(err)

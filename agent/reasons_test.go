@@ -128,7 +128,7 @@ func TestReasonsAreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page, own := string(raw), slices.Concat(parsed(t, "."), parsed(t, "drain"), parsed(t, "launch"), parsed(t, "inventory"), parsed(t, "disrupt"), parsed(t, "notice"), parsed(t, "report"))
+	page, own := string(raw), slices.Concat(parsed(t, "."), parsed(t, "drain"), parsed(t, "launch"), parsed(t, "inventory"), parsed(t, "disrupt"), parsed(t, "notice"), parsed(t, "planreport"))
 	if diff := cmp.Diff(named(constants(parsed(t, "event")), ""), column(page, "Events", 0)); diff != "" {
 		t.Errorf("the reasons of events in docs/metrics.md: -code +page\n%s", diff)
 	}
