@@ -246,7 +246,7 @@ func (d *Disrupter) mark(ctx context.Context, n *cluster.Node, r *decide.Removal
 	if missing != "" {
 		d.Log.Info("kept a node because its replacement was not bought", "node", n.Name, "reason", string(r.Reason), "machine", missing)
 		if r.Reason == decide.Consolidated && len(replacements) > len(r.Starting) {
-			d.Unbought.Failed(identity(n))
+			d.Unbought.Failed(n.Identity())
 		}
 		return nil, false
 	}
@@ -254,7 +254,7 @@ func (d *Disrupter) mark(ctx context.Context, n *cluster.Node, r *decide.Removal
 		d.postponed.add(r, replacements)
 		return nil, false
 	}
-	d.Unbought.Succeeded(identity(n))
+	d.Unbought.Succeeded(n.Identity())
 	change := cluster.NodeChange{
 		SetAnnotations: map[string]string{
 			api.AnnotationDisruption:  string(r.Reason),

@@ -23,7 +23,7 @@ func NewUnbought() *pace.Retries { return pace.NewRetries(firstPause, longestPau
 func (d *Disrupter) Unreplaced(s *cluster.Snapshot) map[string]string {
 	out, there, now := map[string]string{}, map[string]bool{}, time.Now()
 	for n := range s.EachNode() {
-		id := identity(n)
+		id := n.Identity()
 		there[id] = true
 		if at := d.Unbought.Next(id); now.Before(at) {
 			out[n.Name] = fmt.Sprintf("not all machines that would replace it could be bought; next attempt at %s", amount.Clock(at))
@@ -32,6 +32,3 @@ func (d *Disrupter) Unreplaced(s *cluster.Snapshot) map[string]string {
 	d.Unbought.Resumes(func(id string) bool { return there[id] })
 	return out
 }
-
-// identity tells a node from an earlier machine of its name.
-func identity(n *cluster.Node) string { return n.Name + " " + n.ProviderID }

@@ -92,7 +92,7 @@ func (a *Assumptions) edited(node string, change cluster.NodeChange) {
 func (a *Assumptions) asked(n *cluster.Node, refused error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	id := identity(n)
+	id := n.Identity()
 	if refused != nil {
 		if a.pauses.Due(id) { // attempts meanwhile are of removals that do not wait, such as that of an unhealthy node
 			a.pauses.Failed(id)
@@ -106,9 +106,6 @@ func (a *Assumptions) asked(n *cluster.Node, refused error) {
 	e.deleted, e.until = true, time.Now().Add(ttl)
 	a.edits[n.Name] = e
 }
-
-// identity tells a node from an earlier machine of its name.
-func identity(n *cluster.Node) string { return n.Name + " " + n.ProviderID }
 
 // lingering is how long a machine that could not be terminated is assumed to run on. The next attempt comes
 // earlier.
@@ -160,7 +157,7 @@ func (a *Assumptions) applyRefusals(s *cluster.Snapshot) {
 	s.Nodes = slices.Clone(s.Nodes)
 	there := make(map[string]bool, len(s.Nodes))
 	for n := range s.EachNode() {
-		id := identity(n)
+		id := n.Identity()
 		there[id] = true
 		if !a.pauses.Due(id) {
 			n.Refused = a.refused[id]

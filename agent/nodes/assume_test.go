@@ -124,7 +124,7 @@ func TestRefusedDeletionOfANodeThatIsGone(t *testing.T) {
 			t.Errorf("%s counts as refused: %s", n.ProviderID, got)
 		}
 	}
-	if len(a.refused) > 0 || !a.pauses.Due(identity(&old)) {
+	if len(a.refused) > 0 || !a.pauses.Due(old.Identity()) {
 		t.Error("it is not forgotten")
 	}
 }

@@ -81,6 +81,9 @@ func (n *Node) OfNodePool() bool { return n.Labels[api.LabelNodePool] != "" }
 // node group, does not say so: it is taken as up, and is room as long as it is ready.
 func (n *Node) HasBeenUp() bool { return n.Initialized || n.Provisioner == "" }
 
+// Identity tells the node from an earlier machine of its name.
+func (n *Node) Identity() string { return n.Name + " " + n.ProviderID }
+
 // HeldBy reports whether the node has that finalizer, so that its deletion waits.
 func (n *Node) HeldBy(finalizer string) bool { return slices.Contains(n.Finalizers, finalizer) }
 

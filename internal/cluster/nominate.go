@@ -47,8 +47,7 @@ func (s *Snapshot) mayCome(p *Pod, now time.Time, preempted func() map[string]in
 // preempted returns the lowest priority among the pods of each node that are stopping in time, by the node's name.
 func (s *Snapshot) preempted(now time.Time) map[string]int32 {
 	out := map[string]int32{}
-	for i := range s.Pods {
-		p := &s.Pods[i]
+	for p := range s.EachPod() {
 		if p.State != PodTerminating || now.Sub(p.StopBy) >= nominationPatience {
 			continue
 		}
