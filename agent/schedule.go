@@ -47,16 +47,11 @@ func (a *Agent) nextTurn(began time.Time, v *view.View) time.Time {
 		if n.Provisioner == "" || n.Deleting {
 			continue
 		}
-		if !n.Initialized {
-			at(n.Created.Add(a.options.StartupTimeout))
-		}
 		if !n.UnreadySince.IsZero() {
 			at(n.UnreadySince.Add(decide.ContactPatience))
-			at(n.UnreadySince.Add(a.options.UnhealthyAfter))
 		}
-		if p := v.ByName[n.Provisioner]; p != nil {
-			at(decide.ExpiresAt(n, p.Spec))
-			at(decide.EmptyUntil(n, p.Spec))
+		for _, d := range a.options.Deadlines(n, v.ProvisionerOf(n)) {
+			at(d.At)
 		}
 	}
 	if a.inventory.Waits() || a.retry.Load() {

@@ -89,34 +89,26 @@ func draining(n *cluster.Node, pods []*cluster.Pod, held string) status.Leaving 
 
 // due says when a node goes if nothing changes.
 func (s *statusSnapshot) due(n *cluster.Node) (status.Leaving, bool) {
-	p := s.view.ByName[n.Provisioner]
+	p := s.view.ProvisionerOf(n)
 	if p == nil {
 		return status.Leaving{}, false
 	}
-	late := n.Created.Add(s.options.StartupTimeout)
-	switch empty, expires := decide.EmptyUntil(n, p.Spec), decide.ExpiresAt(n, p.Spec); {
-	case !n.Initialized && s.at.Sub(n.Created) > s.options.StartupTimeout/3:
-		return status.Leaving{What: "takes long to start; replaced unless it is up by then", At: late}, true
-	case !n.Initialized:
-		return status.Leaving{}, false
-	case !n.Ready:
-		return s.unready(n)
-	case !empty.IsZero():
-		return status.Leaving{What: "is empty; removed unless pods come", At: empty}, true
-	case !expires.IsZero():
-		return status.Leaving{What: "expires; replaced first, then drained", At: expires}, true
+	for _, d := range s.options.Deadlines(n, p) {
+		switch {
+		case d.Reason == decide.NeverUp && d.At.Sub(s.at) > s.options.StartupTimeout*2/3:
+			return status.Leaving{}, false // it has just been launched
+		case d.Reason == decide.Unhealthy && s.at.Sub(d.At) > time.Minute: // plans since then have left it alone
+			return status.Leaving{What: "is not ready and stays, because more than a fifth of the nodes have lost contact", Blocked: true}, true
+		}
+		return status.Leaving{What: untilThen[d.Reason], At: d.At}, true
 	}
 	return status.Leaving{}, false
 }
 
-// unready says what becomes of a node that has lost contact: until it is ready again, it goes for no other reason.
-func (s *statusSnapshot) unready(n *cluster.Node) (status.Leaving, bool) {
-	at := n.UnreadySince.Add(s.options.UnhealthyAfter)
-	switch {
-	case n.UnreadySince.IsZero() || s.options.UnhealthyAfter <= 0:
-		return status.Leaving{}, false
-	case s.at.Sub(at) > time.Minute: // plans since then have left it alone
-		return status.Leaving{What: "is not ready and stays, because more than a fifth of the nodes have lost contact", Blocked: true}, true
-	}
-	return status.Leaving{What: "is not ready; replaced unless it becomes ready by then", At: at}, true
+// untilThen says what becomes of a node at a deadline.
+var untilThen = map[decide.RemovalReason]string{
+	decide.NeverUp:   "takes long to start; replaced unless it is up by then",
+	decide.Unhealthy: "is not ready; replaced unless it becomes ready by then",
+	decide.Empty:     "is empty; removed unless pods come",
+	decide.Expired:   "expires; replaced first, then drained",
 }

@@ -43,12 +43,6 @@ func KeepsWaiting(n *cluster.Node, p *api.Provisioner, waiting []*cluster.Pod) b
 	})
 }
 
-// ExpiresAt is when a node is older than its Provisioner allows; zero means never.
-func ExpiresAt(n *cluster.Node, p *api.Provisioner) time.Time { return retire.ExpiresAt(n, p) }
-
-// EmptyUntil is until when a node that is marked as empty stays; zero means for ever.
-func EmptyUntil(n *cluster.Node, p *api.Provisioner) time.Time { return retire.EmptyUntil(n, p) }
-
 // MayLabel reports whether a pod could ask for the label on a node of the Provisioner,
 // which has its defaults.
 func MayLabel(p *api.Provisioner, key, value string) bool {

@@ -133,7 +133,7 @@ func (d *decision) stays(n *retire.Node, to *destinations) string {
 		switch r := d.in.Snapshot.Node(name); {
 		case r == nil || r.Deleting:
 			return fmt.Sprintf("its replacement %s is gone", name)
-		case !r.Initialized && d.isLate(r): // it may be there for long, because other pods run there
+		case d.in.Settings.Late(r, d.in.Now): // it may be there for long, because other pods run there
 			return fmt.Sprintf("its replacement %s did not come up in time", name)
 		}
 	}

@@ -161,18 +161,12 @@ func (d *decision) shut() map[string]bool {
 			out[n.Name] = true
 		} else if up := n.Initialized || d.ran[n.Name]; up && !n.Ready && !n.UnreadySince.IsZero() && d.in.Now.Sub(n.UnreadySince) >= ContactPatience {
 			out[n.Name] = true
-		} else if d.isLate(n) && n.Ready && !n.Initialized && n.Provisioner != "" {
+		} else if d.in.Settings.Late(n, d.in.Now) && n.Ready && n.Provisioner != "" {
 			p := d.provisioner(n.Provisioner)
 			out[n.Name] = out[n.Name] || p != nil && len(n.PassingTaints(p.Spec)) > 0
 		}
 	}
 	return out
-}
-
-// isLate reports whether the startup timeout of a node has passed.
-func (d *decision) isLate(n *cluster.Node) bool {
-	timeout := d.in.Settings.StartupTimeout
-	return timeout > 0 && d.in.Now.Sub(n.Created) >= timeout
 }
 
 // provisioner returns a Provisioner of the input, or nil.

@@ -20,7 +20,7 @@ func orphaned(n *Node, _ time.Time) (DueNode, bool) {
 // that nothing has removed the taints that keep pods away until then. Pods may still run there;
 // whether it is healthy is another question then.
 func (p *Policy) DidNotComeUp(n *Node, now time.Time) (DueNode, bool) {
-	late := p.StartupTimeout > 0 && !n.Initialized && now.Sub(n.Created) >= p.StartupTimeout
+	late := p.Late(n.Node, now)
 	after := amount.ShortDuration(p.StartupTimeout) + " after it was launched"
 	if !n.Ready {
 		return DueNode{n, NeverUp, "not ready " + after}, late && !n.hasRun()
@@ -51,8 +51,8 @@ func (n *Node) awaits(p *cluster.Pod) bool {
 
 // unhealthy: it was up, and its kubelet has not been ready for long.
 func (p *Policy) unhealthy(n *Node, now time.Time) (DueNode, bool) {
-	silent := p.UnhealthyAfter > 0 && n.hasRun() && !n.UnreadySince.IsZero() && now.Sub(n.UnreadySince) >= p.UnhealthyAfter
-	return DueNode{n, Unhealthy, fmt.Sprintf("not ready for %s", amount.ShortDuration(p.UnhealthyAfter))}, silent
+	silent := reached(p.unhealthyAt(n.Node), now)
+	return DueNode{n, Unhealthy, fmt.Sprintf("not ready for %s", amount.ShortDuration(p.UnhealthyAfter))}, silent && n.hasRun()
 }
 
 // maxUnready is the share of the nodes, in percent and rounded up, beyond which
@@ -87,22 +87,8 @@ func tooManyUnready(nodes []*Node, since, now time.Time) bool {
 
 // expired: older than its Provisioner allows.
 func expired(n *Node, now time.Time) (DueNode, bool) {
-	at := ExpiresAt(n.Node, n.Provisioner)
-	if at.IsZero() || now.Before(at) {
-		return DueNode{}, false
-	}
 	limit, _ := n.Provisioner.Spec.ExpireAfter()
-	return DueNode{n, Expired, fmt.Sprintf("older than %s", amount.ShortDuration(limit))}, true
-}
-
-// ExpiresAt is when a node is older than its Provisioner allows; zero means never. A node that is not up yet is
-// left to come up, so that short lifetimes cannot outrun it.
-func ExpiresAt(n *cluster.Node, p *api.Provisioner) time.Time {
-	limit, expires := p.Spec.ExpireAfter()
-	if !expires || !n.Initialized || n.Created.IsZero() {
-		return time.Time{}
-	}
-	return n.Created.Add(limit)
+	return DueNode{n, Expired, fmt.Sprintf("older than %s", amount.ShortDuration(limit))}, reached(expiresAt(n.Node, n.Provisioner), now)
 }
 
 // empty: it is up, and nobody has used it for as long as its Provisioner says. Kubernetes evicts the pods of a node that
@@ -112,22 +98,11 @@ func empty(n *Node, now time.Time) (DueNode, bool) {
 	if !goes || n.InUse() || !isUp(n.Node) {
 		return DueNode{}, false
 	}
-	at := EmptyUntil(n.Node, n.Provisioner)
+	at := emptyUntil(n.Node, n.Provisioner)
 	if at.IsZero() { // it has no mark yet
 		at = now.Add(limit)
 	}
 	return DueNode{n, Empty, fmt.Sprintf("no workload pods for %s", amount.ShortDuration(limit))}, !now.Before(at)
-}
-
-// EmptyUntil is until when a node that is marked as empty stays; zero where it is not marked, is not up, or stays
-// for ever.
-func EmptyUntil(n *cluster.Node, p *api.Provisioner) time.Time {
-	limit, goes := p.Spec.EmptyAfter()
-	since, marked := n.EmptySince()
-	if !goes || !marked || !isUp(n) {
-		return time.Time{}
-	}
-	return since.Add(limit)
 }
 
 // isUp reports whether the node came up and has not lost contact since.
