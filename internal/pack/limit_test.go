@@ -14,6 +14,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign/assigntest"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
@@ -238,5 +239,30 @@ func TestPurchasesUnderALimitAreSearched(t *testing.T) {
 	}
 	if saved == 0 {
 		t.Error("the search saves nothing under a limit")
+	}
+}
+
+// TestAPassThatALimitRepeatsTakesNoEffort: a Provisioner of a lower weight that is beyond its limit makes the plan be
+// made once more. What is bought from others does not cost more because of that.
+func TestAPassThatALimitRepeatsTakesNoEffort(t *testing.T) {
+	for seed := range uint64(6) {
+		p := drawn(seed, 30, 3, byFamily)
+		p.Trials = 6000
+		want, weight := spend(t, p), int32(10)
+		p.Provisioners[0].Spec.Spec.Weight = &weight
+		small := assign.Provisioner{Spec: &api.Provisioner{ObjectMeta: metav1.ObjectMeta{Name: "small"}}, Types: catalogue()[:1]}
+		small.Spec.Spec.Limits = &api.Limits{Resources: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}}
+		small.Types[0].Name, small.Types[0].Labels = "special", map[string][]string{api.LabelInstanceFamily: {"special"}}
+		p.Provisioners = append(p.Provisioners, small)
+		pod := *p.Pods[0].Pod
+		pod.Name, pod.Template = "special", &cluster.Template{Namespace: "default", NodeSelector: map[string]string{api.LabelInstanceFamily: "special"}, Requests: amount.List{amount.CPU: 100, amount.Pods: 1}}
+		p.Pods = append(p.Pods, assign.Demand{Pod: &pod})
+		got, l := int64(0), Solve(p)
+		for i := range l.Machines {
+			got += int64(l.Machines[i].Cost)
+		}
+		if last := l.Places[len(l.Places)-1]; last.Placed() || got != want {
+			t.Errorf("seed %d: the others cost %d, want %d; the pod beyond the limit has a place: %t", seed, got, want, last.Placed())
+		}
 	}
 }

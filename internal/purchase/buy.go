@@ -83,10 +83,10 @@ func (by *buyer) count(b *bought) {
 	}
 }
 
-// overdrawn reports whether the machines break a limit that does not bind in this pass. Then
-// there will be another one, in which it does.
+// overdrawn reports whether the machines, or those that were bought before, break a limit that does not bind in
+// this pass. Then there will be another one, in which it does.
 func (by *buyer) overdrawn(b *bought) bool {
-	for _, p := range b.of.pools {
+	for _, p := range by.Pools {
 		for name, left := range by.headroom[p.Number] {
 			for _, m := range b.machines {
 				if m.Pool == p && left >= 0 {
