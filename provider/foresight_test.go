@@ -506,26 +506,15 @@ func TestPlanTellsWhatItDidNotCheck(t *testing.T) {
 
 // `terraform plan` validates first, and shows what that warns of.
 func TestPlanTellsWhatValidationWarnsOf(t *testing.T) {
-	const typeName = "packhorse_provisioner"
-	server := configured(t)
-	typ := schemasOf(t, server).ResourceSchemas[typeName].ValueType().(tftypes.Object)
-	var values map[string]tftypes.Value
-	if err := blank(typ, "hopeful").As(&values); err != nil {
-		t.Fatal(err)
-	}
-	values["ttl_seconds_until_expired"] = tftypes.NewValue(tftypes.Number, 0)
-	config, err := tfprotov6.NewDynamicValue(typ, tftypes.NewValue(typ, values))
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := server.ValidateResourceConfig(t.Context(), &tfprotov6.ValidateResourceConfigRequest{TypeName: typeName, Config: &config})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, d := range resp.Diagnostics {
-		if d.Severity == tfprotov6.DiagnosticSeverityWarning && strings.Contains(d.Summary+d.Detail, "replaces every node as soon as it is up") {
-			return
+	for typeName, c := range map[string]struct{ config, want string }{
+		"packhorse_provisioner":  {`ttl_seconds_until_expired: 0`, "replaces every node as soon as it is up"},
+		"packhorse_node_profile": {`{launch_template: mine, detailed_monitoring: true}`, "detailed_monitoring: has no effect beside launch_template"},
+	} {
+		diags := validator(t, typeName)(t, c.config)
+		if !slices.ContainsFunc(diags, func(d *tfprotov6.Diagnostic) bool {
+			return d.Severity == tfprotov6.DiagnosticSeverityWarning && strings.Contains(d.Summary+d.Detail, c.want)
+		}) {
+			t.Errorf("%s: diagnostics %v, want a warning that says %q", typeName, diags, c.want)
 		}
 	}
-	t.Errorf("diagnostics: %v", resp.Diagnostics)
 }

@@ -1,7 +1,6 @@
 package validate
 
 import (
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -24,11 +23,10 @@ func Provisioner(p *api.Provisioner) finding.List {
 // NodeTemplate checks a node profile as Provisioner does a Provisioner.
 func NodeTemplate(t *api.AWSNodeTemplate) finding.List {
 	spec := field.NewPath("spec")
-	unread := warnUserData(&t.Spec, spec)
 	if t.Source != nil {
-		return append(unsupportedIn(t.Source), unread...)
+		return append(unsupportedIn(t.Source), warnUserData(&t.Spec, spec)...)
 	}
-	return slices.Concat(nodeTemplateErrors(t), unread, warnTags(t.Spec.Tags, spec.Child("tags")))
+	return append(nodeTemplateErrors(t), warnProfile(&t.Spec, spec)...)
 }
 
 // unsupportedIn are errors about the object that the source is.

@@ -50,13 +50,28 @@ func warnProvisioner(p *api.Provisioner) finding.List {
 	if p.Spec.Provider != nil {
 		warn(api.ProviderPath, finding.Say("an inline node profile is deprecated"), finding.Say("move it into an %s and point %s to it", api.NodeTemplateKind, finding.In(spec, "providerRef")))
 		if inline, err := p.InlineProfile(); err == nil {
-			out = append(out, warnUserData(inline, api.ProviderPath)...)
-			out = append(out, warnTags(inline.Tags, api.ProviderPath.Child("tags"))...)
+			out = append(out, warnProfile(inline, api.ProviderPath)...)
 		}
 		_, ignored, _ := p.DecodeInline() // what does not decode is an error of the validation
 		out = append(out, ignored...)
 	}
 	return out
+}
+
+// warnProfile does for a node profile that stands at path what warnProvisioner does for a Provisioner.
+func warnProfile(s *api.NodeProfile, path *field.Path) finding.List {
+	return slices.Concat(warnUserData(s, path), warnTags(s.Tags, path.Child("tags")), warnLaunchTemplate(s, path))
+}
+
+// warnLaunchTemplate tells of what may stand beside a launch template of the user's own, as with Karpenter, although
+// only the launch template decides it.
+func warnLaunchTemplate(s *api.NodeProfile, path *field.Path) finding.List {
+	if s.LaunchTemplate == nil || s.DetailedMonitoring == nil {
+		return nil
+	}
+	return finding.List{finding.Doubtful(path.Child("detailedMonitoring"),
+		finding.Say("has no effect beside %s, because the launch template alone says how its machines are monitored", finding.In(path, "launchTemplate")),
+		finding.Say("set it in the launch template, and remove it here"))}
 }
 
 // warner adds one warning: what is doubtful, and what would be right.

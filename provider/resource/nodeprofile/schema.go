@@ -62,7 +62,7 @@ func Attributes() attribute.Level {
 		}),
 		"instance_store_policy": attribute.Text("`RAID0` combines the local NVMe disks into one volume for containers and ephemeral " +
 			"storage, with the families `AL2`, `AL2023` and `Bottlerocket`. By default the disks are not used."),
-		"detailed_monitoring": attribute.Flag("Whether CloudWatch monitors the nodes every minute, which costs extra. Off by default."),
+		"detailed_monitoring": attribute.Flag("Whether CloudWatch monitors the nodes every minute, which costs extra. Off by default. With `launch_template`, your launch template decides this, and the argument has no effect."),
 	}
 }
 
