@@ -44,6 +44,11 @@ func Awaits(n *cluster.Node, key string) bool {
 // named reports whether every node has its own value of the key.
 func named(key string) bool { return key == NodeNameField || key == api.LabelHostname }
 
+// Names returns the requirements on names that only nodes which exist can meet.
+func (r Requirements) Names() Requirements {
+	return slices.DeleteFunc(slices.Clone(r), func(q Requirement) bool { return !named(q.Key) || q.Set.Has("") })
+}
+
 // ForProvisioner returns what a Provisioner says about its nodes' labels, with
 // its own name. Requirements on the same key are met together.
 func ForProvisioner(p *api.Provisioner) Requirements {

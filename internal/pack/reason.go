@@ -15,8 +15,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-// diagnose says why a class has no place: what excludes the Provisioners, the nearest
-// miss first.
+// diagnose says why a class has no place: what the nodes lack that it names, or else what excludes the
+// Provisioners, the nearest miss first.
 func diagnose(a *assign.Assignment, c *assign.Class) string {
 	if len(a.Pools) == 0 {
 		return "there is no Provisioner"
@@ -31,6 +31,9 @@ func diagnose(a *assign.Assignment, c *assign.Class) string {
 	}
 	a.Effort.Begin(c.Account)
 	o := a.OptionsFor(requires, c.Template.Tolerations, c.Tolerates, honour)
+	if text := missOfNodes(a, c, o); text != "" {
+		return text
+	}
 	return missesOf(a, c, o).sentence(len(a.Pools))
 }
 
