@@ -212,3 +212,28 @@ func TestTagsOfManyInstancesArePutBack(t *testing.T) {
 		})
 	}
 }
+
+// A termination that has failed once says nothing about the hours after that, in which nobody has tried again.
+func TestTerminationsThatFailForLong(t *testing.T) {
+	for name, c := range map[string]struct {
+		every time.Duration
+		want  bool
+	}{"again and again": {time.Minute, true}, "now and then": {50 * time.Minute, false}} {
+		synctest.Test(t, func(t *testing.T) {
+			inventory := (&account{}).inventory()
+			s := &cluster.Snapshot{Nodes: []cluster.Node{{Name: "a", Provisioner: "default", ProviderID: "aws:///a/i-1", Deleting: true, Finalizers: []string{api.Finalizer}}}}
+			denied := func() bool { return inventory.Counted(s).Nodes[0].Unterminated }
+			for range 4 * time.Hour / c.every {
+				inventory.Terminated("i-1", false)
+				time.Sleep(c.every)
+			}
+			if denied() != c.want {
+				t.Errorf("%s: the cloud has refused for long: %t", name, denied())
+			}
+			time.Sleep(2 * time.Hour)
+			if inventory.settled(0, nil, &nodeless{}); len(inventory.denied) > 0 {
+				t.Errorf("%s: %v is remembered although nobody tries any more", name, inventory.denied)
+			}
+		})
+	}
+}

@@ -27,7 +27,7 @@ type ledger struct {
 	nodeless   []string             // instances whose name or size is not known, or whose Node object is being deleted
 	refused    map[string]refusal   // by Provisioner: instances whose Node objects it could not create
 	terminated map[string]time.Time // when the agent terminated an instance, by id
-	denied     map[string]time.Time // since when the cloud has refused to terminate an instance, by id
+	denied     map[string]denial    // refusals of the cloud to terminate an instance, by id
 	missing    map[string]bool      // by provider id: nodes whose instance is gone; true if the cloud says so
 	unknown    map[string]time.Time // by provider id: since when the cloud does not know the instance of a node
 	scaled     map[string]time.Time // by Provisioner: a node came or went
@@ -35,8 +35,11 @@ type ledger struct {
 	owned      atomic.Bool          // the cloud refuses the orders of earlier leaders
 }
 
+// denial is when the cloud refused something for the first time, and for the last, without doing it in between.
+type denial struct{ since, last time.Time }
+
 func newLedger() *ledger {
-	return &ledger{failures: pace.NewRetries(2*time.Second, 30*time.Second), terminated: map[string]time.Time{}, denied: map[string]time.Time{}, missing: map[string]bool{}, scaled: map[string]time.Time{}, met: map[string]bool{}}
+	return &ledger{failures: pace.NewRetries(2*time.Second, 30*time.Second), terminated: map[string]time.Time{}, denied: map[string]denial{}, missing: map[string]bool{}, scaled: map[string]time.Time{}, met: map[string]bool{}}
 }
 
 // Lead forgets what was compared before this process led.
@@ -86,6 +89,7 @@ func (l *ledger) settled(asked int, missing map[string]bool, without *nodeless) 
 	l.failure, l.nodeless, l.refused = "", without.unknown, without.refused
 	l.failures.Succeeded("")
 	maps.DeleteFunc(l.terminated, func(_ string, t time.Time) bool { return time.Since(t) > time.Hour })
+	maps.DeleteFunc(l.denied, func(_ string, d denial) bool { return time.Since(d.last) > denialPatience })
 }
 
 // Complete reports whether the last comparison succeeded and left nothing open:
@@ -160,18 +164,24 @@ func (l *ledger) noteTerminated(id string) {
 func (l *ledger) noteDenied(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.denied[id] = cmp.Or(l.denied[id], time.Now())
+	d, now := l.denied[id], time.Now()
+	if now.Sub(d.last) > denialGap {
+		d.since = now
+	}
+	d.last = now
+	l.denied[id] = d
 }
 
 // denialPatience is for how long the cloud must have refused to terminate an instance until nobody waits for that.
-const denialPatience = time.Hour
+// Refusals further apart than denialGap say nothing about the time in between: the drain tries again once a minute.
+const denialPatience, denialGap = time.Hour, 10 * time.Minute
 
 // deniedForLong reports whether the cloud has refused for long to terminate an instance.
 func (l *ledger) deniedForLong(id string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	since, denied := l.denied[id]
-	return denied && time.Since(since) >= denialPatience
+	d := l.denied[id]
+	return d.last.Sub(d.since) >= denialPatience
 }
 
 func (l *ledger) wasTerminated(id string) bool {
