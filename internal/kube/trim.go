@@ -1,8 +1,6 @@
 package kube
 
 import (
-	"slices"
-
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,12 +15,9 @@ func trim(object any) (any, error) {
 		names := metav1.ObjectMeta{Namespace: d.Namespace, Name: d.Name, UID: d.UID, ResourceVersion: d.ResourceVersion}
 		return &deployment{names, cluster.FromDeployment(d, manager)}, nil
 	}
-	if m, ok := object.(metav1.Object); ok {
-		m.SetManagedFields(nil)
-	}
 	switch o := object.(type) {
 	case *corev1.Node:
-		o.Status = trimNodeStatus(&o.Status)
+		o.Status = trimNodeStatus(o)
 	case *appsv1.DaemonSet:
 		o.Annotations = map[string]string{appsv1.DeprecatedTemplateGeneration: o.Annotations[appsv1.DeprecatedTemplateGeneration]}
 		o.Spec.Template.Spec = trimPodSpec(&o.Spec.Template.Spec)
@@ -34,16 +29,19 @@ func trim(object any) (any, error) {
 			o.Annotations = map[string]string{corev1.BetaStorageClassAnnotation: class}
 		}
 	}
+	if m, ok := object.(metav1.Object); ok {
+		m.SetManagedFields(nil)
+	}
 	return object, nil
 }
 
 // trimNodeStatus keeps what package cluster reads of a node.
-func trimNodeStatus(s *corev1.NodeStatus) corev1.NodeStatus {
+func trimNodeStatus(n *corev1.Node) corev1.NodeStatus {
 	return corev1.NodeStatus{
-		Capacity:        s.Capacity,
-		Allocatable:     s.Allocatable,
-		VolumesAttached: s.VolumesAttached,
-		Conditions:      slices.DeleteFunc(s.Conditions, func(c corev1.NodeCondition) bool { return c.Type != corev1.NodeReady }),
+		Capacity:        n.Status.Capacity,
+		Allocatable:     n.Status.Allocatable,
+		VolumesAttached: n.Status.VolumesAttached,
+		Conditions:      cluster.Readiness(n),
 	}
 }
 

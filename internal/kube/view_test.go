@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"context"
 	"fmt"
 	"reflect"
 	"slices"
@@ -14,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
@@ -195,6 +198,36 @@ func TestTrimmedNode(t *testing.T) {
 	}
 	if diff := cmp.Diff(whole, cluster.FromNode(trimmed.(*corev1.Node), nil)); diff != "" {
 		t.Errorf("-whole +trimmed\n%s", diff)
+	}
+}
+
+// The clock of a machine may be an hour behind. The API server notes when it got each report of the kubelet.
+func TestUnreadySinceByTheClockOfTheAPIServer(t *testing.T) {
+	config := rest.CopyConfig(adminConfig)
+	config.UserAgent = "kubelet/v1.35.0 (linux/amd64)"
+	nodes := kubernetes.NewForConfigOrDie(config).CoreV1().Nodes()
+	node, err := nodes.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "slow-clock", Labels: map[string]string{"a": "b"}}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = nodes.Delete(context.WithoutCancel(t.Context()), node.Name, metav1.DeleteOptions{}) })
+	report := time.Now().Add(-time.Hour)
+	node.Status.Conditions = []corev1.NodeCondition{{
+		Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: "KubeletNotReady",
+		LastHeartbeatTime: metav1.NewTime(report), LastTransitionTime: metav1.NewTime(report),
+	}}
+	if node, err = nodes.UpdateStatus(t.Context(), node, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	trimmed, err := trim(node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if since := cluster.FromNode(trimmed.(*corev1.Node), nil).UnreadySince; since.Sub(report) < 30*time.Minute {
+		t.Errorf("not ready since %s, by the clock of the kubelet, which is an hour behind", since)
+	}
+	if len(node.ManagedFields) > 0 {
+		t.Errorf("the caches hold %v", node.ManagedFields)
 	}
 }
 
