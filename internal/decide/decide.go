@@ -15,7 +15,7 @@ import (
 // Decide returns what should be done: where pods go, which machines to launch, which nodes
 // should go, and why some pods have no place.
 func Decide(in Input) Plan {
-	in.Snapshot = Promised(in.Snapshot, in.Provisioners, in.Now, in.Settings.StartupTimeout)
+	in.Snapshot = Promised(in.Snapshot.WithStaticPods(), in.Provisioners, in.Now, in.Settings.StartupTimeout)
 	return newDecision(&in).plan()
 }
 

@@ -20,7 +20,7 @@ var usual = map[string]string{"cpu": "1", "memory": "1Gi", "pods": "100", "disk"
 
 // labelColumns are columns that say what label a machine has.
 var labelColumns = map[string]string{
-	"arch": api.LabelArch, "os": api.LabelOS,
+	"arch": api.LabelArch, "os": api.LabelOS, "image": api.LabelInstanceAMIID,
 	"category": api.LabelInstanceCategory, "generation": api.LabelInstanceGeneration, "family": api.LabelInstanceFamily, "size": api.LabelInstanceSize,
 }
 
@@ -36,7 +36,7 @@ var cells = regexp.MustCompile(`\s{2,}`)
 //	zones                    "a,b"; sold in each at the same price
 //	reserved                 capacity reservations with what is left of them: "a/cr-1=2"
 //	sold-out                 offerings that cannot be had now: "a/spot,b/spot"
-//	arch, os, category, ...  labels
+//	arch, os, image, ...     labels
 //	nvidia.com/gpu, ...      other resources
 func machines(t *testing.T, table string) []offer.InstanceType {
 	t.Helper()

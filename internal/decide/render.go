@@ -43,6 +43,9 @@ func (d *decision) render(p *pack.Problem, l *pack.Layout) Plan {
 func leftOut(l *pack.Layout) []LeftOut {
 	var out []LeftOut
 	for _, of := range l.LeftOut() {
+		if of.DaemonSet.Template.Static {
+			continue // see cluster.Snapshot.WithStaticPods: there is no such object
+		}
 		ref := cluster.ObjectRef{APIVersion: "apps/v1", Kind: "DaemonSet", Namespace: of.DaemonSet.Namespace, Name: of.DaemonSet.Name, UID: of.DaemonSet.UID}
 		reason := of.Reason()
 		i := slices.IndexFunc(out, func(l LeftOut) bool { return l.DaemonSet == ref && l.Reason == reason })
