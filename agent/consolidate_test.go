@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/consolidation"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
@@ -304,6 +307,82 @@ func TestConsolidationSurvivesKills(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// marker is a cluster of which a test says which of the changes that mark nodes fail.
+type marker struct {
+	Cluster
+	fails func(marks bool) error // or removes a mark
+}
+
+func (m *marker) PatchNode(ctx context.Context, node string, change cluster.NodeChange) error {
+	if marks := len(change.AddTaints) > 0; marks || len(change.RemoveTaints) > 0 {
+		if err := m.fails(marks); err != nil {
+			return err
+		}
+	}
+	return m.Cluster.PatchNode(ctx, node, change)
+}
+
+// onThree runs a pod on each of three nodes. One machine would cost less than these; two of them would not.
+func (r *rig) onThree(m *marker) *running {
+	r.Helper()
+	r.Apply(testProvisioner("default", func(s *api.ProvisionerSpec) { s.InstanceTypes = []string{"c5.large"} }))
+	process := r.Connect(nil)
+	m.Cluster = process.Cluster
+	first := r.startOn(m, process.Cloud, Options{})
+	first.process = process
+	r.Deploy(sim.Workload{Name: "web", Replicas: 3, Spec: sim.Requests("1100m", "1Gi")})
+	r.until("the workload runs", r.allRun("web", 3))
+	r.until("all nodes are up", r.allUp)
+	if len(r.ours()) != 3 {
+		r.Fatalf("%d nodes, want 3\n%s", len(r.ours()), r.describe())
+	}
+	r.Apply(testProvisioner("default", consolidates(func(d *api.Disruption) {
+		d.Drift, d.EvictionCost = ptr.To(false), ptr.To(api.NumberOrNever("0.01"))
+	})))
+	return first
+}
+
+// Of the nodes of a step, only some are marked, because the agent ends or a change fails. None of them goes without the
+// others, and all go once they can be marked.
+func TestStepThatIsMarkedInPart(t *testing.T) {
+	away := errors.New("the API server is away")
+	for name, killed := range map[string]bool{"the agent is killed": true, "the others cannot be marked, nor the mark be removed": false} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, sim.Options{}, func(r *rig) {
+				var begun, broken atomic.Bool // a node has been marked, and no other change works
+				broken.Store(true)
+				m := &marker{fails: func(marks bool) error {
+					if marks && begun.CompareAndSwap(false, true) || !broken.Load() || !begun.Load() {
+						return nil
+					}
+					return away
+				}}
+				a := r.onThree(m)
+				old := r.ours()
+				inPart := func() bool { // a node goes, and another one is not even marked
+					going, unmarked := false, false
+					for _, n := range old {
+						now := r.node(n.Name)
+						going = going || now == nil || now.DeletionTimestamp != nil
+						unmarked = unmarked || now != nil && now.Annotations[api.AnnotationDisruption] == ""
+					}
+					return going && unmarked
+				}
+				r.until("a node is marked", func() bool { return strings.Contains(r.describe(), api.AnnotationDisruptedWith) })
+				if killed {
+					a.kill()
+					broken.Store(false)
+					r.start(Options{}, nil)
+				}
+				r.never(10*time.Minute, "the step is carried out in part", inPart)
+				broken.Store(false)
+				r.never(20*time.Minute, "the step is carried out in part", inPart)
+				r.until("all go", func() bool { return len(r.ours()) == 1 && r.allRun("web", 3)() })
+			})
+		})
 	}
 }
 

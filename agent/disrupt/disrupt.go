@@ -178,24 +178,19 @@ func (d *Disrupter) Remove(ctx context.Context, fresh *view.Verifier, removals [
 }
 
 // incompleteSteps returns the nodes that were to be consolidated in a step of which not all nodes go: only the whole
-// step is known to pay. Nodes whose pods share a replacement count as those of one step.
+// step is known to pay.
 func incompleteSteps(removals []decide.Removal, goes func(r *decide.Removal) bool) map[string]bool {
-	nodes, machines := map[string]bool{}, map[string]bool{}
-	for again := true; again; {
-		again = false
-		for i := range removals {
-			r := &removals[i]
-			shares := slices.ContainsFunc(r.Replacements, func(machine string) bool { return machines[machine] })
-			if r.Reason != decide.Consolidated || nodes[r.Node] || !shares && goes(r) {
-				continue
-			}
-			nodes[r.Node], again = true, true
-			for _, machine := range r.Replacements {
-				machines[machine] = true
-			}
+	going, out := map[string]bool{}, map[string]bool{}
+	for i := range removals {
+		going[removals[i].Node] = goes(&removals[i])
+	}
+	for i := range removals {
+		r := &removals[i]
+		if r.Reason == decide.Consolidated && (!going[r.Node] || slices.ContainsFunc(r.Step, func(name string) bool { return !going[name] })) {
+			out[r.Node] = true
 		}
 	}
-	return nodes
+	return out
 }
 
 func (d *Disrupter) removeNow(ctx context.Context, n *cluster.Node, r *decide.Removal, fresh *view.Verifier) {
@@ -262,6 +257,9 @@ func (d *Disrupter) mark(ctx context.Context, n *cluster.Node, r *decide.Removal
 			api.AnnotationDisruptedAt: r.Planned.UTC().Format(time.RFC3339),
 		},
 		AddTaints: []corev1.Taint{drain.Taint},
+	}
+	if len(r.Step) > 0 {
+		change.SetAnnotations[api.AnnotationDisruptedWith] = strings.Join(r.Step, ",")
 	}
 	return replacements, d.Nodes.Prepare(ctx, n, change)
 }

@@ -199,6 +199,9 @@ func TestRemoveWaitsForReplacements(t *testing.T) {
 func TestRemoveWholeSteps(t *testing.T) {
 	step := func(reason decide.RemovalReason) []decide.Removal {
 		out := []decide.Removal{{Node: "a", Reason: reason, Replacements: []string{"m1", "m2"}}, {Node: "b", Reason: reason, Replacements: []string{"m1", "m2"}}}
+		if reason == decide.Consolidated {
+			out[0].Step, out[1].Step = []string{"a", "b"}, []string{"a", "b"}
+		}
 		return append(out, decide.Removal{Node: "c", Reason: reason, Replacements: []string{"m3"}})
 	}
 	for name, c := range map[string]struct {

@@ -40,7 +40,7 @@ var Taint = corev1.Taint{Key: api.TaintDisruption, Effect: corev1.TaintEffectNoS
 
 // Unchosen is the change after which a node that was chosen to go, and is not drained yet, takes pods again.
 var Unchosen = cluster.NodeChange{
-	RemoveAnnotations: []string{api.AnnotationDisruption, api.AnnotationReplacedBy, api.AnnotationDisruptedAt, api.AnnotationEmptiness},
+	RemoveAnnotations: []string{api.AnnotationDisruption, api.AnnotationReplacedBy, api.AnnotationDisruptedAt, api.AnnotationDisruptedWith, api.AnnotationEmptiness},
 	RemoveTaints:      []corev1.Taint{Taint},
 }
 

@@ -175,8 +175,8 @@ func change(claim karpenter.Claim, uid string) cluster.NodeChange {
 		RemoveAnnotations: []string{
 			api.AnnotationLaunchID, api.AnnotationProvisionerHash, api.AnnotationProfileHash, api.AnnotationHourlyPrice,
 			api.AnnotationSubnet, api.AnnotationSecurityGroups, api.AnnotationEmptiness, api.AnnotationLaunchReason,
-			api.AnnotationDisruption, api.AnnotationReplacedBy, api.AnnotationDisruptedAt, api.AnnotationGracePeriod,
-			api.AnnotationSurging, api.AnnotationInterrupted, api.AnnotationRemade,
+			api.AnnotationDisruption, api.AnnotationReplacedBy, api.AnnotationDisruptedAt, api.AnnotationDisruptedWith,
+			api.AnnotationGracePeriod, api.AnnotationSurging, api.AnnotationInterrupted, api.AnnotationRemade,
 		},
 		RemoveTaints: []corev1.Taint{drain.Taint},
 		Guide:        new(int),

@@ -79,6 +79,9 @@ const (
 	// must be up before it is drained, separated by commas. Room on them is kept
 	// for its pods.
 	AnnotationReplacedBy = "packhorse.io/replaced-by"
+	// AnnotationDisruptedWith on a node that consolidation removes names all nodes of its step, separated by
+	// commas, if there are several: if one of them stays, all stay.
+	AnnotationDisruptedWith = "packhorse.io/disrupted-with"
 	// AnnotationSteered, on a pod, repeats the deletion cost that the agent has given it: as
 	// long as both are equal, the cost is the agent's.
 	AnnotationSteered = "packhorse.io/deletion-cost"

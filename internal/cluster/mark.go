@@ -18,22 +18,29 @@ type NodeMark struct {
 	Own bool
 	// Replacements names the nodes that must be up before the node is drained.
 	Replacements []string
+	// Step names all nodes that were chosen together with this one, which is one of them; nil if it was chosen alone.
+	Step []string
 }
 
 // Mark reads the mark of a node; it is zero where there is none.
 func (n *Node) Mark() NodeMark {
 	by, noted := n.Annotations[api.AnnotationReplacedBy]
-	m := NodeMark{Reason: n.Annotations[api.AnnotationDisruption]}
+	m := NodeMark{Reason: n.Annotations[api.AnnotationDisruption], Replacements: names(by), Step: names(n.Annotations[api.AnnotationDisruptedWith])}
 	m.Own = noted && m.Reason != ""
 	if at := n.Annotations[api.AnnotationDisruptedAt]; at != "" {
 		m.At, _ = time.Parse(time.RFC3339, at) // zero if it is no time
 	}
-	for name := range strings.SplitSeq(by, ",") {
+	return m
+}
+
+// names reads names that are separated by commas.
+func names(list string) (out []string) {
+	for name := range strings.SplitSeq(list, ",") {
 		if name = strings.TrimSpace(name); name != "" {
-			m.Replacements = append(m.Replacements, name)
+			out = append(out, name)
 		}
 	}
-	return m
+	return out
 }
 
 // EmptySince reads the emptiness timestamp of a node. One that is no time counts as none.

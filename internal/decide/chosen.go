@@ -2,6 +2,7 @@ package decide
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
@@ -40,8 +41,7 @@ func (d *decision) cancelDisruptions(nodes []*retire.Node, now attempt) attempt 
 		return retire.DueNode{Node: n, Reason: retire.Reason(n.Mark().Reason)}
 	}
 	returned := map[string]bool{}
-	cancel := func(n *retire.Node, why string) {
-		d.cancelled[n.Name] = why
+	cancelSteps := func() {
 		d.cancelSteps(marked)
 		for _, n := range marked {
 			if d.cancelled[n.Name] != "" && !returned[n.Name] {
@@ -50,6 +50,11 @@ func (d *decision) cancelDisruptions(nodes []*retire.Node, now attempt) attempt 
 			}
 		}
 	}
+	cancel := func(n *retire.Node, why string) {
+		d.cancelled[n.Name] = why
+		cancelSteps()
+	}
+	cancelSteps() // of which not all nodes were marked, or not all marks were removed
 	for _, n := range marked {
 		if why := d.stays(n, to[n.Name]); why != "" && d.cancelled[n.Name] == "" {
 			cancel(n, why)
@@ -69,28 +74,28 @@ func (d *decision) cancelDisruptions(nodes []*retire.Node, now attempt) attempt 
 	return d.packed()
 }
 
-// cancelSteps lets the nodes stay that were to be replaced in a step of consolidation with one that stays: only
-// the whole step is known to pay. Nodes whose pods share a replacement count as those of one step.
+// cancelSteps lets the nodes stay that were to go in a step of consolidation with one that stays: only the whole step
+// is known to pay. If the agent ends, or a change fails, while it marks the nodes of a step or removes their marks, some
+// of them are marked and others are not.
 func (d *decision) cancelSteps(marked []*retire.Node) {
-	of := map[string]string{} // a node that stays, by replacement
 	for again := true; again; {
 		again = false
 		for _, n := range marked {
-			mark := n.Mark()
-			if mark.Reason != api.ReasonConsolidation {
+			if d.cancelled[n.Name] != "" {
 				continue
 			}
-			for _, name := range mark.Replacements {
-				switch other := of[name]; {
-				case d.cancelled[n.Name] == "" && other != "":
-					d.cancelled[n.Name] = "node " + other + ", which was to go in the same step, stays"
-					again = true
-				case d.cancelled[n.Name] != "" && other == "":
-					of[name], again = n.Name, true
-				}
+			if i := slices.IndexFunc(n.Mark().Step, func(name string) bool { return d.remainsOf(n, name) }); i >= 0 {
+				d.cancelled[n.Name] = "node " + n.Mark().Step[i] + ", which was to go in the same step, stays"
+				again = true
 			}
 		}
 	}
+}
+
+// remainsOf reports whether a node of the step of a marked node stays. One that has come since has only its name.
+func (d *decision) remainsOf(n *retire.Node, name string) bool {
+	other, at := d.in.Snapshot.Node(name), n.Mark().At
+	return other != nil && (at.IsZero() || !other.Created.After(at)) && (d.cancelled[name] != "" || !d.leaving[name])
 }
 
 // chosen checks the marked nodes again: whether their reason still holds, nothing protects them

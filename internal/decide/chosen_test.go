@@ -120,21 +120,43 @@ func TestChosenBeyondABudget(t *testing.T) {
 	}
 }
 
-// A step of consolidation for two nodes, which pays as a whole, is not carried out for one of them.
+// A step of consolidation for two nodes, which pays as a whole, is not carried out for one of them, also if the agent has
+// ended before it could mark the other one, or remove its mark.
 func TestChosenGoTogether(t *testing.T) {
+	protect := func(w *world) {
+		w.running("protected", "n2", "{requests: {cpu: 100m}, annotations: {karpenter.sh/do-not-disrupt: 'true'}}")
+	}
+	other := func(edit func(n *cluster.Node)) func(*world) {
+		return func(w *world) { edit(w.in.Snapshot.Node("n2")) }
+	}
 	for name, c := range map[string]struct {
 		reason string
+		given  func(*world)
 		want   Verdict
 	}{
-		"consolidation": {api.ReasonConsolidation, Stay},
-		"expiry":        {api.ReasonExpiry, Go},
+		"nothing has changed":                    {api.ReasonConsolidation, func(*world) {}, Go},
+		"the other one stays":                    {api.ReasonConsolidation, protect, Stay},
+		"the other one stays, expiry":            {api.ReasonExpiry, protect, Go},
+		"the other one is not marked":            {api.ReasonConsolidation, other(func(n *cluster.Node) { n.Annotations, n.Taints = map[string]string{}, nil }), Stay},
+		"the other one is being drained":         {api.ReasonConsolidation, other(func(n *cluster.Node) { n.Deleting = true }), Go},
+		"the other one has gone":                 {api.ReasonConsolidation, other(func(n *cluster.Node) { n.Name = "n3" }), Go},
+		"a new machine has the other one's name": {api.ReasonConsolidation, other(func(n *cluster.Node) { n.Annotations, n.Taints, n.Created = map[string]string{}, nil, noon }), Go},
 	} {
 		w := newWorld(t, catalogueA()).provisioner("default", "{consolidation: {enabled: true}, ttlSecondsUntilExpired: 30, disruption: {budgets: [{nodes: '100%'}]}}")
-		w.node("n1", "small", "a", chosenFor(c.reason, time.Minute)).node("n2", "small", "a", chosenFor(c.reason, time.Minute)).node("new", "std", "a", nil)
-		w.running("a", "n1", "requests: {cpu: 1}").running("b", "n2", "{requests: {cpu: 1}, annotations: {karpenter.sh/do-not-disrupt: 'true'}}")
-		chosen := w.decide().Chosen
-		if len(chosen) != 2 || chosen[0].Verdict != c.want || chosen[1].Verdict != Stay {
-			t.Errorf("%s: %+v, want %s for the first", name, chosen, c.want)
+		mark := func(n *cluster.Node) {
+			chosenFor(c.reason, time.Minute)(n)
+			if c.reason == api.ReasonConsolidation {
+				n.Annotations[api.AnnotationDisruptedWith] = "n1,n2"
+			}
+		}
+		w.node("n1", "small", "a", mark).node("n2", "small", "a", mark).node("new", "std", "a", nil)
+		w.running("a", "n1", "requests: {cpu: 500m}").running("b", "n2", "requests: {cpu: 500m}")
+		for i := range w.in.Snapshot.Pods {
+			w.in.Snapshot.Pods[i].Since = noon.Add(-time.Hour)
+		}
+		c.given(w)
+		if chosen := w.decide().Chosen; len(chosen) == 0 || chosen[0].Node != "n1" || chosen[0].Verdict != c.want {
+			t.Errorf("%s: %+v, want %s for n1", name, chosen, c.want)
 		}
 	}
 }

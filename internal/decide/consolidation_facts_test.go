@@ -158,11 +158,11 @@ func TestConsolidationFacts(t *testing.T) {
 	}
 }
 
-// begun marks a node as chosen for consolidation an hour ago.
-func begun(by string) func(*cluster.Node) {
+// begun marks a node as chosen for consolidation an hour ago, in a step of these nodes.
+func begun(by string, step ...string) func(*cluster.Node) {
 	return func(n *cluster.Node) {
 		n.Annotations[api.AnnotationDisruption], n.Annotations[api.AnnotationReplacedBy] = api.ReasonConsolidation, by
-		n.Annotations[api.AnnotationDisruptedAt] = noon.Add(-time.Hour).Format(time.RFC3339)
+		n.Annotations[api.AnnotationDisruptedAt], n.Annotations[api.AnnotationDisruptedWith] = noon.Add(-time.Hour).Format(time.RFC3339), strings.Join(step, ",")
 		n.Taints = []corev1.Taint{{Key: api.TaintDisruption, Effect: corev1.TaintEffectNoSchedule}}
 	}
 }
@@ -179,7 +179,7 @@ func TestConsolidationThatWasBegun(t *testing.T) {
 	t.Run("CONS-042, CONS-036: pods came to two of three", func(t *testing.T) {
 		w := newWorld(t, shop()).provisioner("default", consolidating)
 		for i, pods := range []int{2, 2, 1} {
-			w.node(fmt.Sprintf("n%d", i+1), "small", "a", begun("new")).replicas(pods, "web", fmt.Sprintf("n%d", i+1), halfCore)
+			w.node(fmt.Sprintf("n%d", i+1), "small", "a", begun("new", "n1", "n2", "n3")).replicas(pods, "web", fmt.Sprintf("n%d", i+1), halfCore)
 		}
 		w.node("new", "large", "a", nil).older()
 		for i := range 4 {

@@ -141,6 +141,7 @@ func (d *drama) act() {
 		case Stay:
 			delete(n.Annotations, api.AnnotationDisruption)
 			delete(n.Annotations, api.AnnotationReplacedBy)
+			delete(n.Annotations, api.AnnotationDisruptedWith)
 		case Go:
 			d.check(c.Node, "is drained")
 			d.drain(c.Node, to)
@@ -171,7 +172,7 @@ func (d *drama) act() {
 		}
 		n := d.node(r.Node)
 		n.Annotations[api.AnnotationDisruption], n.Annotations[api.AnnotationReplacedBy] = api.ReasonConsolidation, strings.Join(names, ",")
-		n.Annotations[api.AnnotationDisruptedAt] = d.w.in.Now.Format(time.RFC3339)
+		n.Annotations[api.AnnotationDisruptedAt], n.Annotations[api.AnnotationDisruptedWith] = d.w.in.Now.Format(time.RFC3339), strings.Join(r.Step, ",")
 	}
 	d.marks(&plan)
 	going := 0

@@ -98,7 +98,7 @@ func (d *decision) plan() Plan {
 	for i := range plan.Removals {
 		r := &plan.Removals[i]
 		r.Planned = d.in.Now
-		r.Replacements, r.Starting = to[r.Node].machines, to[r.Node].starting
+		r.Replacements, r.Starting, r.Step = to[r.Node].machines, to[r.Node].starting, to[r.Node].step
 	}
 	slices.SortStableFunc(plan.Removals, func(a, b Removal) int { return strings.Compare(a.Node, b.Node) })
 	return plan

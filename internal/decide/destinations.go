@@ -6,6 +6,8 @@ import "slices"
 type destinations struct {
 	machines []string // of the plan
 	starting []string // nodes that are not up yet, sorted
+	// step has all nodes that go in the same step of consolidation, if they are several, sorted.
+	step []string
 	// nowhere is why a pod of the node has no place; empty where all have one.
 	nowhere string
 }

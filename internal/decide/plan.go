@@ -169,6 +169,8 @@ type Removal struct {
 	// Saving is the node's share of what its step of consolidation saves per hour; 0 for
 	// other reasons.
 	Saving offer.Price
+	// Step names all nodes of the node's step of consolidation, if there are several. They go together or not at all.
+	Step []string
 	// Replacements are the machines of the plan (by name) that must be up before
 	// the node is drained. Nodes of one step of consolidation have the same.
 	Replacements []string

@@ -198,24 +198,42 @@ func (c *consolidator) fault(next attempt, steps []consolidate.Step, these []int
 	return ""
 }
 
-// joinSteps lets each node of a step that goes wait for all machines of the step: only the whole step is known to
-// pay, and a machine may not be had.
+// joined are nodes that go together, and the machines that replace them.
+type joined struct{ nodes, machines []string }
+
+// joinSteps lets each node of a step that goes wait for all machines of the step, and know the others: only the whole
+// step is known to pay, and a machine may not be had. Steps whose pods share a machine are one.
 func joinSteps(c *Consolidation, to map[string]*destinations) {
 	if c == nil {
 		return
 	}
+	var steps []joined
 	for i := range c.Steps {
 		if !c.Steps[i].Going {
 			continue
 		}
-		var machines []string
-		for _, name := range c.Steps[i].Nodes {
-			machines = append(machines, to[name].machines...)
+		next := joined{nodes: slices.Clone(c.Steps[i].Nodes)}
+		for _, name := range next.nodes {
+			next.machines = append(next.machines, to[name].machines...)
 		}
-		slices.Sort(machines)
-		machines = slices.Compact(machines)
-		for _, name := range c.Steps[i].Nodes {
+		steps = slices.DeleteFunc(steps, func(one joined) bool {
+			shares := slices.ContainsFunc(one.machines, func(m string) bool { return slices.Contains(next.machines, m) })
+			if shares {
+				next.nodes, next.machines = append(next.nodes, one.nodes...), append(next.machines, one.machines...)
+			}
+			return shares
+		})
+		steps = append(steps, next)
+	}
+	for _, one := range steps {
+		slices.Sort(one.nodes)
+		slices.Sort(one.machines)
+		machines := slices.Compact(one.machines)
+		for _, name := range one.nodes {
 			to[name].machines = machines
+			if len(one.nodes) > 1 {
+				to[name].step = one.nodes
+			}
 		}
 	}
 }
