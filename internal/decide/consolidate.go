@@ -105,11 +105,13 @@ func (d *decision) consolidateNodes(nodes []*retire.Node, now attempt) ([]Remova
 	return c.removals(), c.out, c.now
 }
 
-// findIdle lists the nodes that nobody uses and that will go once they have been empty for long enough.
+// findIdle lists the nodes that nobody uses and that will go once they have been empty for long enough. While a budget
+// lets none of them go, they stay, and their room costs nothing.
 func (c *consolidator) findIdle(nodes []*retire.Node) map[string]bool {
 	out := map[string]bool{}
 	for _, n := range nodes {
-		if _, goes := n.Provisioner.Spec.EmptyAfter(); goes && !n.InUse() && c.caseOf(retire.DueNode{Node: n, Reason: retire.Empty}).Vetoed() == "" {
+		due := retire.DueNode{Node: n, Reason: retire.Empty}
+		if _, goes := n.Provisioner.Spec.EmptyAfter(); goes && !n.InUse() && c.budgets.Together(due) > 0 && c.caseOf(due).Vetoed() == "" {
 			out[n.Name] = true
 		}
 	}

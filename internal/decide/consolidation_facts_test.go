@@ -283,17 +283,20 @@ func TestPodsDoNotMoveToIdleNodes(t *testing.T) {
 	const two = "requests: {cpu: 3, memory: 1Gi}"
 	shop := byName([]offer.InstanceType{sold("old", 8, 0.34), sold("vast", 16, 0.768)})
 	for name, c := range map[string]struct {
-		types  []offer.InstanceType
-		change func(*cluster.Node) // of the empty node
-		want   string
+		types   []offer.InstanceType
+		change  func(*cluster.Node) // of the empty node
+		budgets string              // besides 100%
+		want    string
 	}{
 		"it goes when it has been empty for longer": {types: shop, want: "->"},
 		"it stays in any case":                      {types: shop, change: func(n *cluster.Node) { n.Annotations[api.AnnotationDoNotDisrupt] = "true" }, want: "n1 n2 ->"},
+		"a budget lets no empty node go":            {types: shop, budgets: "{nodes: '0', reasons: [emptiness]}", want: "n1 n2 ->"},
+		"a budget lets some go":                     {types: shop, budgets: "{nodes: '1', reasons: [emptiness]}", want: "->"},
 		"it is not up yet":                          {types: shop, change: func(n *cluster.Node) { n.Initialized, n.Ready = false, false }, want: "->"},
 		"a cheaper machine is bought instead":       {types: byName(append(slices.Clone(shop), sold("cheap", 16, 0.5))), want: "n1 n2 -> cheap"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, c.types).provisioner("default", consolidating)
+			w := newWorld(t, c.types).provisioner("default", strings.Replace(consolidating, "{nodes: '100%'}", "{nodes: '100%'}, "+c.budgets, 1))
 			w.node("empty", "vast", "a", c.change)
 			w.node("n1", "old", "a", nil).replicas(2, "web", "n1", two)
 			w.node("n2", "old", "a", nil).replicas(2, "web", "n2", two)
