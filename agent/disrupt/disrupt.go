@@ -63,8 +63,9 @@ type Disrupter struct {
 	Buying func(node string) bool
 	// Surges moves the pods that must be ready elsewhere before they go.
 	Surges Surges
-	// Unbought paces the purchases in place of nodes for which only a part of the machines could be bought.
-	Unbought *pace.Retries
+	// Unfinished paces the purchases in place of nodes whose last step of consolidation was not carried out although
+	// machines had been bought for it.
+	Unfinished *pace.Retries
 	// Steers has room for one list of marks on pods.
 	Steers chan []decide.Steer
 	// Replan is called when what a plan was made from does not hold any more.
@@ -164,15 +165,21 @@ func (d *Disrupter) Remove(ctx context.Context, fresh *view.Verifier, removals [
 		}
 	})
 	incomplete = incompleteSteps(removals, func(r *decide.Removal) bool { _, is := marked.Load(r.Node); return is })
+	postponed := d.Postponed()
 	parallel.Each(parallel.NodesAtOnce, removals, func(r decide.Removal) {
 		n := fresh.Snapshot.Node(r.Node)
 		switch replacements, is := marked.Load(r.Node); {
-		case !is:
-		case incomplete[r.Node]:
+		case is && !incomplete[r.Node]:
+			d.Unfinished.Succeeded(n.Identity())
+			d.report(n, &r, replacements)
+			return
+		case is:
 			d.Log.Info("kept a node because another one of its step could not be marked", "node", n.Name, "provisioner", n.Provisioner)
 			d.Nodes.Patch(ctx, n, drain.Unchosen)
-		default:
-			d.report(n, &r, replacements)
+		}
+		wasBought := func(machine string) bool { _, ok := bought(machine); return ok }
+		if n != nil && r.Reason == decide.Consolidated && !postponed[r.Node] && slices.ContainsFunc(r.Replacements, wasBought) {
+			d.Unfinished.Failed(n.Identity())
 		}
 	})
 }
@@ -240,16 +247,12 @@ func (d *Disrupter) mark(ctx context.Context, n *cluster.Node, r *decide.Removal
 	}
 	if missing != "" {
 		d.Log.Info("kept a node because its replacement was not bought", "node", n.Name, "reason", string(r.Reason), "machine", missing)
-		if r.Reason == decide.Consolidated && len(replacements) > len(r.Starting) {
-			d.Unbought.Failed(n.Identity())
-		}
 		return nil, false
 	}
 	if slices.ContainsFunc(replacements, d.Buying) {
 		d.postponed.add(r, replacements)
 		return nil, false
 	}
-	d.Unbought.Succeeded(n.Identity())
 	change := cluster.NodeChange{
 		SetAnnotations: map[string]string{
 			api.AnnotationDisruption:  string(r.Reason),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -84,7 +85,7 @@ func (w *world) disrupter(buying bool) *disrupt.Disrupter {
 	return &disrupt.Disrupter{
 		Cluster: w, Events: event.NewRecorder(w), Metrics: metrics.New(), Log: hclog.NewNullLogger(),
 		Nodes:  &nodes.Writer{API: w, Assumed: nodes.NewAssumptions(), Log: hclog.NewNullLogger(), Deleted: func() {}, Failed: func() {}, Refused: pace.NewRetries(time.Second, time.Minute)},
-		Surges: w, Unbought: disrupt.NewUnbought(),
+		Surges: w, Unfinished: disrupt.NewUnfinished(),
 		Buying: func(string) bool { return buying },
 		Replan: note("plan again"), Retry: note("retry"),
 	}
@@ -195,7 +196,8 @@ func TestRemoveWaitsForReplacements(t *testing.T) {
 	}
 }
 
-// A step of consolidation is carried out for all of its nodes or for none. Other removals do not depend on each other.
+// A step of consolidation is carried out for all of its nodes or for none. Other removals do not depend on each other. For a
+// step that was not carried out, no machines are bought again at once.
 func TestRemoveWholeSteps(t *testing.T) {
 	step := func(reason decide.RemovalReason) []decide.Removal {
 		out := []decide.Removal{{Node: "a", Reason: reason, Replacements: []string{"m1", "m2"}}, {Node: "b", Reason: reason, Replacements: []string{"m1", "m2"}}}
@@ -209,12 +211,13 @@ func TestRemoveWholeSteps(t *testing.T) {
 		changed bool   // b, since the plan
 		refuses string // the node that cannot be marked
 		want    []string
+		rest    []string // the nodes in whose place no machines are bought for now
 	}{
 		"all nodes are as planned":              {reason: decide.Consolidated, want: []string{"mark a", "mark b", "mark c"}},
-		"a node has changed":                    {reason: decide.Consolidated, changed: true, want: []string{"mark c"}},
-		"a node cannot be marked":               {reason: decide.Consolidated, refuses: "b", want: []string{"keep a", "mark a", "mark b", "mark c"}},
+		"a node has changed":                    {reason: decide.Consolidated, changed: true, want: []string{"mark c"}, rest: []string{"a", "b"}},
+		"a node cannot be marked":               {reason: decide.Consolidated, refuses: "b", want: []string{"keep a", "mark a", "mark b", "mark c"}, rest: []string{"a", "b"}},
 		"a drifted node has changed":            {reason: decide.Drifted, changed: true, want: []string{"mark a", "mark c"}},
-		"a node of another step was not marked": {reason: decide.Consolidated, refuses: "c", want: []string{"mark a", "mark b", "mark c"}},
+		"a node of another step was not marked": {reason: decide.Consolidated, refuses: "c", want: []string{"mark a", "mark b", "mark c"}, rest: []string{"c"}},
 	} {
 		was, is := marked(""), marked("")
 		for _, s := range []*cluster.Snapshot{was, is} {
@@ -224,10 +227,14 @@ func TestRemoveWholeSteps(t *testing.T) {
 		is.Nodes[1].Unschedulable = c.changed
 		w := &world{snapshot: is, refusals: map[string]error{c.refuses: errors.New("away")}}
 		planned := &view.View{Snapshot: was}
-		w.disrupter(false).Remove(t.Context(), planned.Verify(is, nil), step(c.reason), func(m string) (string, bool) { return m, true })
+		d := w.disrupter(false)
+		d.Remove(t.Context(), planned.Verify(is, nil), step(c.reason), func(m string) (string, bool) { return m, true })
 		slices.Sort(w.changed)
 		if diff := cmp.Diff(c.want, w.changed); diff != "" {
 			t.Errorf("%s: -want +got\n%s", name, diff)
+		}
+		if rest := slices.Sorted(maps.Keys(d.Unreplaced(is))); !slices.Equal(rest, c.rest) {
+			t.Errorf("%s: no machines are bought in place of %v, want %v", name, rest, c.rest)
 		}
 	}
 }

@@ -9,15 +9,16 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
-// If only a part of the machines can be bought that would replace a node, those that were bought are paid for until they
-// are removed as empty. The next attempt is made after 10 minutes, then after twice as long each time, up to 6 hours.
+// If a step of consolidation is not carried out after machines have been bought for it, these are paid for until they are
+// removed as empty: only a part of them could be bought, or a node of the step has changed or could not be marked. The next
+// attempt is made after 10 minutes, then after twice as long each time, up to 6 hours.
 const (
 	firstPause   = 10 * time.Minute
 	longestPause = 6 * time.Hour
 )
 
-// NewUnbought returns what Disrupter.Unbought is at first. A restart forgets the attempts, which costs one more.
-func NewUnbought() *pace.Retries { return pace.NewRetries(firstPause, longestPause) }
+// NewUnfinished returns what Disrupter.Unfinished is at first. A restart forgets the attempts, which costs one more.
+func NewUnfinished() *pace.Retries { return pace.NewRetries(firstPause, longestPause) }
 
 // Unreplaced says of nodes why no machines are bought in their place for consolidation now.
 func (d *Disrupter) Unreplaced(s *cluster.Snapshot) map[string]string {
@@ -25,10 +26,10 @@ func (d *Disrupter) Unreplaced(s *cluster.Snapshot) map[string]string {
 	for n := range s.EachNode() {
 		id := n.Identity()
 		there[id] = true
-		if at := d.Unbought.Next(id); now.Before(at) {
-			out[n.Name] = fmt.Sprintf("not all machines that would replace it could be bought; next attempt at %s", amount.Clock(at))
+		if at := d.Unfinished.Next(id); now.Before(at) {
+			out[n.Name] = fmt.Sprintf("the last step that would have replaced it was not carried out, although machines had been bought for it; next attempt at %s", amount.Clock(at))
 		}
 	}
-	d.Unbought.Resumes(func(id string) bool { return there[id] })
+	d.Unfinished.Resumes(func(id string) bool { return there[id] })
 	return out
 }
