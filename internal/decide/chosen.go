@@ -7,6 +7,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/retire"
 )
 
@@ -78,24 +79,22 @@ func (d *decision) cancelDisruptions(nodes []*retire.Node, now attempt) attempt 
 // is known to pay. If the agent ends, or a change fails, while it marks the nodes of a step or removes their marks, some
 // of them are marked and others are not.
 func (d *decision) cancelSteps(marked []*retire.Node) {
+	stays := func(name string, mark cluster.NodeMark) bool {
+		n := d.in.Snapshot.Node(name)
+		since := n != nil && !mark.At.IsZero() && n.Created.After(mark.At) // then it only has the name
+		return n != nil && !since && (d.cancelled[name] != "" || !d.leaving[name])
+	}
 	for again := true; again; {
 		again = false
 		for _, n := range marked {
-			if d.cancelled[n.Name] != "" {
-				continue
-			}
-			if i := slices.IndexFunc(n.Mark().Step, func(name string) bool { return d.remainsOf(n, name) }); i >= 0 {
-				d.cancelled[n.Name] = "node " + n.Mark().Step[i] + ", which was to go in the same step, stays"
+			mark := n.Mark()
+			i := slices.IndexFunc(mark.Step, func(name string) bool { return name != n.Name && stays(name, mark) })
+			if i >= 0 && d.cancelled[n.Name] == "" {
+				d.cancelled[n.Name] = "node " + mark.Step[i] + ", which was to go in the same step, stays"
 				again = true
 			}
 		}
 	}
-}
-
-// remainsOf reports whether a node of the step of a marked node stays. One that has come since has only its name.
-func (d *decision) remainsOf(n *retire.Node, name string) bool {
-	other, at := d.in.Snapshot.Node(name), n.Mark().At
-	return other != nil && (at.IsZero() || !other.Created.After(at)) && (d.cancelled[name] != "" || !d.leaving[name])
 }
 
 // chosen checks the marked nodes again: whether their reason still holds, nothing protects them
