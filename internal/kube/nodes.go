@@ -21,8 +21,8 @@ import (
 
 // CreateNode creates a Node with its status. If the kubelet has already created the Node, also where a policy lets nobody
 // else create it, CreateNode adds labels, annotations, finalizers and those of the taints that the Node lacks,
-// replaces the owner references, and leaves other taints and the status as they are. If the Node of that name is
-// another machine's or is being deleted, the error is cluster.ErrStale.
+// replaces the owner references, and leaves other taints and the status as they are. It cordons the Node as the given one,
+// unless it is ready. If the Node of that name is another machine's or is being deleted, the error is cluster.ErrStale.
 func (c *Cluster) CreateNode(ctx context.Context, node *corev1.Node, taints ...corev1.Taint) (ready bool, err error) {
 	err = retry(ctx, func(ctx context.Context) error {
 		// The API server accepts the status of a new Node, so that the Node never looks ready
@@ -65,7 +65,7 @@ func (c *Cluster) takeOver(ctx context.Context, node *corev1.Node, taints []core
 			"finalizers":      sets.List(sets.New(there.Finalizers...).Insert(node.Finalizers...)),
 			"ownerReferences": node.OwnerReferences,
 		},
-		"spec": map[string]any{"providerID": node.Spec.ProviderID, "taints": there.Spec.Taints},
+		"spec": map[string]any{"providerID": node.Spec.ProviderID, "taints": there.Spec.Taints, "unschedulable": there.Spec.Unschedulable || node.Spec.Unschedulable && !ready},
 	})
 	if err != nil {
 		return false, err

@@ -115,6 +115,7 @@ func TestCreateNodeTakesTheKubeletsOver(t *testing.T) {
 	}
 	ours := launching(name)
 	ours.OwnerReferences[0].UID = newProvisioner(t, "default", map[string]any{}).GetUID()
+	ours.Spec.Unschedulable = true
 	dedicated := corev1.Taint{Key: "dedicated", Value: "db", Effect: corev1.TaintEffectNoSchedule}
 	if ready, err := c.CreateNode(t.Context(), ours, dedicated); err != nil || ready {
 		t.Fatalf("ready %t, error %v; want a node that is not ready", ready, err)
@@ -129,6 +130,12 @@ func TestCreateNodeTakesTheKubeletsOver(t *testing.T) {
 	if !hasTaint(got.Spec.Taints, kubelets.Spec.Taints[0]) || !hasTaint(got.Spec.Taints, dedicated) || hasTaint(got.Spec.Taints, ours.Spec.Taints[1]) {
 		t.Errorf("got taints %v, want the kubelet's and the one to add", got.Spec.Taints)
 	}
+	if !got.Spec.Unschedulable {
+		t.Error("the node takes pods")
+	}
+	if _, err := admin.CoreV1().Nodes().Patch(t.Context(), name, types.MergePatchType, []byte(`{"spec":{"unschedulable":false}}`), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
 	up := []byte(`{"status":{"conditions":[{"type":"Ready","status":"True"}]}}`)
 	if _, err := admin.CoreV1().Nodes().Patch(t.Context(), name, types.StrategicMergePatchType, up, metav1.PatchOptions{}, "status"); err != nil {
 		t.Fatal(err)
@@ -137,8 +144,8 @@ func TestCreateNodeTakesTheKubeletsOver(t *testing.T) {
 	if ready, err := c.CreateNode(t.Context(), ours); err != nil || !ready {
 		t.Errorf("ready %t, error %v; want a node that is ready", ready, err)
 	}
-	if _, drains := node(t, name).Annotations[api.AnnotationRemade]; drains {
-		t.Error("a node that was ready is called made again, and would be drained")
+	if n := node(t, name); n.Annotations[api.AnnotationRemade] != "" || n.Spec.Unschedulable {
+		t.Errorf("a node that was ready is called made again, and would be drained: %v, cordoned: %t", n.Annotations, n.Spec.Unschedulable)
 	}
 }
 

@@ -124,6 +124,7 @@ func (w *world) takeOver(known, node *corev1.Node, ready bool, taints []corev1.T
 	}
 	change.Apply(known)
 	known.OwnerReferences = node.OwnerReferences
+	known.Spec.Unschedulable = known.Spec.Unschedulable || node.Spec.Unschedulable && !ready
 }
 
 // PatchNode changes a node.
