@@ -433,8 +433,14 @@ func TestPanicOfConsolidation(t *testing.T) {
 		if s := a.Status(); s.Consolidation == nil || s.ConsolidationFailed {
 			t.Errorf("after a look: %+v, failed %t", s.Consolidation, s.ConsolidationFailed)
 		}
+		if age := gauge(t, a.metrics, "consolidation_look_age_seconds"); age > 600 {
+			t.Errorf("the last look is said to be %v s old", age)
+		}
 		broken = true
 		time.Sleep(time.Hour)
+		if age := gauge(t, a.metrics, "consolidation_look_age_seconds"); age < 3000 {
+			t.Errorf("after an hour of looks that failed, the last one is said to be %v s old", age)
+		}
 		if s := a.Status(); s.Consolidation != nil || !s.ConsolidationFailed {
 			t.Errorf("after a look that failed: %+v, failed %t", s.Consolidation, s.ConsolidationFailed)
 		}
@@ -446,5 +452,7 @@ func TestPanicOfConsolidation(t *testing.T) {
 		if looks < 2 || looks > 10 {
 			t.Errorf("looked %d times in an hour, want once in %s", looks, consolidation.FailedRest)
 		}
+		r.Apply(testProvisioner("default"))
+		r.until("nobody asks for looks", func() bool { return gauge(t, a.metrics, "consolidation_look_age_seconds") == 0 })
 	})
 }

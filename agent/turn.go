@@ -52,6 +52,7 @@ func (a *Agent) turn(ctx context.Context) time.Time {
 	}
 	export(a.metrics, v, plan)
 	a.metrics.OldestPlaced.Set(a.history.oldest(v.Snapshot, plan, v.Now).Seconds())
+	a.metrics.Consolidation.Age.Set(a.lookAge(v).Seconds())
 	a.publish(v, plan)
 	a.metrics.Turns.Inc()
 	a.metrics.TurnSeconds.Observe(time.Since(began).Seconds())
@@ -109,6 +110,14 @@ func (a *Agent) tryPlan(in decide.Input) (plan decide.Plan, fault string) {
 		}
 	}()
 	return a.plan(in), ""
+}
+
+// lookAge is for how long no look at nodes in use has succeeded; 0 if nobody asks for any.
+func (a *Agent) lookAge(v *view.View) time.Duration {
+	if !slices.ContainsFunc(v.Provisioners, func(p *view.Provisioner) bool { return p.Spec.Spec.MovesPods() }) {
+		return 0
+	}
+	return a.consolidation.Age(v.Now)
 }
 
 // withoutExpected removes expected replicas from a plan. The machines that are bought for them stay.

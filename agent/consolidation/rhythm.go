@@ -41,7 +41,8 @@ type Memory struct {
 	looked    time.Time
 	rest      time.Duration
 	last      *decide.Consolidation
-	failed    bool // the last look
+	failed    bool      // the last look
+	succeeded time.Time // the last look that did, or the first observation
 	guided    time.Time
 }
 
@@ -76,6 +77,9 @@ func (m *Memory) Observe(s *cluster.Snapshot, now time.Time) {
 	}
 	m.follow(s, places, now)
 	m.places = places
+	if m.succeeded.IsZero() {
+		m.succeeded = now
+	}
 	maps.DeleteFunc(m.disturbed, func(node string, _ time.Time) bool { return s.Node(node) == nil })
 }
 
@@ -150,7 +154,7 @@ func (m *Memory) Next(s *cluster.Snapshot) time.Time {
 // Looked notes what a look at a snapshot found, and how long it took. The result is nil if no
 // Provisioner consolidates nodes in use; that was no work.
 func (m *Memory) Looked(s *cluster.Snapshot, found *decide.Consolidation, now time.Time, took time.Duration) {
-	m.failed = false
+	m.failed, m.succeeded = false, now
 	if found == nil {
 		m.last = nil
 		return
@@ -166,6 +170,9 @@ func (m *Memory) Failed(now time.Time) {
 
 // HasFailed reports whether the last look failed.
 func (m *Memory) HasFailed() bool { return m.failed }
+
+// Age is for how long no look has succeeded, whether looks have failed or there were none.
+func (m *Memory) Age(now time.Time) time.Duration { return now.Sub(m.succeeded) }
 
 // Guides reports whether the soft taints of nodes may change again.
 func (m *Memory) Guides(now time.Time) bool { return !now.Before(m.guided.Add(guideRest)) }

@@ -75,6 +75,21 @@ func TestRhythm(t *testing.T) { // CONS-057, CONS-058
 	}
 }
 
+// Looks that fail, or are not made at all, grow old from the last one that succeeded, or from the beginning.
+func TestAge(t *testing.T) {
+	m := New()
+	m.Observe(snapshot(), noon)
+	m.Observe(snapshot(), noon.Add(time.Hour))
+	if got := m.Age(noon.Add(time.Hour)); got != time.Hour {
+		t.Errorf("%s without any look, want an hour", got)
+	}
+	m.Looked(snapshot(), nil, noon.Add(2*time.Hour), 0) // there was nothing to look at
+	m.Failed(noon.Add(4 * time.Hour))
+	if got := m.Age(noon.Add(5 * time.Hour)); got != 3*time.Hour {
+		t.Errorf("%s after a look that failed, want 3 hours", got)
+	}
+}
+
 // The next pods of an owner stand in the place of those that were evicted for
 // consolidation, for an hour.
 func TestMoved(t *testing.T) {
