@@ -224,19 +224,26 @@ func (s *solver) horizon(these []*Source) time.Duration {
 	return max(paysAtOnce, age)
 }
 
-// better prefers steps that are due, by what they save less the cost spread over the
-// horizon, and else what pays back sooner.
+// better prefers steps that are due, and of two that are due the one that saves more less the cost spread over the same
+// horizon: an old node lends its age to a step that is no better. Of two that are not due, it prefers what pays back
+// sooner.
 func (r *replacer) better(a, b *Step) bool {
-	x, y := gain(a, r.horizon(r.of(a))), gain(b, r.horizon(r.of(b)))
-	if x > 0 || y > 0 {
+	x, y := gain(a, r.horizon(r.of(a.Nodes))), gain(b, r.horizon(r.of(b.Nodes)))
+	switch {
+	case x > 0 && y > 0:
+		both := slices.Concat(a.Nodes, b.Nodes)
+		slices.Sort(both)
+		over := r.horizon(r.of(slices.Compact(both)))
+		return gain(a, over) > gain(b, over)
+	case x > 0 || y > 0:
 		return x > y
 	}
 	return a.paysBack() < b.paysBack()
 }
 
-// of lists the sources of a step.
-func (r *replacer) of(st *Step) (out []*Source) {
-	for _, name := range st.Nodes {
+// of lists the sources with these names.
+func (r *replacer) of(nodes []string) (out []*Source) {
+	for _, name := range nodes {
 		out = append(out, r.source(name))
 	}
 	return out
