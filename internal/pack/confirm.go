@@ -76,15 +76,18 @@ func (s *solver) incomplete() bool {
 // allowSpecial lets pods that limits keep from plain types have types that are not
 // usually bought for them, and reports whether that may help.
 func (s *solver) allowSpecial() bool {
-	left := s.Remaining()
-	some := false
+	left, some := s.Remaining(), false
+	var affordable []*model.Offering
+	for k := range s.Special.All {
+		if left.Affords(&s.Offerings[k], 1) > 0 {
+			affordable = append(affordable, &s.Offerings[k])
+		}
+	}
 	for _, c := range s.Classes() {
 		if c.Left == 0 || c.AllowDevices || !c.Limited {
 			continue
 		}
-		c.AllowDevices = slices.ContainsFunc(s.Offerings, func(o model.Offering) bool {
-			return o.Special && model.Fits(c.Need, o.Room) && left.Affords(&o, 1) > 0
-		})
+		c.AllowDevices = slices.ContainsFunc(affordable, func(o *model.Offering) bool { return model.Fits(c.Need, o.Room) })
 		some = some || c.AllowDevices
 	}
 	return some

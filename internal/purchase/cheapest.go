@@ -1,6 +1,8 @@
 package purchase
 
 import (
+	"slices"
+
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/colgen"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
@@ -13,9 +15,12 @@ func (by *buyer) cheapest(masks []model.Bitset, pools []*model.Pool, limits assi
 	var out []int
 	key := make([]byte, (len(masks)+7)/8+1)
 	for _, p := range pools {
+		if !slices.ContainsFunc(masks, func(m model.Bitset) bool { return m.AnyIn(p.Offerings) }) {
+			continue
+		}
 		clear(known)
 		for k := p.Offerings[0]; k < p.Offerings[1]; k++ { // cheapest first
-			if limits.Affords(&by.Offerings[k], 1) == 0 || !by.keyOf(k, masks, key) {
+			if !by.keyOf(k, masks, key) || limits.Affords(&by.Offerings[k], 1) == 0 {
 				continue
 			}
 			seen, ok := known[string(key)]
