@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
@@ -104,5 +105,30 @@ func TestZonesCountWhatIsThere(t *testing.T) {
 		if got := Solve(p).Machines[0].Candidates[0].Zone; got != c.want {
 			t.Errorf("%s: zone %s, want %s", name, got, c.want)
 		}
+	}
+}
+
+// TestAFollowerWithoutAMachineTakesNoPlans: a pod that has to be in the zone of others, and that no machine can hold, does
+// not make all of them be placed again with each zone preferred.
+func TestAFollowerWithoutAMachineTakesNoPlans(t *testing.T) {
+	effort := func(asks int64) int64 {
+		p := burst(60, "api", "web")
+		for i := range p.Pods {
+			template := p.Pods[i].Pod.Template
+			template.Labels = map[string]string{"tier": "web"}
+			template.Spread = []corev1.TopologySpreadConstraint{{TopologyKey: api.LabelZone, MaxSkew: 1, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: &metav1.LabelSelector{MatchLabels: template.Labels}}}
+		}
+		follower := &cluster.Template{Namespace: "default", Requests: amount.List{amount.CPU: asks, amount.Pods: 1}, Affinity: &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{TopologyKey: api.LabelZone, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "web"}}}},
+		}}}
+		p.Pods = append(p.Pods, assign.Demand{Pod: &cluster.Pod{PodKey: cluster.PodKey{Namespace: "default", Name: "follower"}, Template: follower}})
+		l := Solve(p)
+		if placed := l.Places[len(p.Pods)-1].Placed(); placed != (asks <= 2000) {
+			t.Errorf("a follower that asks for %d has a place: %t", asks, placed)
+		}
+		return l.Effort
+	}
+	if with, without := effort(1_000_000), effort(1000); with > 2*without {
+		t.Errorf("planning takes %d steps with a pod that no machine can hold, and %d with one that has a place", with, without)
 	}
 }
