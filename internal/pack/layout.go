@@ -39,15 +39,19 @@ func (s rendering) layout() *Layout {
 		}
 		s.notePreferences(m, places)
 	}
+	for _, c := range s.Classes() { // before reasons are looked for, which is work, too
+		exhausted := c.Missing.Kind == match.Exhausted
+		for _, pod := range c.Unplaced() {
+			places[pod].Exhausted, places[pod].Postponed = exhausted || s.Effort.Greedy(c.Account), exhausted && s.Effort.Postponed(c.Account)
+		}
+	}
 	for _, c := range s.Classes() {
 		if c.Left == 0 {
 			continue
 		}
-		exhausted, greedy := c.Missing.Kind == match.Exhausted, s.Effort.Greedy(c.Account)
-		postponed := exhausted && s.Effort.Postponed(c.Account)
 		reason := explain(s.Assignment, c)
 		for _, pod := range c.Unplaced() {
-			places[pod].Reason, places[pod].Exhausted, places[pod].Postponed = reason, exhausted || greedy, postponed
+			places[pod].Reason = reason
 		}
 	}
 	out.Effort = s.Effort.Total

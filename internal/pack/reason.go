@@ -49,8 +49,8 @@ type missed struct {
 
 func missesOf(a *assign.Assignment, c *assign.Class, o *model.Options) misses {
 	out, topology := misses{}, match.Miss{}
-	for i, p := range a.Pools {
-		a.Effort.Spend(len(a.Offerings) + len(p.Types)*len(o.Requires))
+	for i, p := range nearestFirst(a.Pools, o) {
+		a.Effort.Spend(p.Offerings[1] - p.Offerings[0] + len(p.Types)*len(o.Requires))
 		if a.Effort.Over() && i > 0 {
 			break // what is known by now must do
 		}
@@ -77,6 +77,12 @@ func missesOf(a *assign.Assignment, c *assign.Class, o *model.Options) misses {
 		out[text].names = append(out[text].names, p.Spec.Name)
 	}
 	return out
+}
+
+// nearestFirst begins with the pools that sell something for the options, because there may be effort for a few only.
+func nearestFirst(pools []*model.Pool, o *model.Options) []*model.Pool {
+	sells := func(p *model.Pool) bool { return o.Offerings.AnyIn(p.Offerings) }
+	return append(slices.DeleteFunc(slices.Clone(pools), func(p *model.Pool) bool { return !sells(p) }), slices.DeleteFunc(slices.Clone(pools), sells)...)
 }
 
 // maxMisses is how many different reasons a sentence tells apart.
