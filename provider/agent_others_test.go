@@ -1,10 +1,12 @@
 package provider_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -124,6 +126,39 @@ func TestAgentIgnoresTheAnnotationOfOthers(t *testing.T) {
 		[]byte(`{"metadata":{"annotations":{"eks.amazonaws.com/role-arn":"arn:aws:iam::123456789012:role/x"}}}`), metav1.PatchOptions{FieldManager: "eksctl"})
 	if err != nil {
 		t.Fatal(err)
+	}
+	wantNoChange(t, "the plan", c.plan(t))
+	c.run(t, "destroy", "-auto-approve")
+}
+
+// Settings that another field manager has declared, as Helm has before an import, leave the Deployment with their
+// declaration here.
+func TestAgentWithdrawsSettingsThatOthersHaveDeclared(t *testing.T) {
+	const name = "agent-withdraws"
+	settings := "role_arn = \"arn:aws:iam::123456789012:role/old\"\n environment = { HTTPS_PROXY = \"http://proxy:443\" }\n image_pull_secrets = [\"regcred\"]\n node_selector = { pool = \"agents\" }\n"
+	c := installed(t, name, settings)
+	deployments := kube.AppsV1().Deployments(name)
+	live, err := deployments.Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs := &appsv1.Deployment{TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"}, ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: live.Spec}
+	text, err := json.Marshal(theirs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := deployments.Patch(t.Context(), name, types.ApplyPatchType, text, metav1.PatchOptions{FieldManager: "helm"}); err != nil {
+		t.Fatal(err)
+	}
+	declareAgent(t, c, name, "")
+	if said, err := c.try(t, "apply", "-auto-approve"); err == nil || !words("it did not become ready in time").MatchString(said) {
+		t.Fatalf("the apply: %v\n%s", err, said)
+	}
+	if live, err = deployments.Get(t.Context(), name, metav1.GetOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if spec := live.Spec.Template.Spec; len(spec.Containers[0].Env) != 2 || len(spec.Volumes)+len(spec.Containers[0].VolumeMounts)+len(spec.ImagePullSecrets) != 0 || len(spec.NodeSelector) != 1 {
+		t.Errorf("the pods have more than what is declared: %v", spec)
 	}
 	wantNoChange(t, "the plan", c.plan(t))
 	c.run(t, "destroy", "-auto-approve")

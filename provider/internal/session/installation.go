@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
@@ -20,6 +21,9 @@ type Installation interface {
 	// Apply declares the objects in order, and waits until each definition is served. Force
 	// takes fields over from other field managers.
 	Apply(ctx context.Context, objects []*unstructured.Unstructured, force bool) error
+	// Withdraw removes from the Deployment, after Apply, what it was declared with before and is not any more, also if
+	// another field manager has declared it too.
+	Withdraw(ctx context.Context, before, now *appsv1.Deployment) error
 	// Await waits until all replicas are available and one leads. If the context ends first, the
 	// error says what is missing.
 	Await(ctx context.Context, namespace, name string, progress func(string)) (install.Status, error)

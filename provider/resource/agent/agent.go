@@ -157,6 +157,10 @@ func (r *agentResource) Update(ctx context.Context, req resource.UpdateRequest, 
 	// that a conflict would say nothing new.
 	err = keeper.Apply(ctx, objects, true)
 	if err == nil {
+		was, is := before.settings(r.Session.Config.Version), m.settings(r.Session.Config.Version)
+		err = keeper.Withdraw(ctx, was.Deployment(), is.Deployment())
+	}
+	if err == nil {
 		_, err = keeper.Remove(ctx, dropped(old, objects))
 	}
 	if err != nil {
