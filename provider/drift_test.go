@@ -2,6 +2,7 @@ package provider_test
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -33,6 +34,31 @@ func wantText(t *testing.T, what, out, text string) {
 	if !words(text).MatchString(out) {
 		t.Errorf("%s does not say %q:\n%s", what, text, out)
 	}
+}
+
+// Default tags that are known only after apply keep from neither a refresh nor a destroy.
+func TestUnknownDefaultTags(t *testing.T) {
+	const name = "unknown-tags"
+	c := newCLI(t, nil)
+	c.write(t, map[string]string{"main.tf": watchful("default_tags = { applied = timestamp() }") + fmt.Sprintf(`
+resource "packhorse_provisioner" "test" {
+  name   = %[1]q
+  weight = 10
+}
+resource "packhorse_interruption_queue" "test" {
+  name = %[1]q
+}
+`, name)})
+	c.run(t, "init")
+	c.run(t, "apply", "-auto-approve")
+	patch(t, api.ProvisionerGVR, name, `{"spec":{"weight":77}}`)
+	out := c.run(t, "plan", "-out=plan.bin")
+	wantText(t, "the plan", out, "weight = 77 -> 10")
+	if !regexp.MustCompile(`"applied" = "[^"]*"\s*\} -> \(known after apply\)`).MatchString(out) {
+		t.Errorf("the plan knows the tags of the queue: %s", out)
+	}
+	c.run(t, "apply", "plan.bin")
+	c.run(t, "destroy", "-auto-approve")
 }
 
 // A field that somebody has changed is a diff like any other, which an apply takes

@@ -17,9 +17,9 @@ func TestObjectsOutliveTheirCluster(t *testing.T) {
 	const name = "outlives"
 	ofOthers(t, "stays-too") // which keeps the definitions for other tests
 	terraform := installation(t, name, "")
-	declare := func(arguments string, weight int) {
+	declareIn := func(block string, weight int) {
 		t.Helper()
-		terraform.write(t, map[string]string{"main.tf": lookingAhead(arguments) + fmt.Sprintf(`
+		terraform.write(t, map[string]string{"main.tf": block + fmt.Sprintf(`
 resource "packhorse_node_profile" "test" {
   name = %[1]q
 }
@@ -36,6 +36,10 @@ resource "packhorse_agent" "test" {
   }
 }
 `, name, weight)})
+	}
+	declare := func(arguments string, weight int) {
+		t.Helper()
+		declareIn(lookingAhead(arguments), weight)
 	}
 	declare("", 1)
 	if said, err := terraform.try(t, "apply", "-auto-approve"); err == nil {
@@ -83,9 +87,25 @@ resource "packhorse_agent" "test" {
 		"Name=tag:karpenter.sh/managed-by,Values="+box.ClusterName, "node profile outlives counts as deleted with its cluster",
 		"agent outlives/outlives counts as deleted with its cluster", "3 destroyed")
 
+	// During a destroy, a reference to the cluster that is gone has no value.
+	for _, gone := range []string{"terraform_data.cluster.output", `""`} {
+		declareIn(fmt.Sprintf("resource \"terraform_data\" \"cluster\" {\n input = %q\n}\nprovider \"packhorse\" {\n cluster_name = %s\n}\n", box.ClusterName, gone), 1)
+		if err := os.WriteFile(state, before, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		says(t, terraform.run(t, "destroy", "-auto-approve"), "agent outlives/outlives counts as deleted with its cluster", "3 destroyed")
+	}
+
+	// But it may be there.
 	box.Cloud.SetCluster(cluster)
 	if err := os.WriteFile(state, before, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	said, err := terraform.try(t, "destroy", "-auto-approve")
+	if err == nil {
+		t.Errorf("the destroy without a cluster_name succeeds: %s", said)
+	}
+	says(t, said, "provisioner outlives cannot be deleted: `cluster_name` is empty", "Write `cluster_name` as text in the provider block, and destroy again.")
+	declare("", 1)
 	terraform.run(t, "destroy", "-auto-approve")
 }

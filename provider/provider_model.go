@@ -31,22 +31,18 @@ type providerModel struct {
 	CatalogueFile  types.String `tfsdk:"catalogue_file"`
 }
 
-// config converts the block. If a part of it is unknown, it only records the unknown attributes and plan_checks,
-// because no client can be created.
+// config converts what is known of the block.
 func (m providerModel) config(unknown []string) (session.Config, diag.Diagnostics) {
 	cfg := session.Config{Unknown: unknown, PlanChecks: m.PlanChecks.ValueString()}
-	if len(unknown) > 0 {
-		return cfg, nil
-	}
 	var diags diag.Diagnostics
-	cfg.ClusterName = m.ClusterName.ValueString()
+	cfg.ClusterName, cfg.EmptyName = m.ClusterName.ValueString(), m.ClusterName.Equal(types.StringValue(""))
 	cfg.AWS = session.AWS{Region: m.Region.ValueString(), Profile: m.Profile.ValueString(), Endpoints: value.Fields(m.Endpoints)}
 	cfg.AWS.Assume = m.role(&diags)
 	cfg.Kubernetes = m.kubernetes()
 	cfg.DefaultTags = value.Strings(m.DefaultTags)
 	cfg.FieldManager, cfg.ForceConflicts = cmp.Or(m.FieldManager.ValueString(), defaultFieldManager), m.ForceConflicts.ValueBool()
 	cfg.CatalogueFile = m.CatalogueFile.ValueString()
-	if _, err := cfg.Source(); err != nil && !errors.Is(err, session.ErrNoCluster) {
+	if _, err := cfg.Source(); err != nil && cfg.Known() == nil && !errors.Is(err, session.ErrNoCluster) {
 		diags.AddError(err.Error(), "")
 	}
 	return cfg, diags
@@ -104,7 +100,7 @@ func unknownAttributes(block tftypes.Value) []string {
 	var out []string
 	for name, value := range wire.Attributes(block) {
 		if !value.IsFullyKnown() {
-			out = append(out, "`"+name+"`")
+			out = append(out, name)
 		}
 	}
 	slices.Sort(out)

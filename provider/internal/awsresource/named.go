@@ -126,6 +126,16 @@ func (r *Named) Refresh(ctx context.Context, name string, arn types.String, resp
 	}
 }
 
+// NoCluster returns the error of a plan that needs the name of a cluster. It is a warning for an object that exists if the
+// name in the provider block is empty: Terraform plans so before a destroy, during which a reference to the cluster may have
+// no value.
+func (r *Named) NoCluster(req resource.ModifyPlanRequest, attribute, summary, detail string) diag.Diagnostic {
+	if r.Session.Config.EmptyName && !req.State.Raw.IsNull() {
+		return lifecycle.AttributeWarning(attribute, summary, detail)
+	}
+	return lifecycle.AttributeError(attribute, summary, detail)
+}
+
 // Planned reports whether ModifyPlan has something to do: the plan does not destroy the resource,
 // and the provider block is known.
 func (r *Named) Planned(req resource.ModifyPlanRequest) bool {

@@ -9,8 +9,11 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
 )
 
-// WithDefaultTags adds the provider's default tags to those of a resource.
+// WithDefaultTags adds the provider's default tags to those of a resource. The result is unknown while these are.
 func (r *Named) WithDefaultTags(tags types.Map) types.Map {
+	if r.Session.Config.UnknownTags() {
+		return types.MapUnknown(types.StringType)
+	}
 	all := map[string]string{}
 	maps.Copy(all, r.Session.Config.DefaultTags)
 	maps.Copy(all, value.Strings(tags))

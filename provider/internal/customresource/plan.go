@@ -29,10 +29,11 @@ func (r *Resource) ValidateConfig(ctx context.Context, req resource.ValidateConf
 	}
 }
 
-// ModifyPlan predicts the computed attributes and checks the effect of a change. It is an error if no
-// cluster is configured.
+// ModifyPlan predicts the computed attributes and checks the effect of a change. For a new object, it is an error if no
+// cluster is configured. For a destroy it is not, before which Terraform also plans as if objects stayed: the cluster may be
+// gone, and with it what the provider block referred to.
 func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	if r.Session != nil && r.Session.Known() == nil {
+	if r.Session != nil && r.Session.Known() == nil && req.State.Raw.IsNull() {
 		if _, err := r.Session.Config.Source(); err != nil {
 			resp.Diagnostics.AddError(err.Error(), "The provider does not guess: it uses neither localhost nor a kubeconfig that you have not named.")
 			return

@@ -131,7 +131,7 @@ func (r *Resource) settled(ctx context.Context, m *wire.Model) *wire.Model {
 
 // checkRemoval checks the removal of an object, and of one that the successor replaces, which may be nil.
 func (r *Resource) checkRemoval(ctx context.Context, state, successor *wire.Model, diags *diag.Diagnostics) {
-	if r.Session == nil || r.Session.Config.PlanChecks == session.ChecksOff || r.Session.Known() != nil {
+	if r.Session == nil || r.Session.Config.PlanChecks == session.ChecksOff {
 		return
 	}
 	f := r.PlanCheck(state.Name(), diags)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"k8s.io/apimachinery/pkg/types"
@@ -72,6 +73,14 @@ func loadCluster(ctx context.Context, private PrivateState, diags *diag.Diagnost
 
 // Elsewhere reports whether the object is in another cluster than that of the UID.
 func (r *ClusterRecord) Elsewhere(uid types.UID) bool { return r != nil && r.UID != "" && r.UID != uid }
+
+// clusterName returns the name of the EKS cluster, or an empty string if none is recorded.
+func (r *ClusterRecord) clusterName() string {
+	if r == nil {
+		return ""
+	}
+	return r.ARN[strings.LastIndex(r.ARN, "/")+1:]
+}
 
 // misplaced says why it is not certain that the provider block names the EKS cluster of the object. It returns an
 // empty string if it is.

@@ -37,14 +37,15 @@ func Connect(ctx context.Context, s *session.Session, diags *diag.Diagnostics) s
 }
 
 // Refreshing returns the cluster for the refresh of an object, and the object's record. The cluster is nil if the state
-// must stay as it is: with a warning if the cluster is not known yet or does not exist, and otherwise with an error.
+// must stay as it is: with a warning if no cluster is named, or not yet, or if it does not exist, and otherwise with an
+// error.
 func Refreshing(ctx context.Context, s *session.Session, private PrivateState, title string, diags *diag.Diagnostics) (session.Cluster, *ClusterRecord) {
 	record := loadCluster(ctx, private, diags)
 	cluster, err := s.Cluster(ctx)
 	switch {
 	case err == nil:
 		return cluster, record
-	case errors.Is(err, session.ErrUnknown):
+	case session.Unnamed(err):
 		diags.Append(NotRefreshed(title, err))
 	case errors.Is(err, session.ErrMissingCluster):
 		warning := NotRefreshed(title, err)
@@ -58,9 +59,20 @@ func Refreshing(ctx context.Context, s *session.Session, private PrivateState, t
 // Deleting is Reconnect for an object that is to be deleted. It returns nil if there is nothing to do: after an error, or
 // if the cluster does not exist. Then the object counts as deleted, with a warning that tells how to find machines, which
 // outlive a cluster. If the cluster may exist in another region or account, that is an error: otherwise Terraform would
-// forget what still runs.
+// forget what still runs. The provider block need not name the cluster: during a destroy, a reference to one that is gone
+// has no value.
 func Deleting(ctx context.Context, s *session.Session, private PrivateState, title string, diags *diag.Diagnostics) session.Cluster {
 	_, err := s.Cluster(ctx)
+	if session.Unnamed(err) {
+		named := s.Naming(loadCluster(ctx, private, diags).clusterName())
+		if _, found := named.Cluster(ctx); !errors.Is(found, session.ErrMissingCluster) {
+			diags.AddError(title+" cannot be deleted: "+err.Error(), NothingChanged+" Write `cluster_name` as text in the provider block, and destroy again. "+
+				"If the cluster is gone, or to remove the object from the state without deleting it, use `terraform state rm`.")
+			return nil
+		}
+		s = named
+		_, err = s.Cluster(ctx)
+	}
 	if !errors.Is(err, session.ErrMissingCluster) {
 		cluster, _ := Reconnect(ctx, s, private, title, diags)
 		if diags.HasError() {

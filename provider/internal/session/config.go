@@ -15,8 +15,10 @@ import (
 type Config struct {
 	// Version is that of the provider, and of the agent that it installs.
 	Version string
-	// ClusterName is the name of an EKS cluster.
+	// ClusterName is the name of an EKS cluster. EmptyName means that it is set to an empty text, which is not the same as
+	// leaving the choice to the environment.
 	ClusterName string
+	EmptyName   bool
 	// Kubernetes says how to reach a cluster without EKS. It is nil if ClusterName is used.
 	Kubernetes *Kubernetes
 	// KubeConfigPath is from the environment. It is used if neither of the others is set.
@@ -34,9 +36,37 @@ type Config struct {
 	// CatalogueFile is the path of a saved catalogue to use instead of AWS.
 	CatalogueFile string
 
-	// Unknown lists the attributes of the block that are known only after apply.
+	// Unknown lists the attributes of the block that are known only after apply. What is known of them is set above.
 	Unknown []string
 }
+
+// accountAttributes are the attributes of the provider block on which the access to AWS depends, clusterAttributes those
+// on which the access to the cluster depends, and stockAttributes those on which a preview of what can be bought depends.
+var (
+	accountAttributes = []string{"region", "profile", "assume_role", "endpoints"}
+	clusterAttributes = append([]string{"cluster_name", "kubernetes", "field_manager", "force_conflicts"}, accountAttributes...)
+	stockAttributes   = append([]string{"catalogue_file", "plan_checks"}, clusterAttributes...)
+)
+
+// known returns ErrUnknown if one of the attributes is known only after apply.
+func (c Config) known(attributes []string) error {
+	var unknown []string
+	for _, name := range c.Unknown {
+		if slices.Contains(attributes, name) {
+			unknown = append(unknown, "`"+name+"`")
+		}
+	}
+	if len(unknown) > 0 {
+		return fmt.Errorf("%w: %s", ErrUnknown, strings.Join(unknown, ", "))
+	}
+	return nil
+}
+
+// Known returns ErrUnknown if the access to the cluster is known only after apply.
+func (c Config) Known() error { return c.known(clusterAttributes) }
+
+// UnknownTags reports whether the default tags are known only after apply.
+func (c Config) UnknownTags() bool { return slices.Contains(c.Unknown, "default_tags") }
 
 // The values of PlanChecks.
 const (
@@ -89,6 +119,16 @@ type Exec struct {
 // ErrNoCluster means that no cluster is configured.
 var ErrNoCluster = errors.New("no cluster is configured: set `cluster_name` or `kubernetes` in the provider block, or KUBE_CONFIG_PATH in the environment")
 
+// emptyName is an ErrNoCluster that does not suggest the environment.
+type emptyName struct{}
+
+func (emptyName) Error() string { return "`cluster_name` is empty: name the cluster, or omit it" }
+
+func (emptyName) Is(target error) bool { return target == ErrNoCluster }
+
+// Unnamed reports whether an error means that the provider block does not tell, or not yet, which cluster it is about.
+func Unnamed(err error) bool { return errors.Is(err, ErrUnknown) || errors.Is(err, ErrNoCluster) }
+
 // ErrUnknown means that the provider block is known only after apply.
 var ErrUnknown = errors.New("the provider block is known only after apply")
 
@@ -108,6 +148,8 @@ func (c Config) Source() (string, error) {
 		return fmt.Sprintf("EKS cluster %q", c.ClusterName), nil
 	case c.Kubernetes != nil:
 		return "the provider block's `kubernetes`", c.Kubernetes.check()
+	case c.EmptyName:
+		return "", emptyName{}
 	case c.KubeConfigPath != "":
 		return "KUBE_CONFIG_PATH", nil
 	}

@@ -3,8 +3,7 @@ package session
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,6 +20,7 @@ import (
 // Session is shared by all resources of one provider block.
 type Session struct {
 	Config   Config
+	connect  Connect
 	platform Platform
 	Drafts   Drafts
 	Claims   Claims
@@ -40,14 +40,30 @@ type Session struct {
 }
 
 // New returns the session of a provider block.
-func New(cfg Config, connect Connect) *Session { return &Session{Config: cfg, platform: connect(cfg)} }
+func New(cfg Config, connect Connect) *Session {
+	return &Session{Config: cfg, connect: connect, platform: connect(cfg)}
+}
 
-// Known returns ErrUnknown if a part of the provider block is known only after apply.
-func (s *Session) Known() error {
-	if len(s.Config.Unknown) > 0 {
-		return fmt.Errorf("%w: %s", ErrUnknown, strings.Join(s.Config.Unknown, ", "))
+// Known returns ErrUnknown if the access to the cluster is known only after apply.
+func (s *Session) Known() error { return s.Config.Known() }
+
+// Named returns an error if the provider block does not tell, or not yet, which cluster it is about.
+func (s *Session) Named() error {
+	if err := s.Known(); err != nil {
+		return err
 	}
-	return nil
+	_, err := s.Config.Source()
+	return err
+}
+
+// Naming returns the session of the same provider block, if that named an EKS cluster as text.
+func (s *Session) Naming(cluster string) *Session {
+	cfg := s.Config
+	cfg.ClusterName, cfg.EmptyName, cfg.Kubernetes = cluster, cluster == "", nil
+	cfg.Unknown = slices.DeleteFunc(slices.Clone(cfg.Unknown), func(attribute string) bool {
+		return attribute == "cluster_name" || attribute == "kubernetes"
+	})
+	return New(cfg, s.connect)
 }
 
 // Mask keeps the secrets of the provider block out of the logs.
@@ -93,7 +109,7 @@ func (s *Session) Region(ctx context.Context) string {
 
 // Account returns the AWS account of the provider block.
 func (s *Session) Account(ctx context.Context) (*Account, error) {
-	if err := s.Known(); err != nil {
+	if err := s.Config.known(accountAttributes); err != nil {
 		return nil, err
 	}
 	return s.platform.Account(ctx)

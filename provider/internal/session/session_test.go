@@ -21,6 +21,8 @@ func TestSource(t *testing.T) {
 		"a name":                   {Config{ClusterName: "prod"}, `EKS cluster "prod"`, ""},
 		"a name and a block":       {Config{ClusterName: "prod", Kubernetes: &Kubernetes{Host: "h"}}, "", "keep one"},
 		"a name before the env":    {Config{ClusterName: "prod", KubeConfigPath: "p"}, `EKS cluster "prod"`, ""},
+		"an empty name":            {Config{EmptyName: true, KubeConfigPath: "p"}, "", "`cluster_name` is empty: name the cluster, or omit it"},
+		"an empty name and a host": {Config{EmptyName: true, Kubernetes: &Kubernetes{Host: "h"}}, "the provider block's `kubernetes`", ""},
 		"the env":                  {Config{KubeConfigPath: "p"}, "KUBE_CONFIG_PATH", ""},
 		"a host":                   {Config{Kubernetes: &Kubernetes{Host: "h"}}, "the provider block's `kubernetes`", ""},
 		"a host and a kubeconfig":  {Config{Kubernetes: &Kubernetes{Host: "h", ConfigPath: "p"}}, "", "keep one"},
@@ -49,12 +51,30 @@ func TestSource(t *testing.T) {
 func nowhere(Config) Platform { return nil }
 
 func TestUnknownBlockGivesNoClient(t *testing.T) {
-	s := New(Config{ClusterName: "prod", Unknown: []string{"`cluster_name`"}}, nowhere)
-	if _, err := s.Cluster(t.Context()); !errors.Is(err, ErrUnknown) || !strings.Contains(err.Error(), "`cluster_name`") {
-		t.Errorf("cluster: error = %v, want ErrUnknown that names the attribute", err)
+	s := New(Config{ClusterName: "prod", Unknown: []string{"cluster_name", "default_tags", "region"}}, nowhere)
+	if _, err := s.Cluster(t.Context()); !errors.Is(err, ErrUnknown) || !strings.HasSuffix(err.Error(), ": `cluster_name`, `region`") {
+		t.Errorf("cluster: error = %v, want ErrUnknown that names the attributes", err)
 	}
-	if _, err := s.Account(t.Context()); !errors.Is(err, ErrUnknown) {
-		t.Errorf("account: error = %v, want ErrUnknown", err)
+	if _, err := s.Account(t.Context()); !errors.Is(err, ErrUnknown) || !strings.HasSuffix(err.Error(), ": `region`") {
+		t.Errorf("account: error = %v, want ErrUnknown that names the region", err)
+	}
+	if _, err := s.Stock(t.Context()); !errors.Is(err, ErrUnknown) {
+		t.Errorf("what can be bought: error = %v, want ErrUnknown", err)
+	}
+}
+
+// What an unknown attribute has no part in does not wait for it.
+func TestUnknownAttributesOfOthers(t *testing.T) {
+	s := New(Config{ClusterName: "prod", Unknown: []string{"cluster_name"}}, func(Config) Platform { return refusing{} })
+	if _, err := s.Account(t.Context()); err == nil || errors.Is(err, ErrUnknown) {
+		t.Errorf("account: error = %v, want that of AWS", err)
+	}
+	if _, err := s.Naming("prod").Cluster(t.Context()); err == nil || errors.Is(err, ErrUnknown) {
+		t.Errorf("a cluster that is named: error = %v, want that of the cluster", err)
+	}
+	s = New(Config{ClusterName: "prod", Unknown: []string{"catalogue_file", "default_tags", "plan_checks"}}, nowhere)
+	if err := s.Known(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -48,7 +48,7 @@ var ErrNoRegion = errors.New("no region: set `region` in the provider block or A
 // Stock returns what can be bought: from the file that the provider block names, or else from AWS, or else,
 // with a note, from the embedded table. It is read once.
 func (s *Session) Stock(ctx context.Context) (*Stock, error) {
-	if err := s.Known(); err != nil {
+	if err := s.Config.known(stockAttributes); err != nil {
 		return nil, err
 	}
 	s.stockOnce.Do(func() { s.stock, s.stockErr = s.readStock(ctx) })

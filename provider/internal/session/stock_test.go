@@ -15,6 +15,8 @@ type refusing struct {
 	region string
 }
 
+func (refusing) Account(context.Context) (*Account, error) { return nil, errors.New("access denied") }
+
 func (refusing) Cluster(context.Context) (Cluster, error) { return nil, errors.New("unreachable") }
 
 func (refusing) Stock(context.Context, offer.NodeOptions) (*Stock, error) {

@@ -116,8 +116,8 @@ func (r *agentResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanR
 		return
 	}
 	// As long as the provider block is unknown, what the resource inherits is planned as it was, or as unknown if
-	// something changes.
-	if r.Session.Known() == nil {
+	// something changes. An installation stays as it was, too, if the provider block names no cluster any more.
+	if r.Session.Named() == nil || req.State.Raw.IsNull() && r.Session.Known() == nil {
 		r.predict(ctx, &config, &m, &resp.Diagnostics)
 	}
 	if req.State.Raw.IsNull() {

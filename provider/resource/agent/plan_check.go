@@ -20,7 +20,7 @@ import (
 // installation returns the installation for the checks of a plan. It is nil if the cluster cannot be
 // reached, which is left to the apply to report, or if checks are off.
 func (r *agentResource) installation(ctx context.Context) session.Installation {
-	if r.Session.Known() != nil || r.Session.Config.PlanChecks == session.ChecksOff {
+	if r.Session.Config.PlanChecks == session.ChecksOff {
 		return nil
 	}
 	cluster, err := r.Session.Cluster(ctx)

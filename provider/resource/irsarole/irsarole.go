@@ -198,6 +198,11 @@ func (r *irsaRole) takeBack(ctx context.Context, before, now *model) error {
 	err := r.eachAccount(ctx, gone, func(annotation session.Annotation, account policy.ServiceAccount) error {
 		return annotation.Remove(ctx, account.Namespace, account.Name, before.ARN.ValueString())
 	})
+	if session.Unnamed(err) && before.ClusterName.ValueString() != "" {
+		if _, found := r.Session.Naming(before.ClusterName.ValueString()).Cluster(ctx); errors.Is(found, session.ErrMissingCluster) {
+			err = found
+		}
+	}
 	if errors.Is(err, session.ErrMissingCluster) && !now.AnnotateServiceAccount.ValueBool() {
 		return nil
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -34,11 +33,11 @@ func (r *irsaRole) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		m.ClusterName = value.TextOrNull(r.Session.Config.ClusterName)
 	}
 	if m.usesPodIdentity() && m.ClusterName.IsNull() {
-		resp.Diagnostics.AddAttributeError(path.Root("identity"), errNoPodCluster.Error(), "EKS has pod identity associations for each cluster.")
+		resp.Diagnostics.Append(r.NoCluster(req, "identity", errNoPodCluster.Error(), "EKS has pod identity associations for each cluster."))
 		return
 	}
 	if !m.Identity.IsUnknown() && m.usesOIDC() && config.OIDCIssuerURL.IsNull() && m.ClusterName.IsNull() {
-		resp.Diagnostics.AddAttributeError(path.Root("oidc_issuer_url"), "oidc_issuer_url: "+errNoIssuer.Error(), "")
+		resp.Diagnostics.Append(r.NoCluster(req, "oidc_issuer_url", "oidc_issuer_url: "+errNoIssuer.Error(), ""))
 		return
 	}
 	if value.FullyKnown(ctx, m.Tags) {

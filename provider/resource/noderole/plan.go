@@ -46,7 +46,7 @@ func (r *nodeRole) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		m.InstanceProfile = m.Name
 	}
 	if !m.AccessEntry.IsUnknown() && m.entry().Type != "" && m.ClusterName.IsNull() {
-		resp.Diagnostics.AddAttributeError(path.Root("access_entry"), errNoEntryCluster.Error(), "")
+		resp.Diagnostics.Append(r.NoCluster(req, "access_entry", errNoEntryCluster.Error(), ""))
 		return
 	}
 	if value.FullyKnown(ctx, m.Tags) {
