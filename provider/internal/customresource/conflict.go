@@ -23,13 +23,12 @@ func (r *Resource) objects(cluster session.Cluster, m *wire.Model) session.Objec
 	return cluster.Objects(r.kind.Object(), force)
 }
 
-// reportDrift warns of fields that somebody has changed in the cluster. It shows both values.
+// reportDrift warns of fields that somebody has changed in the cluster. It leaves the values to the plan, which masks those
+// that are sensitive, and has them only after a refresh.
 func (f *PlanCheck) reportDrift(conflicts []lifecycle.Conflict) {
 	for _, c := range conflicts {
-		was, _ := c.Value(f.Before)
-		now, _ := c.Value(f.Spec)
 		at := f.translator.place(strings.TrimPrefix(c.Field, "."))
-		f.Diags.Append(lifecycle.AttributeWarning(at.Root, fmt.Sprintf("%s %s: %s: field manager %q has set it to %s; an apply sets it to %s", f.Title, f.Name, at.Path, c.Manager, lifecycle.AsJSON(was), lifecycle.AsJSON(now)),
-			"It was changed in the cluster after this resource declared it. To keep the value, set it here, or list the attribute in `lifecycle.ignore_changes`."))
+		f.Diags.Append(lifecycle.AttributeWarning(at.Root, fmt.Sprintf("%s %s: %s: field manager %q has changed it, and an apply changes it back", f.Title, f.Name, at.Path, c.Manager),
+			"It was changed in the cluster after this resource declared it. To keep the value, which a plan with a refresh shows, set it here, or list the attribute in `lifecycle.ignore_changes`."))
 	}
 }

@@ -1,7 +1,6 @@
 package lifecycle
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -75,16 +74,4 @@ func InPlan(conflicts []Conflict, before, live map[string]any) bool {
 		is, there := c.Value(live)
 		return !ours || !there || !reflect.DeepEqual(was, is)
 	})
-}
-
-// AsJSON returns a value as JSON for messages.
-func AsJSON(value any) string {
-	if value == nil {
-		return "nothing"
-	}
-	text, err := json.Marshal(value)
-	if err != nil {
-		return fmt.Sprint(value)
-	}
-	return string(text)
 }
