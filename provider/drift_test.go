@@ -142,6 +142,10 @@ func TestDriftAfterThePlanIsAConflict(t *testing.T) {
 				t.Error("an apply has overwritten what its plan has not seen")
 			}
 			wantText(t, "the apply", out, c.field+` belongs to "kubectl-patch"`)
+			wantText(t, "the apply", out, "It has changed since the plan. Plan again, which shows the value.")
+			if strings.Contains(out, "remove these fields") {
+				t.Errorf("the apply advises to remove what the user wants to keep:\n%s", out)
+			}
 			terraform.run(t, "apply", "-auto-approve")
 			terraform.run(t, "destroy", "-auto-approve")
 		})

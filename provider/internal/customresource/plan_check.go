@@ -186,12 +186,15 @@ func (r *Resource) dryRun(ctx context.Context, f *PlanCheck, planned *wire.Model
 	}
 	objects := r.objects(cluster, planned)
 	err = objects.Check(ctx, f.Name, f.Spec)
-	if conflicts := lifecycle.ConflictsOf(err); len(conflicts) > 0 && f.Before != nil && len(lifecycle.Foreign(conflicts, f.Before)) == 0 {
-		f.reportDrift(conflicts)
+	drift, foreign := lifecycle.Split(lifecycle.ConflictsOf(err), f.Before)
+	f.reportDrift(drift)
+	if len(drift) > 0 && len(foreign) == 0 {
 		err = cluster.Objects(r.kind.Object(), true).Check(ctx, f.Name, f.Spec)
 	}
 	switch {
 	case err == nil:
+	case len(foreign) > 0:
+		f.Diags.Append(lifecycle.ExplainConflicts(foreign, f.Title, f.Name))
 	case meta.IsNoMatchError(err):
 		// packhorse_agent may be about to install the kind. Its rules are those of this
 		// provider, which have been checked already.

@@ -122,7 +122,7 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 		err = cluster.Objects(r.kind.Object(), true).Update(ctx, name, before.Fields, doc.Fields)
 	}
 	if err != nil {
-		resp.Diagnostics.Append(lifecycle.ExplainError(err, r.kind.Title(), name))
+		resp.Diagnostics.Append(lifecycle.ExplainUpdate(err, r.kind.Title(), name, before.Fields)...)
 		return
 	}
 	lifecycle.SetName(ctx, resp.Identity, name, &resp.Diagnostics)

@@ -60,10 +60,17 @@ func lookup(fields map[string]any, path string) (any, bool) {
 	return nil, false
 }
 
-// Foreign returns the conflicts about fields that the resource has not declared before. The others are
-// drift.
-func Foreign(conflicts []Conflict, before map[string]any) []Conflict {
-	return slices.DeleteFunc(slices.Clone(conflicts), func(c Conflict) bool { _, ours := c.Value(before); return ours })
+// Split separates the conflicts about fields that the resource has declared before, which is drift, from those about
+// foreign ones.
+func Split(conflicts []Conflict, before map[string]any) (drift, foreign []Conflict) {
+	for _, c := range conflicts {
+		if _, ours := c.Value(before); ours {
+			drift = append(drift, c)
+		} else {
+			foreign = append(foreign, c)
+		}
+	}
+	return drift, foreign
 }
 
 // InPlan reports whether the plan has shown the change of all conflicting fields. This is so if the

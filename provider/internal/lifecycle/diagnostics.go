@@ -24,12 +24,7 @@ func ExplainError(err error, title, name string) diag.Diagnostic {
 	conflicts := ConflictsOf(err)
 	switch {
 	case len(conflicts) > 0:
-		var held []string
-		for _, c := range conflicts {
-			held = append(held, c.String())
-		}
-		return diag.NewErrorDiagnostic(fmt.Sprintf("%s %s: %s", title, name, strings.Join(held, ", ")),
-			"Either remove these fields here to leave them to the other field managers, or set `force_conflicts = true` here or in the provider block to take them over.")
+		return ExplainConflicts(conflicts, title, name)
 	case apierrors.IsAlreadyExists(err):
 		return ExistsAlready(title+" "+name, name)
 	case meta.IsNoMatchError(err):
@@ -37,6 +32,38 @@ func ExplainError(err error, title, name string) diag.Diagnostic {
 			"Its CustomResourceDefinition is not installed. Install the agent or apply the definitions, and then apply again.")
 	}
 	return diag.NewErrorDiagnostic(Summarise(fmt.Sprintf("%s %s: %s", title, name, err)))
+}
+
+// ExplainConflicts returns the diagnostic of conflicts about fields that the object has not declared before.
+func ExplainConflicts(conflicts []Conflict, title, name string) diag.Diagnostic {
+	return diag.NewErrorDiagnostic(fmt.Sprintf("%s %s: %s", title, name, held(conflicts)),
+		"Either remove these fields here to leave them to the other field managers, or set `force_conflicts = true` here or in the provider block to take them over.")
+}
+
+// ExplainUpdate returns the diagnostics of an error of an update, of an object that was declared with a spec before. To
+// remove a field here that was declared before would remove it from the object too.
+func ExplainUpdate(err error, title, name string, before map[string]any) (diags diag.Diagnostics) {
+	conflicts := ConflictsOf(err)
+	changed, foreign := Split(conflicts, before)
+	if len(changed) > 0 {
+		diags.AddError(fmt.Sprintf("%s %s: %s", title, name, held(changed)), "It has changed since the plan. Plan again, which shows the value. To keep it, "+
+			"set it here, or list the attribute in `lifecycle.ignore_changes`. If you remove it here, it is removed from the object.")
+	}
+	switch {
+	case len(foreign) > 0:
+		diags.Append(ExplainConflicts(foreign, title, name))
+	case len(conflicts) == 0:
+		diags.Append(ExplainError(err, title, name))
+	}
+	return diags
+}
+
+func held(conflicts []Conflict) string {
+	var out []string
+	for _, c := range conflicts {
+		out = append(out, c.String())
+	}
+	return strings.Join(out, ", ")
 }
 
 // ExistsAlready returns an error that says how to import what already exists.

@@ -42,3 +42,23 @@ func TestExplainError(t *testing.T) {
 		})
 	}
 }
+
+// To remove a field here removes it from the object, unless only another field manager has declared it.
+func TestExplainUpdate(t *testing.T) {
+	cause := func(field string) metav1.StatusCause {
+		return metav1.StatusCause{Type: metav1.CauseTypeFieldManagerConflict, Field: field, Message: `conflict with "kubectl" using karpenter.sh/v1alpha5`}
+	}
+	conflict := apierrors.NewApplyConflict([]metav1.StatusCause{cause(".spec.weight"), cause(".spec.taints")}, "Apply failed")
+	got := ExplainUpdate(conflict, "provisioner", "a", map[string]any{"weight": int64(1)})
+	for i, want := range []struct{ summary, detail string }{
+		{`provisioner a: .spec.weight belongs to "kubectl"`, "It has changed since the plan."},
+		{`provisioner a: .spec.taints belongs to "kubectl"`, "Either remove these fields here"},
+	} {
+		if len(got) != 2 || got[i].Summary() != want.summary || !strings.HasPrefix(got[i].Detail(), want.detail) {
+			t.Errorf("diagnostics = %v, want %q, %q", got, want.summary, want.detail)
+		}
+	}
+	if got := ExplainUpdate(errors.New("stuck"), "provisioner", "a", nil); len(got) != 1 || got[0].Summary() != "provisioner a: stuck" {
+		t.Errorf("another error: diagnostics = %v", got)
+	}
+}
