@@ -11,7 +11,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -198,7 +197,7 @@ func (r *Resource) dryRun(ctx context.Context, f *PlanCheck, planned *wire.Model
 	case meta.IsNoMatchError(err):
 		// packhorse_agent may be about to install the kind. Its rules are those of this
 		// provider, which have been checked already.
-	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsConflict(err):
+	case lifecycle.Refused(err):
 		f.Diags.Append(lifecycle.ExplainError(err, f.Title, f.Name))
 	default:
 		f.Skip(check, err)

@@ -66,6 +66,13 @@ func held(conflicts []Conflict) string {
 	return strings.Join(out, ", ")
 }
 
+// Refused reports whether an error of a dry run means that the API server, or a policy of the cluster, refuses the object.
+// Without the permission for a dry run, it is not known.
+func Refused(err error) bool {
+	byPolicy := apierrors.IsForbidden(err) && (strings.Contains(err.Error(), "admission webhook") || strings.Contains(err.Error(), "ValidatingAdmissionPolicy"))
+	return byPolicy || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsConflict(err)
+}
+
 // ExistsAlready returns an error that says how to import what already exists.
 func ExistsAlready(what, id string) diag.Diagnostic {
 	return diag.NewErrorDiagnostic(what+" already exists",

@@ -62,3 +62,22 @@ func TestExplainUpdate(t *testing.T) {
 		t.Errorf("another error: diagnostics = %v", got)
 	}
 }
+
+// A policy refuses an object. A missing permission for the dry run does not.
+func TestRefused(t *testing.T) {
+	kind := api.ProvisionerGVR.GroupResource()
+	for name, tt := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"no permission":   {apierrors.NewForbidden(kind, "a", errors.New(`User "ci" cannot patch resource "provisioners"`)), false},
+		"a webhook":       {apierrors.NewForbidden(kind, "a", errors.New(`admission webhook "validation.gatekeeper.sh" denied the request`)), true},
+		"another policy":  {apierrors.NewForbidden(kind, "a", errors.New(`ValidatingAdmissionPolicy 'limits' with binding 'limits' denied request`)), true},
+		"a stale object":  {apierrors.NewConflict(kind, "a", errors.New("stale")), true},
+		"no response yet": {errors.New("timeout"), false},
+	} {
+		if got := Refused(fmt.Errorf("check: %w", tt.err)); got != tt.want {
+			t.Errorf("%s: refused = %t, want %t", name, got, tt.want)
+		}
+	}
+}

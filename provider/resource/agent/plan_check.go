@@ -7,7 +7,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -64,7 +63,7 @@ func (r *agentResource) checkInstallation(ctx context.Context, m *model, diags *
 				"node profiles and nodes. If it is new in this configuration, the apply will fail: import it instead.\n\n"+lifecycle.ImportBlock(m.id()))
 	}
 	checkNamespace(live, diags)
-	if err := keeper.Check(ctx, objects, r.forces(m)); refused(err) {
+	if err := keeper.Check(ctx, objects, r.forces(m)); lifecycle.Refused(err) {
 		diags.Append(agentError(m, err))
 	}
 }
@@ -83,7 +82,7 @@ func (r *agentResource) checkUpdate(ctx context.Context, before, after *model, d
 	if err == nil {
 		err = checkTurnedOn(ctx, keeper, without(objects, old), r.forces(after), diags)
 	}
-	if refused(err) {
+	if lifecycle.Refused(err) {
 		diags.Append(agentError(after, err))
 	}
 }
@@ -97,9 +96,6 @@ func checkTurnedOn(ctx context.Context, keeper session.Installation, added []*un
 	checkNamespace(live, diags)
 	return keeper.Check(ctx, added, force)
 }
-
-// refused reports whether the API server would refuse an installation. The apply reports other errors.
-func refused(err error) bool { return apierrors.IsConflict(err) || apierrors.IsInvalid(err) }
 
 // checkNamespace adds an error if the namespace of an installation already exists and was made for
 // something else. With our labels, Pod Security would reject the pods of others there.
