@@ -97,7 +97,7 @@ func TestPlanPreview(t *testing.T) {
 	types := func(names string) string {
 		return "requirements = [{ key = \"node.kubernetes.io/instance-type\", operator = \"In\", values = [" + names + "] }]"
 	}
-	fromFile := fmt.Sprintf("catalogue_file = %q\n", catalogueFile(t))
+	fromFile := fmt.Sprintf("catalogue_file = %q\n region = %q\n", catalogueFile(t), box.Region)
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: factories(),
 		Steps: []resource.TestStep{
@@ -250,7 +250,7 @@ resource "packhorse_provisioner" "test" {
 
 // The price of Windows is part of what its machines cost: $0.046 per vCPU and hour.
 func TestPlanPreviewHasThePriceOfWindows(t *testing.T) {
-	config := foreseen("windows", fmt.Sprintf("catalogue_file = %q\n", catalogueFile(t)), `
+	config := foreseen("windows", fmt.Sprintf("catalogue_file = %q\n region = %q\n", catalogueFile(t), box.Region), `
   requirements = [
     { key = "node.kubernetes.io/instance-type", operator = "In", values = ["m5.large", "m5.xlarge"] },
     { key = "kubernetes.io/os", operator = "In", values = ["windows"] },

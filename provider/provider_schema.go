@@ -30,7 +30,8 @@ func providerSchema() schema.Schema {
 				MarkdownDescription: "Name of the EKS cluster. The provider looks up its endpoint, certificate authority and " +
 					"OIDC issuer, and mints a token for each request. The `aws` command is not needed.",
 			},
-			"region":  optionalText("AWS region. By default from the environment or the profile."),
+			"region": optionalText("AWS region. By default from the environment or the profile. Apply a saved plan with the region that it was made with: if another job " +
+				"applies it, set the region here."),
 			"profile": optionalText("Profile in the shared AWS configuration files."),
 			"assume_role": schema.SingleNestedAttribute{
 				Optional:            true,
@@ -74,7 +75,7 @@ func providerSchema() schema.Schema {
 					"plans check neither.",
 			},
 			"catalogue_file": optionalText("Path of a saved catalogue of instance types and prices (CSV or JSON). Plans use it " +
-				"instead of AWS, for example in CI."),
+				"instead of AWS, for example in CI. Apply a saved plan with the file that it was made with."),
 		},
 	}
 }

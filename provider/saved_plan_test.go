@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strings"
 	"sync/atomic"
 	"testing"
 )
@@ -73,4 +74,18 @@ func TestSavedPlanWithoutItsCatalogue(t *testing.T) {
 		t.Errorf("error %v, want one about the catalogue:\n%s", err, out)
 	}
 	wantText(t, "the apply", out, "provisioner saved: `catalogue_file`: open "+file)
+}
+
+// What depends on the region of the environment is not part of a plan that may be applied elsewhere.
+func TestSavedPlanWithoutItsRegion(t *testing.T) {
+	terraform := newCLI(t, nil)
+	head, _, _ := strings.Cut(requiring(), "provider \"packhorse\"")
+	terraform.write(t, map[string]string{"main.tf": head + fmt.Sprintf(
+		"provider \"packhorse\" {\n kubernetes = { config_path = %q }\n}\nresource \"packhorse_provisioner\" \"test\" {\n name = \"saved-elsewhere\"\n}\n", box.Kubeconfig)})
+	terraform.run(t, "init")
+	says(t, terraform.run(t, "plan", "-out=plan.bin"), "plan_preview = (known after apply)", "matching instance types in "+box.Region)
+	t.Setenv("AWS_REGION", "") // which the provider reads, in this process
+	t.Setenv("AWS_DEFAULT_REGION", "")
+	terraform.run(t, "apply", "plan.bin")
+	terraform.run(t, "destroy", "-auto-approve")
 }

@@ -74,7 +74,7 @@ func (k Kind) CheckChange(ctx context.Context, f *customresource.PlanCheck) map[
 	}
 	f.Session.Drafts.SetResults(f.Name, preview(types.Int64Value(int64(len(replacement)))))
 	switch {
-	case stock.Live || p.Spec.ProviderRef != nil:
+	case stock.Live || p.Spec.ProviderRef != nil || f.Session.Config.AWS.Region == "":
 		reportPreview(f, seen, cheapest, dearest, stock)
 		return nil
 	case f.Before != nil:
@@ -83,8 +83,8 @@ func (k Kind) CheckChange(ctx context.Context, f *customresource.PlanCheck) map[
 	return preview(types.Int64Value(0))
 }
 
-// reportPreview shows a preview that the plan cannot contain, because AWS or the node profile may change until
-// the apply.
+// reportPreview shows a preview that the plan cannot contain, because AWS, the node profile or the region of the
+// environment may change until the apply.
 func reportPreview(f *customresource.PlanCheck, seen plancheck.Preview, cheapest, dearest sale, stock *session.Stock) {
 	if len(seen.Types) == 0 {
 		return // which is reported as an error

@@ -39,7 +39,8 @@ func previewAttribute() schema.SingleNestedAttribute {
 	return schema.SingleNestedAttribute{
 		Computed: true,
 		MarkdownDescription: "Result of the last change when it was checked before the apply. Known at plan only if there is " +
-			"no `provider_ref`, and the provider block has `catalogue_file` or no `cluster_name`. Otherwise AWS or the node profile may change until the apply: " +
+			"no `provider_ref`, and the provider block has `region`, and either `catalogue_file` or no `cluster_name`. Otherwise AWS, the node profile or the region " +
+			"of the environment may change until the apply: " +
 			"the plan shows the result in a warning, and the attribute is known after apply. Null with `plan_checks = \"off\"` or if no " +
 			"catalogue was available. It does not consider spot prices and stock, which change by the minute: use the data " +
 			"source `packhorse_simulation`.",
