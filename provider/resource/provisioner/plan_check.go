@@ -2,6 +2,7 @@ package provisioner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -54,7 +55,7 @@ func (k Kind) CheckChange(ctx context.Context, f *customresource.PlanCheck) map[
 		f.ReportFindings(plancheck.Overlaps(p, f.Session.Drafts.Provisioners(live.Provisioners, f.Session.Drafts.All())), "")
 	}
 	stock, err := f.Session.Stock(ctx)
-	if err != nil && f.Session.Config.CatalogueFile != "" { // on which the plan may rest that is applied now
+	if err != nil && f.Session.Config.CatalogueFile != "" && !errors.Is(err, session.ErrUnknown) { // on which the plan may rest that is applied now
 		f.Diags.AddError(fmt.Sprintf("%s %s: %s", f.Title, f.Name, err), lifecycle.NothingChanged)
 		return nil
 	}
