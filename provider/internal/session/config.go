@@ -119,12 +119,12 @@ type Exec struct {
 // ErrNoCluster means that no cluster is configured.
 var ErrNoCluster = errors.New("no cluster is configured: set `cluster_name` or `kubernetes` in the provider block, or KUBE_CONFIG_PATH in the environment")
 
-// emptyName is an ErrNoCluster that does not suggest the environment.
-type emptyName struct{}
+// emptyNameError is an ErrNoCluster that does not suggest the environment.
+type emptyNameError struct{}
 
-func (emptyName) Error() string { return "`cluster_name` is empty: name the cluster, or omit it" }
+func (emptyNameError) Error() string { return "`cluster_name` is empty: name the cluster, or omit it" }
 
-func (emptyName) Is(target error) bool { return target == ErrNoCluster }
+func (emptyNameError) Is(target error) bool { return target == ErrNoCluster }
 
 // Unnamed reports whether an error means that the provider block does not tell, or not yet, which cluster it is about.
 func Unnamed(err error) bool { return errors.Is(err, ErrUnknown) || errors.Is(err, ErrNoCluster) }
@@ -149,7 +149,7 @@ func (c Config) Source() (string, error) {
 	case c.Kubernetes != nil:
 		return "the provider block's `kubernetes`", c.Kubernetes.check()
 	case c.EmptyName:
-		return "", emptyName{}
+		return "", emptyNameError{}
 	case c.KubeConfigPath != "":
 		return "KUBE_CONFIG_PATH", nil
 	}
