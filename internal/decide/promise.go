@@ -17,18 +17,19 @@ import (
 // any more, and limits would not see what it has.
 
 // Promised returns the snapshot with the extended resources that nodes of the Provisioners
-// do not report yet. What comes later than the startup timeout is not planned with any
+// do not report. What comes later than the startup timeout is not planned with any
 // more, but still counts towards limits: the machine has it.
 //
-// A resource that a running pod uses has come, and no device plugin is waited for. If the kubelet does not
-// report it, it never will: a driver of dynamic resource allocation provides it (DeviceClass,
-// spec.extendedResourceName). It counts in the same way, also once the node is initialized.
+// What the kubelet of an initialized node does not report may never be reported: a driver of dynamic resource
+// allocation provides it (DeviceClass, spec.extendedResourceName). It counts towards limits.
+//
+// A resource that a running pod uses has come, and no device plugin is waited for. It counts in the same way, also
+// once the node is initialized.
 func Promised(s *cluster.Snapshot, provisioners []Provisioner, now time.Time, timeout time.Duration) *cluster.Snapshot {
 	out, inUse := s, devicesInUse(s)
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
-		used := inUse[n.Name]
-		if n.Provisioner == "" || n.Initialized && used == nil || len(n.Awaited) > 0 {
+		if n.Provisioner == "" || len(n.Awaited) > 0 {
 			continue
 		}
 		t := typeOf(n, provisioners)
@@ -36,11 +37,6 @@ func Promised(s *cluster.Snapshot, provisioners []Provisioner, now time.Time, ti
 			continue
 		}
 		names := missing(n, t)
-		awaited := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return used[name] })
-		if n.Initialized {
-			names = slices.DeleteFunc(names, func(name string) bool { return !used[name] })
-			awaited = nil
-		}
 		if len(names) == 0 {
 			continue
 		}
@@ -49,8 +45,12 @@ func Promised(s *cluster.Snapshot, provisioners []Provisioner, now time.Time, ti
 			copied.Nodes = slices.Clone(s.Nodes)
 			out = &copied
 		}
-		out.Nodes[i].Awaited = awaited
-		promise(&out.Nodes[i], t, names, timeout > 0 && now.Sub(n.Created) >= timeout)
+		late := timeout > 0 && now.Sub(n.Created) >= timeout
+		come := func(name string) bool { return inUse[n.Name][name] }
+		if !n.Initialized {
+			out.Nodes[i].Awaited = slices.DeleteFunc(slices.Clone(names), come)
+		}
+		promise(&out.Nodes[i], t, names, func(name string) bool { return !late && (!n.Initialized || come(name)) })
 	}
 	return out
 }
@@ -109,12 +109,13 @@ func missing(n *cluster.Node, t *offer.InstanceType) []string {
 	return out
 }
 
-func promise(n *cluster.Node, t *offer.InstanceType, names []string, late bool) {
+// promise adds what the type has of the resources, and room for those that pods can use.
+func promise(n *cluster.Node, t *offer.InstanceType, names []string, usable func(string) bool) {
 	n.Capacity, n.Allocatable = n.Capacity.Plus(nil), n.Allocatable.Plus(nil)
 	allocatable := t.Allocatable()
 	for _, name := range names {
 		n.Capacity[name] = max(n.Capacity[name], t.Capacity[name])
-		if !late {
+		if usable(name) {
 			n.Allocatable[name] = max(n.Allocatable[name], allocatable[name])
 		}
 	}

@@ -32,7 +32,7 @@ func TestPromised(t *testing.T) {
 		"not healthy":           {func(n *cluster.Node) { n.Capacity, n.Allocatable = reported(4, 9), reported(0, 9) }, 4, 4, 9, []string{gpu}},
 		"not reported at all":   {func(n *cluster.Node) { n.Capacity, n.Allocatable = nil, nil }, 4, 4, 9, []string{gpu, eni}},
 		"after the timeout":     {func(n *cluster.Node) { n.Created = noon.Add(-time.Hour) }, 4, 0, 9, []string{gpu, eni}},
-		"initialized":           {func(n *cluster.Node) { n.Initialized = true }, 0, 0, 0, nil},
+		"initialized":           {func(n *cluster.Node) { n.Initialized = true }, 4, 0, 9, nil},
 		"of another type":       {func(n *cluster.Node) { n.Labels = map[string]string{api.LabelInstanceType: "std"} }, 0, 0, 0, nil},
 		"not ours":              {func(n *cluster.Node) { n.Provisioner = "" }, 0, 0, 0, nil},
 		"of a Provisioner gone": {func(n *cluster.Node) { n.Provisioner = "gone" }, 4, 4, 9, []string{gpu, eni}},
@@ -77,9 +77,9 @@ func TestPromisedWhatPodsUse(t *testing.T) {
 		"the kubelet reports": {func(n *cluster.Node, _ *cluster.Pod) {
 			n.Capacity, n.Allocatable = amount.List{gpu: 3, eni: 9}, amount.List{gpu: 2, eni: 9}
 		}, 3, 2, 9, nil},
-		"initialized":             {func(n *cluster.Node, _ *cluster.Pod) { n.Initialized = true }, 4, 4, 0, nil},
-		"initialized for long":    {func(n *cluster.Node, _ *cluster.Pod) { n.Initialized, n.Created = true, noon.Add(-time.Hour) }, 4, 0, 0, nil},
-		"initialized, no pod any": {func(n *cluster.Node, p *cluster.Pod) { n.Initialized, p.NodeName = true, "other" }, 0, 0, 0, nil},
+		"initialized":             {func(n *cluster.Node, _ *cluster.Pod) { n.Initialized = true }, 4, 4, 9, nil},
+		"initialized for long":    {func(n *cluster.Node, _ *cluster.Pod) { n.Initialized, n.Created = true, noon.Add(-time.Hour) }, 4, 0, 9, nil},
+		"initialized, no pod any": {func(n *cluster.Node, p *cluster.Pod) { n.Initialized, p.NodeName = true, "other" }, 4, 0, 9, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := cluster.Node{Name: "n", Provisioner: "own", Created: noon, Labels: map[string]string{api.LabelInstanceType: "gpu"}}
