@@ -23,7 +23,7 @@ import (
 // What the kubelet of an initialized node does not report may never be reported: a driver of dynamic resource
 // allocation provides it (DeviceClass, spec.extendedResourceName). It counts towards limits.
 //
-// A resource that a running pod uses has come, and no device plugin is waited for. It counts in the same way, also
+// A resource that a pod of the node uses has come, and no device plugin is waited for. It counts in the same way, also
 // once the node is initialized.
 func Promised(s *cluster.Snapshot, provisioners []Provisioner, now time.Time, timeout time.Duration) *cluster.Snapshot {
 	out, inUse := s, devicesInUse(s)
@@ -55,12 +55,13 @@ func Promised(s *cluster.Snapshot, provisioners []Provisioner, now time.Time, ti
 	return out
 }
 
-// devicesInUse returns the extended resources that running pods use, by node.
+// devicesInUse returns the extended resources that pods use, by node. Only schedulers bind pods that need devices, and not
+// before these are there, so a pod uses them that has not started yet.
 func devicesInUse(s *cluster.Snapshot) map[string]map[string]bool {
 	out := map[string]map[string]bool{}
 	for i := range s.Pods {
 		p := &s.Pods[i]
-		if p.NodeName == "" || !p.Running {
+		if p.NodeName == "" {
 			continue
 		}
 		for name, v := range p.Template.Requests {

@@ -58,7 +58,7 @@ func TestPromised(t *testing.T) {
 	}
 }
 
-// TestPromisedWhatPodsUse: nothing is awaited that a running pod uses, whoever provides it. If the kubelet
+// TestPromisedWhatPodsUse: nothing is awaited that a pod of the node uses, whoever provides it. If the kubelet
 // does not report it, what the type has counts on.
 func TestPromisedWhatPodsUse(t *testing.T) {
 	const gpu, eni = "nvidia.com/gpu", "vpc.amazonaws.com/pod-eni"
@@ -71,7 +71,7 @@ func TestPromisedWhatPodsUse(t *testing.T) {
 		awaited    []string
 	}{
 		"a pod runs":            {func(*cluster.Node, *cluster.Pod) {}, 4, 4, 9, []string{eni}},
-		"a pod starts":          {func(_ *cluster.Node, p *cluster.Pod) { p.Running = false }, 4, 4, 9, []string{gpu, eni}},
+		"a pod starts":          {func(_ *cluster.Node, p *cluster.Pod) { p.Running = false }, 4, 4, 9, []string{eni}},
 		"a pod elsewhere":       {func(_ *cluster.Node, p *cluster.Pod) { p.NodeName = "other" }, 4, 4, 9, []string{gpu, eni}},
 		"a pod without devices": {func(_ *cluster.Node, p *cluster.Pod) { p.Template = &cluster.Template{} }, 4, 4, 9, []string{gpu, eni}},
 		"the kubelet reports": {func(n *cluster.Node, _ *cluster.Pod) {

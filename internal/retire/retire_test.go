@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
@@ -179,16 +178,13 @@ func TestForced(t *testing.T) {
 	late.Initialized, late.Ready = false, false
 	slow := up("slow", provisioner(nil))
 	slow.Initialized = false // ready, but startup taints are still there
-	// A pod that runs shows that its device is there, whatever the node reports.
-	withGPU := func(name string, running bool) *Node {
-		p := web()
-		p.Running, p.Template = running, &cluster.Template{Requests: amount.List{"nvidia.com/gpu": 1}}
-		n := up(name, provisioner(nil), p)
+	withGPU := func(name string, pods ...*cluster.Pod) *Node {
+		n := up(name, provisioner(nil), pods...)
 		n.Initialized, n.Awaited = false, []string{"nvidia.com/gpu"}
 		return n
 	}
 	got := ""
-	for _, f := range Forced([]*Node{late, up("orphan", gone, web()), slow, up("fine", provisioner(nil)), withGPU("training", true), withGPU("waiting", false)}, noon, Policy{StartupTimeout: 15 * time.Minute}) {
+	for _, f := range Forced([]*Node{late, up("orphan", gone, web()), slow, up("fine", provisioner(nil)), withGPU("useful", web()), withGPU("waiting")}, noon, Policy{StartupTimeout: 15 * time.Minute}) {
 		got += fmt.Sprintf("%s: %s (voluntary %v); ", f.Node.Name, f.Message, f.Reason.Voluntary())
 	}
 	if want := "late: not ready 15m after it was launched (voluntary false); orphan: provisioner default is being deleted (voluntary false); " +

@@ -25,8 +25,7 @@ func (p *Policy) DidNotComeUp(n *Node, now time.Time) (DueNode, bool) {
 	if !n.Ready {
 		return DueNode{n, NeverUp, "not ready " + after}, late && !n.hasRun()
 	}
-	// A pod that runs has its devices, whoever has provided them.
-	useful := slices.ContainsFunc(n.Pods, func(p *cluster.Pod) bool { return p.NeedsNode() && (p.Running || !n.awaits(p)) })
+	useful := slices.ContainsFunc(n.Pods, (*cluster.Pod).NeedsNode)
 	if late = late && !useful; len(n.Awaited) > 0 {
 		return DueNode{n, NeverUp, fmt.Sprintf("no device plugin has registered %s %s", strings.Join(n.Awaited, ", "), after)}, late
 	}
@@ -42,11 +41,6 @@ func (n *Node) hasRun() bool { return n.Initialized || slices.ContainsFunc(n.Pod
 // evicts the pods of a node whose kubelet is silent.
 func ShowsNodeUp(p *cluster.Pod) bool {
 	return p.Running && !p.Template.BelongsToNode()
-}
-
-// awaits reports whether a pod needs a device that has not come.
-func (n *Node) awaits(p *cluster.Pod) bool {
-	return slices.ContainsFunc(n.Awaited, func(name string) bool { return p.Template.Requests[name] > 0 })
 }
 
 // unhealthy: it was up, and its kubelet has not been ready for long.
