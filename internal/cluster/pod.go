@@ -80,6 +80,9 @@ func verdict(pod *corev1.Pod, scheduler string) PodState {
 		if c.Status == corev1.ConditionFalse && asksForNodes(c.Reason, scheduler) {
 			return PodPending
 		}
+		if c.Reason == corev1.PodReasonSchedulingGated { // set by the API server; the pod's gates have been removed since
+			return PodNew
+		}
 		return PodWaiting
 	}
 	return PodNew
