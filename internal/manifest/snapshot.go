@@ -33,6 +33,7 @@ func (b *Builder) snapshot() *cluster.Snapshot {
 			idle.add(object, "status.phase", "says that the pod has finished", "")
 		}
 	}
+	newest := newestPods(b.live.Snapshot.Pods, s.Pods)
 	for _, w := range b.objects.workloads() {
 		if w.edited != "" {
 			said.add(w.object, w.edited, "some of its pods exist with another specification, and count as they are", "to plan for its template, leave out these pods or give it another name")
@@ -54,6 +55,7 @@ func (b *Builder) snapshot() *cluster.Snapshot {
 		for i := range w.claims {
 			storage.check(&w.claims[i].Spec, true, w.object, fmt.Sprintf("spec.volumeClaimTemplates[%d].spec", i), said)
 		}
+		w.join(newest, b.templates)
 		pods := w.pods(b.templates)
 		said.addWaiting(&pods[0], &w.template.Spec, w.object, w.spec)
 		s.Pods = append(s.Pods, pods...)

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -37,6 +39,7 @@ type workload struct {
 	// Why it creates nothing whatever pods there are, and the field that says so.
 	idle, idleAt string
 	edited       string // where it asks for other amounts than its pods that exist
+	deployment   string // the Deployment that makes the ReplicaSet which is not there yet
 	// These labels, where set, get each pod's ordinal and name.
 	ordinalLabel, nameLabel string
 	claims                  []corev1.PersistentVolumeClaim // one per pod of each
@@ -146,7 +149,7 @@ func replicaSetOf(d *appsv1.Deployment) workload {
 	template.Labels[appsv1.DefaultDeploymentUniqueLabelKey] = hash
 	set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: d.Name + "-" + hash, DeletionTimestamp: d.DeletionTimestamp}}
 	w := newWorkload(set, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), template, d.Spec.Replicas)
-	w.object = "Deployment " + d.Namespace + "/" + d.Name
+	w.object, w.deployment = "Deployment "+d.Namespace+"/"+d.Name, d.Name
 	return w
 }
 
@@ -303,6 +306,35 @@ func (w *workload) pods(templates *cluster.Templates) []cluster.Pod {
 		out = append(out, pod)
 	}
 	return out
+}
+
+// newestPods returns the newest pod of each Deployment, by namespace/name. Those that are going do not count.
+func newestPods(of ...[]cluster.Pod) map[string]*cluster.Pod {
+	out := map[string]*cluster.Pod{}
+	for _, pods := range of {
+		for i := range pods {
+			p := &pods[i]
+			key := p.Namespace + "/" + p.Deployment()
+			if known := out[key]; p.State != cluster.PodTerminating && (known == nil || p.Created.After(known.Created)) {
+				out[key] = p
+			}
+		}
+	}
+	return out
+}
+
+// join gives the pods to create the ReplicaSet of the newest pod that their Deployment has, and its hash: constraints may
+// concern pods of the same hash only (matchLabelKeys). With another specification, they are those of another ReplicaSet.
+func (w *workload) join(newest map[string]*cluster.Pod, templates *cluster.Templates) {
+	p := newest[w.namespace+"/"+w.deployment]
+	if w.deployment == "" || w.edited != "" || p == nil {
+		return
+	}
+	created, _ := templates.Pod(w.pod(p.Name, 0))
+	if maps.Equal(created.Template.Requests, p.Template.Requests) {
+		w.owner.Name, w.owner.UID = p.Owner.Name, types.UID(p.Owner.UID)
+		w.template.Labels[appsv1.DefaultDeploymentUniqueLabelKey] = p.Template.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
+	}
 }
 
 func (w *workload) individual() bool {
