@@ -3,15 +3,10 @@ package kube
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 
-	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
@@ -46,39 +41,15 @@ func (c *Cluster) wanted(ctx context.Context, namespace string, owner cluster.Ow
 	switch owner.Kind {
 	case "ReplicaSet":
 		o, err := c.client.AppsV1().ReplicaSets(namespace).Get(ctx, owner.Name, metav1.GetOptions{})
-		return o, wantedByReplicaSet(o), err
+		return o, cluster.WantedByReplicaSet(o), err
 	case "StatefulSet":
 		o, err := c.client.AppsV1().StatefulSets(namespace).Get(ctx, owner.Name, metav1.GetOptions{})
-		return o, wantedByStatefulSet(&o.Spec), err
+		return o, cluster.WantedByStatefulSet(o), err
 	case "Job":
 		o, err := c.client.BatchV1().Jobs(namespace).Get(ctx, owner.Name, metav1.GetOptions{})
-		return o, wantedByJob(o), err
+		return o, cluster.WantedByJob(o), err
 	}
 	return nil, cluster.Wanted{}, fmt.Errorf("it is not known how many pods an owner of kind %s creates", owner.Kind)
-}
-
-func wantedByReplicaSet(r *appsv1.ReplicaSet) cluster.Wanted {
-	failing := slices.ContainsFunc(r.Status.Conditions, func(c appsv1.ReplicaSetCondition) bool {
-		return c.Type == appsv1.ReplicaSetReplicaFailure && c.Status == corev1.ConditionTrue
-	})
-	return cluster.Wanted{Pods: int(ptr.Deref(r.Spec.Replicas, 1)), Certain: !failing}
-}
-
-func wantedByStatefulSet(s *appsv1.StatefulSetSpec) cluster.Wanted {
-	if s.PodManagementPolicy == appsv1.ParallelPodManagement {
-		return cluster.Wanted{Pods: int(ptr.Deref(s.Replicas, 1)), Certain: true}
-	}
-	return cluster.Wanted{Pods: 1, Certain: true}
-}
-
-// wantedByJob returns the parallelism, but no more than the completions that are left. The number
-// is not certain after a failure, because a Job waits before it replaces a failed pod.
-func wantedByJob(j *batchv1.Job) cluster.Wanted {
-	wanted := ptr.Deref(j.Spec.Parallelism, 1)
-	if j.Spec.Completions != nil {
-		wanted = min(wanted, *j.Spec.Completions-j.Status.Succeeded)
-	}
-	return cluster.Wanted{Pods: int(wanted), Certain: j.Status.Failed == 0}
 }
 
 // withoutQuota reports whether the namespace is known to have no ResourceQuota.

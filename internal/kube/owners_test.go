@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"testing"
 
-	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -78,16 +76,5 @@ func TestWanted(t *testing.T) {
 	})
 	if _, err := c.Wanted(t.Context(), ns, cluster.Owner{Kind: "Rollout", Name: "web"}); err == nil {
 		t.Error("a kind that is not known was answered for")
-	}
-}
-
-func TestWantedInDoubt(t *testing.T) {
-	failure := appsv1.ReplicaSetCondition{Type: appsv1.ReplicaSetReplicaFailure, Status: corev1.ConditionTrue}
-	failing := &appsv1.ReplicaSet{Status: appsv1.ReplicaSetStatus{Conditions: []appsv1.ReplicaSetCondition{failure}}}
-	if wantedByReplicaSet(failing).Certain {
-		t.Error("a ReplicaSet whose pods are refused is certain of them")
-	}
-	if wantedByJob(&batchv1.Job{Status: batchv1.JobStatus{Failed: 1}}).Certain {
-		t.Error("a Job that waits before it tries again is certain of its pods")
 	}
 }

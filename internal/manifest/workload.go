@@ -180,6 +180,8 @@ func job(j *batchv1.Job, spec *batchv1.JobSpec, kind, path string) workload {
 		if left := int(*spec.Completions) - succeeded - failed; left < w.count {
 			w.count, w.counted = left, path+".completions"
 		}
+	} else if active := int(j.Status.Active); succeeded > 0 && active < w.count { // no others are created after the first success
+		w.count, w.counted = active, "status.active"
 	}
 	w.suspend(spec.Suspend, path)
 	if w.template.Labels == nil {

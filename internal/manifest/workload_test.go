@@ -98,6 +98,22 @@ spec:
   completions: 4` + podTemplate + `
 status: {succeeded: 2}
 `, []string{"default/sum-0 pending of Job sum", "default/sum-1 pending of Job sum"}},
+		"a Job without completions": {`
+apiVersion: batch/v1
+kind: Job
+metadata: {name: sum}
+spec:
+  parallelism: 2` + podTemplate + `
+status: {active: 2}
+`, []string{"default/sum-0 pending of Job sum", "default/sum-1 pending of Job sum"}},
+		"a Job without completions, after a success": {`
+apiVersion: batch/v1
+kind: Job
+metadata: {name: sum}
+spec:
+  parallelism: 3` + podTemplate + `
+status: {succeeded: 2, active: 1}
+`, []string{"default/sum-0 pending of Job sum"}},
 		"suspended Job": {`
 apiVersion: batch/v1
 kind: Job
