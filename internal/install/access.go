@@ -44,8 +44,8 @@ func clusterRules() []rbacv1.PolicyRule {
 		// stop them, or where a termination grace period is over.
 		{APIGroups: core, Resources: []string{"pods/binding", "pods/eviction"}, Verbs: []string{"create"}},
 		{APIGroups: core, Resources: []string{"pods"}, Verbs: []string{"delete"}},
-		// Pods that their owners should end first get a deletion cost. The status is enough for annotations, and
-		// leaves alone what pods run.
+		// Pods that their owners should end first get a deletion cost, and those that are deleted a condition. The
+		// status is enough for annotations, and leaves alone what pods run.
 		{APIGroups: core, Resources: []string{"pods/status"}, Verbs: []string{"patch"}},
 		// Deployments that ask for it get one more replica before a pod of theirs is moved,
 		// unless an autoscaler scales them.

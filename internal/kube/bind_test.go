@@ -333,8 +333,8 @@ func TestDeletePod(t *testing.T) {
 	if err := c.DeletePod(t.Context(), another, 0); err != nil {
 		t.Errorf("a pod of another UID: %v", err)
 	}
-	if _, err := admin.CoreV1().Pods(ns).Get(t.Context(), "web", metav1.GetOptions{}); err != nil {
-		t.Fatalf("the wrong pod was deleted: %v", err)
+	if got, err := admin.CoreV1().Pods(ns).Get(t.Context(), "web", metav1.GetOptions{}); err != nil || isDisrupted(got) {
+		t.Fatalf("the wrong pod was deleted or changed: %v, %v", got.Status.Conditions, err)
 	}
 	if err := c.DeletePod(t.Context(), keyOf(pod), 0); err != nil {
 		t.Fatal(err)
@@ -349,6 +349,12 @@ func TestDeletePod(t *testing.T) {
 	if err := c.DeletePod(t.Context(), keyOf(pod), 0); err != nil {
 		t.Errorf("a pod that is gone: %v", err)
 	}
+}
+
+func isDisrupted(p *corev1.Pod) bool {
+	return slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue
+	})
 }
 
 // The time that a pod may take to stop can be made shorter, also once it is being deleted.
@@ -367,6 +373,10 @@ func TestDeletePodWithin(t *testing.T) {
 		}
 		if seconds := ptr.Deref(got.DeletionGracePeriodSeconds, 0); time.Duration(seconds)*time.Second != s.want {
 			t.Errorf("within %s: it may take %d s, want %s", s.within, seconds, s.want)
+		}
+		// Otherwise the podFailurePolicy of a Job would take it for a failure of the program.
+		if !isDisrupted(got) {
+			t.Errorf("within %s: conditions %v, want DisruptionTarget", s.within, got.Status.Conditions)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -61,13 +63,32 @@ func (c *Cluster) blocked(key cluster.PodKey, err error) error {
 }
 
 // DeletePod deletes a pod with its own termination grace period, or with this one if it is not 0. It ignores
-// budgets, and succeeds if the pod is gone.
+// budgets, and succeeds if the pod is gone. The pod gets the condition that an eviction sets, which the
+// podFailurePolicy of a Job may ask for. One that cannot get it has to go nevertheless.
 func (c *Cluster) DeletePod(ctx context.Context, pod cluster.PodKey, within time.Duration) error {
 	var seconds *int64
 	if within > 0 {
 		seconds = ptr.To(max(int64(within/time.Second), 1)) // 0 would not wait for the kubelet
 	}
+	_ = retry(ctx, func(ctx context.Context) error { return c.noteDisruption(ctx, pod) })
 	return c.deletePod(ctx, pod, seconds, nil)
+}
+
+func (c *Cluster) noteDisruption(ctx context.Context, pod cluster.PodKey) error {
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": pod.UID}, // not of another pod of its name
+		"status": map[string]any{"conditions": []corev1.PodCondition{{
+			Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now(),
+			Reason: "DeletionByPackhorse", Message: "Packhorse: the node is removed, and the time for evictions is over",
+		}}},
+	})
+	if err == nil {
+		_, err = c.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{FieldManager: manager}, "status")
+	}
+	if c.gone(ctx, pod, err) {
+		return nil
+	}
+	return err
 }
 
 // RemovePod deletes a pod at once, without waiting for a kubelet. It returns cluster.ErrStale if
