@@ -77,9 +77,7 @@ func (b *Builder) snapshot() *cluster.Snapshot {
 	if len(s.Pods) == 0 {
 		b.remark(idle)
 	}
-	for _, d := range b.objects.deployments {
-		s.Deployments = append(s.Deployments, deployment(d))
-	}
+	b.objects.addDeployments(s)
 	s.DaemonSets = cluster.FromDaemonSets(b.objects.daemonSets, s.Pods)
 	s.PodDisruptionBudgets = PodDisruptionBudgets(b.objects.budgets, s.Pods)
 	s.Sort()
@@ -119,6 +117,12 @@ func (o *objects) addNodes(s *cluster.Snapshot) {
 			}}
 		}
 		s.Nodes = append(s.Nodes, cluster.FromNode(node, csi[node.Name]))
+	}
+}
+
+func (o *objects) addDeployments(s *cluster.Snapshot) {
+	for _, d := range o.deployments {
+		s.Deployments = append(s.Deployments, deployment(d))
 	}
 }
 
