@@ -414,3 +414,37 @@ func TestConsolidationWithCapacityForAPart(t *testing.T) { // DISR-038
 		})
 	}
 }
+
+// Two machines would replace a node that has expired, or has drifted, and the quota never has room for more than one of
+// them. The node stays, and machines are bought in vain only after pauses that become longer.
+func TestReplacementWithQuotaForAPart(t *testing.T) {
+	for name, edit := range map[string]func(*api.ProvisionerSpec){"expiry": expireAfter(600), "drift": func(*api.ProvisionerSpec) {}} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, sim.Options{}, func(r *rig) {
+				only := func(name string) func(*api.ProvisionerSpec) {
+					return func(s *api.ProvisionerSpec) { s.InstanceTypes = []string{name} }
+				}
+				r.served(testProvisioner("default", only("m5.xlarge"), emptyAfter(30)), sim.Workload{Name: "web", Replicas: 4, Spec: sim.Requests("800m", "1Gi")})
+				old := r.Machines()[0]
+				time.Sleep(10 * time.Minute) // until it is old enough to go
+				r.Apply(testProvisioner("default", only("m5.large"), emptyAfter(30), edit))
+				bought := map[string]bool{}
+				for end := time.Now().Add(6 * time.Hour); time.Now().Before(end); time.Sleep(time.Second) {
+					machines := r.Machines()
+					for i := range machines {
+						bought[machines[i].ID] = true
+					}
+					if len(machines) == 1 {
+						r.Quota(api.CapacityOnDemand, 1)
+					}
+				}
+				if vain := len(bought) - 1; r.node(old.NodeName) == nil || vain < 3 || vain > 6 {
+					r.Errorf("%d machines were bought in six hours in vain\n%s", vain, r.describe())
+				}
+				r.UnlimitedCapacity()
+				time.Sleep(5 * time.Hour)
+				r.until("the node is replaced", func() bool { return r.node(old.NodeName) == nil && r.allRun("web", 4)() })
+			})
+		})
+	}
+}

@@ -63,8 +63,7 @@ type Disrupter struct {
 	Buying func(node string) bool
 	// Surges moves the pods that must be ready elsewhere before they go.
 	Surges Surges
-	// Unfinished paces the purchases in place of nodes whose last step of consolidation was not carried out although
-	// machines had been bought for it.
+	// Unfinished paces the purchases in place of nodes that stayed although machines had been bought in their place.
 	Unfinished *pace.Retries
 	// Steers has room for one list of marks on pods.
 	Steers chan []decide.Steer
@@ -178,7 +177,7 @@ func (d *Disrupter) Remove(ctx context.Context, fresh *view.Verifier, removals [
 			d.Nodes.Patch(ctx, n, drain.Unchosen)
 		}
 		wasBought := func(machine string) bool { _, ok := bought(machine); return ok }
-		if n != nil && r.Reason == decide.Consolidated && !postponed[r.Node] && slices.ContainsFunc(r.Replacements, wasBought) {
+		if n != nil && r.Reason.Voluntary() && !postponed[r.Node] && slices.ContainsFunc(r.Replacements, wasBought) {
 			d.Unfinished.Failed(n.Identity())
 		}
 	})

@@ -33,8 +33,8 @@ type Input struct {
 	// Begun are nodes that go once machines that are being bought have been launched. Budgets count
 	// them already.
 	Begun map[string]bool
-	// Unreplaced says of nodes why no machines are bought in their place for consolidation now. They may go
-	// if their pods fit on other nodes.
+	// Unreplaced says of nodes why no machines are bought in their place now. They may go voluntarily if their pods
+	// fit on other nodes.
 	Unreplaced map[string]string
 	// NotConsolidated: nodes in use are left alone this time, which saves work. What was
 	// begun goes on.

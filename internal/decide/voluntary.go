@@ -187,7 +187,7 @@ func (v *voluntary) unprotected(found []retire.DueNode) (free, held []retire.Due
 }
 
 // without packs as if the nodes were leaving too. It says, by node, why one cannot
-// be spared: a pod of it has no other place, or another pod would lose its own.
+// be spared: a pod of it has no other place, or only on a machine that is not bought now, or another pod would lose its own.
 func (v *voluntary) without(batch []retire.DueNode) (next attempt, needed map[string]string) {
 	needed = map[string]string{}
 	for _, one := range batch {
@@ -199,8 +199,12 @@ func (v *voluntary) without(batch []retire.DueNode) (next attempt, needed map[st
 	}
 	for i, place := range next.layout.Places {
 		d := &next.problem.Pods[i]
-		if d.From != "" && !v.leaving[d.From] && !place.Placed() && needed[d.From] == "" {
+		switch {
+		case d.From == "" || v.leaving[d.From] || needed[d.From] != "":
+		case !place.Placed():
 			needed[d.From] = "pod " + d.Pod.String() + " cannot be placed elsewhere: " + place.Reason
+		case place.Node == "" && v.in.Unreplaced[d.From] != "":
+			needed[d.From] = v.in.Unreplaced[d.From]
 		}
 	}
 	if len(needed) == 0 && unplaced(next) > unplaced(v.now) {

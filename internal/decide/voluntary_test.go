@@ -113,3 +113,22 @@ func TestNoReplacementAtTheLastMoment(t *testing.T) {
 		}
 	}
 }
+
+// A node in whose place no machine is bought for now goes, whatever its reason, only if its pods fit on other nodes. It
+// does not hold up others.
+func TestVoluntaryNodesThatAreNotReplacedNow(t *testing.T) {
+	const until = "not all machines could be bought"
+	w := newWorld(t, catalogueA()).provisioner("default", "{ttlSecondsUntilExpired: 1800, disruption: {budgets: [{nodes: '100%'}]}}")
+	w.node("n1", "small", "a", nil).running("r1", "n1", "requests: {cpu: 1}")
+	w.node("n2", "small", "a", nil).running("r2", "n2", "requests: {cpu: 1}")
+	w.in.Unreplaced = map[string]string{"n1": until}
+	plan := w.decide()
+	verify(t, &w.in, &plan)
+	if len(plan.Removals) != 1 || plan.Removals[0].Node != "n2" || len(plan.Kept) != 1 || plan.Kept[0].Why != until {
+		t.Errorf("removals %+v, kept %+v", plan.Removals, plan.Kept)
+	}
+	w.node("n3", "std", "a", func(n *cluster.Node) { n.Created = noon })
+	if plan := w.decide(); len(plan.Removals) != 2 || len(plan.Machines) > 0 {
+		t.Errorf("beside a node with room: removals %+v, kept %+v", plan.Removals, plan.Kept)
+	}
+}
