@@ -23,14 +23,15 @@ type avoided struct {
 	offerings map[avoidable]avoidance
 	failed    map[kind]failures
 	settings  map[string]string // by Provisioner: what its machines are set up with
-	partly    map[string]bool   // by node: it counts as failed, although some pods run on it
+	partly    map[string]bool   // by node: it counts as failed, although it came up or some pods run on it
 }
 
 // kind is what machines of a Provisioner have in common that fail one after the other: an extended resource
-// that no device plugin registers, the zone of machines that do not come up in time, or the capacity type and
-// the architecture of machines that end before they are up. For example, spot machines cannot start if their key
+// that no device plugin registers, the taint of nodes that run out of something as soon as they are up, the zone of
+// machines that do not come up in time, or the capacity type and the architecture of machines that end before they are
+// up. For example, the images of all pods may not fit on the root volume, spot machines cannot start if their key
 // has no grant for EC2's role, and an image may only work on one architecture. The other fields are empty.
-type kind struct{ provisioner, resource, zone, capacityType, arch string }
+type kind struct{ provisioner, resource, pressure, zone, capacityType, arch string }
 
 // failures are successive machines of a kind. The first machine is replaced. If its replacement fails as well,
 // another machine would not help: none of the kind is bought for a while, which doubles with each failure.
@@ -100,22 +101,25 @@ func (a *avoided) addEndedAtOnce(n *cluster.Node) {
 
 // addFailed avoids the offerings of machines that did not come up in time, and after a second one their zones, or the
 // resources that no device plugin has registered. Machines may count as failed although pods run on them, because
-// other pods wait for what they lack. It returns those of them that count for the first time. Only the planning loop
-// calls it.
+// other pods wait for what they lack, or although they have come up, because they are under pressure at once. It
+// returns those of them that count for the first time. Only the planning loop calls it.
 func (a *avoided) addFailed(v *view.View) (partly []failedNode) {
 	pods := v.Snapshot.PodsByNode()
 	for n := range v.Snapshot.EachNode() {
 		if n.Provisioner == "" || n.Deleting {
 			continue
 		}
+		if message, pressed := a.addPressed(v, n); pressed {
+			partly = append(partly, failedNode{n.Name, message})
+		}
 		if n.Initialized {
-			a.clearFailures(n)
+			a.clearFailures(n, v.Now)
 			continue
 		}
 		message, late := decide.Late(n, v.ProvisionerOf(n), pods[n.Name], v.Now, v.Timeout)
 		if !late {
 			if message, late = a.isMissed(v, n); late {
-				partly = append(partly, failedNode{n.Name, message})
+				partly = append(partly, failedNode{n.Name, message + "; it keeps running for the pods that are there"})
 				a.partly[n.Name] = true
 			}
 		}
@@ -129,6 +133,19 @@ func (a *avoided) addFailed(v *view.View) (partly []failedNode) {
 
 // failedNode is a node that has failed, with the reason.
 type failedNode struct{ name, why string }
+
+// addPressed counts a node that has a taint of Kubernetes for pressure soon after its launch, if the taint keeps away
+// pods that wait. The kubelet evicts pods then, and the next machine for them would do no better if, for example, their
+// images do not fit on the root volume.
+func (a *avoided) addPressed(v *view.View, n *cluster.Node) (message string, counts bool) {
+	taint, age := n.Pressure(), v.Now.Sub(n.Created)
+	if taint == "" || a.partly[n.Name] || age >= earlyPressure || !decide.KeepsAway(n, cluster.IsPressure, v.Snapshot.Pending()) {
+		return "", false
+	}
+	a.partly[n.Name] = true
+	a.addFailure(n, kind{pressure: taint}, v.Now)
+	return fmt.Sprintf("has the taint %s %s after it was launched, which keeps away pods that wait", taint, amount.ShortDuration(age.Round(time.Second))), true
+}
 
 // isMissed reports whether pods wait for what a node lacks although other pods run there: its devices, or, if they
 // have waited since before it was made, the removal of its startup taints. A node that is to be replaced by it waits
@@ -195,19 +212,21 @@ func (a *avoided) addFailure(n *cluster.Node, of kind, now time.Time) {
 }
 
 // clearFailures forgets the failures of a kind once a machine of it that was bought after them is up.
-func (a *avoided) clearFailures(n *cluster.Node) {
+func (a *avoided) clearFailures(n *cluster.Node, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for of, f := range a.failed {
-		if of.provisioner == n.Provisioner && n.Created.After(f.last) && of.has(n) {
+		if of.provisioner == n.Provisioner && n.Created.After(f.last) && of.has(n, now) {
 			delete(a.failed, of)
 		}
 	}
 }
 
-// has reports whether a node is of the kind.
-func (k *kind) has(n *cluster.Node) bool {
+// has reports whether a node that is up is of the kind, and has what others of it lacked.
+func (k *kind) has(n *cluster.Node, now time.Time) bool {
 	switch {
+	case k.pressure != "":
+		return now.Sub(n.Created) >= earlyPressure && n.Pressure() == ""
 	case k.resource != "":
 		return n.Allocatable[k.resource] > 0
 	case k.zone != "":
@@ -246,6 +265,16 @@ func (a *avoided) failing(t *offer.InstanceType, o *offer.Offering, of kind, now
 	of.arch, _ = t.Label(api.LabelArch)
 	if f := a.failed[of]; now.Before(f.until) {
 		return fmt.Sprintf("successive %s machines with %s ended before they became ready; such machines are avoided until %s", of.capacityType, of.arch, amount.Clock(f.until))
+	}
+	return ""
+}
+
+// pressed says the same of all offerings because of machines that were under pressure as soon as they were up.
+func (a *avoided) pressed(provisioner string, now time.Time) string {
+	for _, taint := range cluster.PressureTaints {
+		if f := a.failed[kind{provisioner: provisioner, pressure: taint}]; now.Before(f.until) {
+			return fmt.Sprintf("successive machines had the taint %s soon after their launch; no machine is bought until %s", taint, amount.Clock(f.until))
+		}
 	}
 	return ""
 }
@@ -289,11 +318,11 @@ func (a *avoided) withholdFailing(m *view.MarketCopy, provisioner string, now ti
 	if !holds {
 		return
 	}
-	of := kind{provisioner: provisioner}
+	of, pressed := kind{provisioner: provisioner}, a.pressed(provisioner, now)
 	for i := range m.Types {
 		lacking := a.lacking(&m.Types[i], of, now)
 		for j := range m.Types[i].Offerings {
-			m.WithholdAt(i, j, cmp.Or(a.failing(&m.Types[i], &m.Types[i].Offerings[j], of, now), lacking))
+			m.WithholdAt(i, j, cmp.Or(pressed, a.failing(&m.Types[i], &m.Types[i].Offerings[j], of, now), lacking))
 		}
 	}
 }

@@ -37,7 +37,7 @@ func (a *Agent) observe(ctx context.Context) *view.View {
 	v.Snapshot = withoutBadStamps(v.Promised(v.Snapshot), a.began, v.Now)
 	v.Expected = a.history.batch.Expect(v.Snapshot, v.Now)
 	for _, n := range a.avoided.addFailed(v) {
-		a.events.Warning(event.Node(n.name), event.NeverRegistered, n.why+"; it keeps running for the pods that are there")
+		a.events.Warning(event.Node(n.name), event.NeverRegistered, n.why)
 	}
 	for _, p := range v.Provisioners {
 		p.Market.Types = a.avoided.apply(p)

@@ -22,7 +22,7 @@ const (
 	Adopted         = "Adopted"         // node: its object was made from the instance
 	TakenOver       = "TakenOver"       // node: the agent manages a node that Karpenter has launched, or has made the Provisioner its owner
 	Initialized     = "Initialized"     // node: it is ready
-	NeverRegistered = "NeverRegistered" // node: its machine did not become ready in time
+	NeverRegistered = "NeverRegistered" // node: its machine did not become ready in time, or is of no use from the beginning
 	Disrupting      = "Disrupting"      // node: it will be removed, and why
 	Kept            = "Kept"            // node: it is not removed, and why
 	NotConsolidated = "NotConsolidated" // node: why it stays while it is in use

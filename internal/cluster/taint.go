@@ -17,6 +17,9 @@ var ofKubernetes = []string{
 	"node.cloudprovider.kubernetes.io/uninitialized",
 }
 
+// PressureTaints are the keys of the taints that Kubernetes gives a node that runs out of disk, memory or process ids.
+var PressureTaints = []string{corev1.TaintNodeDiskPressure, corev1.TaintNodeMemoryPressure, corev1.TaintNodePIDPressure}
+
 const (
 	// ciliumNotReady is the key of the taint that the operator of Cilium adds to new nodes, whether or not it is
 	// a startup taint.
@@ -33,6 +36,19 @@ func IsOfKubernetes(t *corev1.Taint) bool { return slices.Contains(ofKubernetes,
 func Passes(t *corev1.Taint, p *api.Provisioner) bool {
 	startup := p != nil && slices.ContainsFunc(p.Spec.StartupTaints, func(s corev1.Taint) bool { return s.MatchTaint(t) })
 	return startup || IsOfKubernetes(t) || t.Key == ciliumNotReady || strings.HasPrefix(t.Key, readinessRules)
+}
+
+// IsPressure reports whether a taint is one that Kubernetes gives a node that runs out of disk, memory or process ids.
+func IsPressure(t *corev1.Taint) bool { return slices.Contains(PressureTaints, t.Key) }
+
+// Pressure is the key of the first taint for pressure that the node has, or empty.
+func (n *Node) Pressure() string {
+	for i := range n.Taints {
+		if IsPressure(&n.Taints[i]) {
+			return n.Taints[i].Key
+		}
+	}
+	return ""
 }
 
 // PassingTaints are the keys of the taints that a node loses when it comes up and still has; see Passes.

@@ -35,11 +35,19 @@ func Late(n *cluster.Node, p *api.Provisioner, pods []*cluster.Pod, now time.Tim
 // KeepsWaiting reports whether a pod has waited since before the node was made, fits its labels and does not tolerate the
 // taints that the node was to lose when it came up. Its Provisioner may be nil.
 func KeepsWaiting(n *cluster.Node, p *api.Provisioner, waiting []*cluster.Pod) bool {
-	passing := slices.DeleteFunc(slices.Clone(n.Taints), func(t corev1.Taint) bool { return !cluster.Passes(&t, p) })
+	before := slices.DeleteFunc(slices.Clone(waiting), func(pod *cluster.Pod) bool { return pod.Created.After(n.Created) })
+	return KeepsAway(n, func(t *corev1.Taint) bool { return cluster.Passes(t, p) }, before)
+}
+
+// KeepsAway reports whether taints of that kind keep a waiting pod from a node whose labels it fits.
+func KeepsAway(n *cluster.Node, kind func(*corev1.Taint) bool, waiting []*cluster.Pod) bool {
+	taints := slices.DeleteFunc(slices.Clone(n.Taints), func(t corev1.Taint) bool { return !kind(&t) })
 	return slices.ContainsFunc(waiting, func(pod *cluster.Pod) bool {
+		if match.Untolerated(taints, pod.Template.Tolerations, false) == nil {
+			return false
+		}
 		places, _ := match.Places(pod.Template, []match.Requirements{nil}) // wherever their volumes are
-		fits := slices.ContainsFunc(places, func(r match.Requirements) bool { return match.Meets(r, n) })
-		return fits && !pod.Created.After(n.Created) && match.Untolerated(passing, pod.Template.Tolerations, false) != nil
+		return slices.ContainsFunc(places, func(r match.Requirements) bool { return match.Meets(r, n) })
 	})
 }
 
