@@ -247,12 +247,34 @@ func TestNeverUp(t *testing.T) {
 			t.Errorf("it took %s, want the startup timeout of 15 min and a boot", took)
 		}
 		r.until("the dud is gone", func() bool { return len(r.Machines()) == 1 && len(r.ours()) == 1 })
-		if got := len(r.Events(event.NeverRegistered)); got != 1 {
-			t.Errorf("%d events %s, want 1", got, event.NeverRegistered)
+		if told := r.Events(event.NeverRegistered); len(told) != 1 || told[0].Message != "not ready 15m after it was launched: its kubelet has never reported" {
+			t.Errorf("events %s: %v", event.NeverRegistered, told)
 		}
 		second := r.Machines()[0]
 		if second.InstanceType == dud.InstanceType && second.Zone == dud.Zone {
 			t.Errorf("the offering %s in %s was bought again", dud.InstanceType, dud.Zone)
+		}
+	})
+}
+
+// The kubelet of a machine says why it does not become ready, and the event quotes it.
+func TestNeverUpSaysWhy(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		const why = "container runtime network not ready: cni plugin not initialized"
+		r.Apply(testProvisioner("default"))
+		r.NeverBoots(func(offer.Instance) bool { return true })
+		r.start(Options{}, nil)
+		r.Deploy(two())
+		r.until("a node is there", func() bool { return len(r.ours()) > 0 })
+		r.EditNode(r.ours()[0].Name, func(n *corev1.Node) {
+			n.Status.Conditions = []corev1.NodeCondition{{
+				Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: "KubeletNotReady", Message: why,
+				LastHeartbeatTime: metav1.Now(), LastTransitionTime: metav1.Now(),
+			}}
+		})
+		r.until("it is given up", func() bool { return len(r.Events(event.NeverRegistered)) > 0 })
+		if told := r.Events(event.NeverRegistered)[0].Message; told != "not ready 15m after it was launched: "+why {
+			t.Errorf("the event says: %s", told)
 		}
 	})
 }

@@ -200,6 +200,8 @@ type Node struct {
 	// UnreadySince is since when the kubelet has not been ready; zero while it is,
 	// and where nobody has said.
 	UnreadySince time.Time
+	// Unreadiness is why the kubelet of a node that has not been up says that it is not ready.
+	Unreadiness string
 	// SilentSince is since when nothing was heard of the kubelet; zero while it answers,
 	// be it that it is not ready.
 	SilentSince time.Time

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 )
 
 func read[T any](t *testing.T, text string) *T {
@@ -72,11 +73,19 @@ spec:
 }
 
 func TestFromNodeThatIsNotUp(t *testing.T) {
-	got := FromNode(read[corev1.Node](t, `
+	node := read[corev1.Node](t, `
 metadata: {name: n1}
-status: {conditions: [{type: Ready, status: "False", lastTransitionTime: "2026-01-01T02:00:00Z"}]}`), nil)
-	if diff := cmp.Diff(Node{Name: "n1", UnreadySince: at(2)}, got); diff != "" {
+status: {conditions: [{type: Ready, status: "False", lastTransitionTime: "2026-01-01T02:00:00Z", message: the machine starts}]}`)
+	if diff := cmp.Diff(Node{Name: "n1", UnreadySince: at(2), Unreadiness: "its kubelet has never reported"}, FromNode(node, nil)); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
+	}
+	node.Status.Conditions[0].LastHeartbeatTime, node.Status.Conditions[0].Message = metav1.NewTime(at(3)), "no network plugin"
+	if diff := cmp.Diff(Node{Name: "n1", UnreadySince: at(2), Unreadiness: "no network plugin"}, FromNode(node, nil)); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	node.Labels = map[string]string{api.LabelInitialized: "true"}
+	if got := FromNode(node, nil); got.Unreadiness != "" {
+		t.Errorf("the words of a node that has been up are kept: %s", got.Unreadiness)
 	}
 }
 
@@ -86,7 +95,7 @@ func TestFromNodeThatIsSilent(t *testing.T) {
 	got := FromNode(read[corev1.Node](t, `
 metadata: {name: n1}
 status: {conditions: [{type: Ready, status: Unknown, lastTransitionTime: "2026-01-01T02:00:00Z"}]}`), nil)
-	if diff := cmp.Diff(Node{Name: "n1", UnreadySince: at(2), SilentSince: at(2)}, got); diff != "" {
+	if diff := cmp.Diff(Node{Name: "n1", UnreadySince: at(2), SilentSince: at(2), Unreadiness: "its kubelet has never reported"}, got); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
 }

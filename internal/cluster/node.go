@@ -45,6 +45,7 @@ func FromNode(node *corev1.Node, csi *storagev1.CSINode) Node {
 			out.Ready, out.ReadySince = true, c.LastTransitionTime.Time
 		default:
 			out.UnreadySince = c.LastTransitionTime.Time
+			out.Unreadiness = unreadiness(&c, out.Initialized)
 			if c.Status == corev1.ConditionUnknown {
 				out.SilentSince = c.LastTransitionTime.Time
 			}
@@ -54,6 +55,19 @@ func FromNode(node *corev1.Node, csi *storagev1.CSINode) Node {
 		out.DeletedAt = node.DeletionTimestamp.Time
 	}
 	return out
+}
+
+// unreadiness is what a kubelet says in the Ready condition until its node has been up. Later, nobody reads it, and it may
+// change with each report. The agent makes nodes with a condition of its own. If the kubelet never reports, that of
+// kube-controller-manager follows, which says that it has stopped; neither has the time of a report.
+func unreadiness(ready *corev1.NodeCondition, initialized bool) string {
+	switch {
+	case initialized:
+		return ""
+	case ready.LastHeartbeatTime.IsZero():
+		return "its kubelet has never reported"
+	}
+	return ready.Message
 }
 
 // Same reports whether two versions of an object differ only in what nobody reads, such as a node before and after a

@@ -175,7 +175,7 @@ func TestForced(t *testing.T) {
 	gone := provisioner(nil)
 	gone.DeletionTimestamp = &metav1.Time{Time: noon}
 	late := up("late", provisioner(nil))
-	late.Initialized, late.Ready = false, false
+	late.Initialized, late.Ready, late.Unreadiness = false, false, "cni plugin not initialized"
 	slow := up("slow", provisioner(nil))
 	slow.Initialized = false // ready, but startup taints are still there
 	withGPU := func(name string, pods ...*cluster.Pod) *Node {
@@ -187,7 +187,7 @@ func TestForced(t *testing.T) {
 	for _, f := range Forced([]*Node{late, up("orphan", gone, web()), slow, up("fine", provisioner(nil)), withGPU("useful", web()), withGPU("waiting")}, noon, Policy{StartupTimeout: 15 * time.Minute}) {
 		got += fmt.Sprintf("%s: %s (voluntary %v); ", f.Node.Name, f.Message, f.Reason.Voluntary())
 	}
-	if want := "late: not ready 15m after it was launched (voluntary false); orphan: provisioner default is being deleted (voluntary false); " +
+	if want := "late: not ready 15m after it was launched: cni plugin not initialized (voluntary false); orphan: provisioner default is being deleted (voluntary false); " +
 		"waiting: no device plugin has registered nvidia.com/gpu 15m after it was launched (voluntary false); "; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

@@ -23,7 +23,11 @@ func (p *Policy) DidNotComeUp(n *Node, now time.Time) (DueNode, bool) {
 	late := p.Late(n.Node, now)
 	after := amount.ShortDuration(p.StartupTimeout) + " after it was launched"
 	if !n.Ready {
-		return DueNode{n, NeverUp, "not ready " + after}, late && !n.hasRun()
+		why := "not ready " + after
+		if n.Unreadiness != "" {
+			why += ": " + n.Unreadiness
+		}
+		return DueNode{n, NeverUp, why}, late && !n.hasRun()
 	}
 	useful := slices.ContainsFunc(n.Pods, (*cluster.Pod).NeedsNode)
 	if late = late && !useful; len(n.Awaited) > 0 {
