@@ -94,10 +94,16 @@ func (s *statusSnapshot) due(n *cluster.Node) (status.Leaving, bool) {
 		return status.Leaving{}, false
 	}
 	for _, d := range s.options.Deadlines(n, p) {
+		passed := s.at.Sub(d.At) > time.Minute // plans since then have left it alone
 		switch {
+		case passed && d.Reason == decide.NeverUp && !n.Ready:
+			continue // it has been up, as its pods show
+		case passed && d.Reason == decide.NeverUp:
+			why, late := decide.Late(n, p, nil, s.at, s.options.StartupTimeout)
+			return status.Leaving{What: why + "; it stays because pods run there", Blocked: true}, late
 		case d.Reason == decide.NeverUp && d.At.Sub(s.at) > s.options.StartupTimeout*2/3:
 			return status.Leaving{}, false // it has just been launched
-		case d.Reason == decide.Unhealthy && s.at.Sub(d.At) > time.Minute: // plans since then have left it alone
+		case passed && d.Reason == decide.Unhealthy:
 			return status.Leaving{What: "is not ready and stays, because more than a fifth of the nodes have lost contact", Blocked: true}, true
 		}
 		return status.Leaving{What: untilThen[d.Reason], At: d.At}, true

@@ -110,6 +110,31 @@ func TestNodesOfOthersAreNotStarting(t *testing.T) {
 	}
 }
 
+// A node that keeps its startup taints stays because pods run there, and the page says so once it would have been replaced.
+func TestStatusOfNodeThatKeepsStartupTaints(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		taint := corev1.Taint{Key: "example.com/starting", Effect: corev1.TaintEffectNoSchedule}
+		r.Apply(testProvisioner("default", func(s *api.ProvisionerSpec) { s.StartupTaints = []corev1.Taint{taint} }))
+		a := r.start(Options{}, nil)
+		w := two()
+		w.Spec.Tolerations = []corev1.Toleration{{Key: taint.Key, Operator: corev1.TolerationOpExists}}
+		r.Deploy(w)
+		r.until("the workload runs", r.allRun(w.Name, w.Replicas))
+		time.Sleep(14 * time.Minute)
+		if l := a.leavingOf(r.ours()[0].Name); !strings.Contains(l.What, "takes long to start") || l.At.IsZero() || l.Blocked {
+			t.Errorf("before the startup timeout: %+v", l)
+		}
+		time.Sleep(3 * time.Hour)
+		want := status.Leaving{
+			Node: r.ours()[0].Name, Blocked: true,
+			What: "nothing has removed the taints example.com/starting 15m after it was launched; it stays because pods run there",
+		}
+		if l := a.leavingOf(want.Node); l != want {
+			t.Errorf("hours later: %+v", l)
+		}
+	})
+}
+
 // A status tells of everything that an operator asks about.
 func TestStatus(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {
