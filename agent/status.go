@@ -195,7 +195,11 @@ func (h *history) awaited(v *view.View, p *cluster.Pod) string {
 	if !ok {
 		return "appeared after the last plan; the next plan includes it"
 	}
-	if n := v.Snapshot.Node(planned.Node); n != nil && !n.HasBeenUp() {
+	switch n := v.Snapshot.Node(planned.Node); {
+	case n == nil || n.HasBeenUp():
+	case n.ProviderID == "": // the cloud has not answered yet, and nothing has this name
+		return "has a place on a machine that is being bought"
+	default:
 		return fmt.Sprintf("has a place on node %s, which is starting", planned.Node)
 	}
 	return fmt.Sprintf("has a place on node %s", planned.Node)

@@ -98,7 +98,8 @@ func TestNodesOfOthersAreNotStarting(t *testing.T) {
 		node cluster.Node
 		want string
 	}{
-		"ours, which is starting": {cluster.Node{Name: "n", Provisioner: "default"}, "has a place on node n, which is starting"},
+		"ours, which is bought":   {cluster.Node{Name: "n", Provisioner: "default"}, "has a place on a machine that is being bought"},
+		"ours, which is starting": {cluster.Node{Name: "n", Provisioner: "default", ProviderID: "aws:///a/i-1"}, "has a place on node n, which is starting"},
 		"ours, which is up":       {cluster.Node{Name: "n", Provisioner: "default", Initialized: true}, "has a place on node n"},
 		"of a node group":         {cluster.Node{Name: "n", Ready: true}, "has a place on node n"},
 	} {
@@ -108,6 +109,19 @@ func TestNodesOfOthersAreNotStarting(t *testing.T) {
 			t.Errorf("%s: it says %q, want %q", name, got, c.want)
 		}
 	}
+}
+
+// While EC2 does not answer an order, there is no node yet whose name could be told.
+func TestStatusWhileAMachineIsBought(t *testing.T) {
+	inBubble(t, sim.Options{LaunchTime: 100 * time.Second}, func(r *rig) {
+		r.Apply(testProvisioner("default"))
+		a := r.start(Options{}, nil)
+		r.Deploy(two())
+		time.Sleep(time.Minute)
+		if p := a.Status().Pending; len(p) != 1 || p[0].Why != "has a place on a machine that is being bought" {
+			t.Errorf("while it is bought: %+v", p)
+		}
+	})
 }
 
 // A node that keeps its startup taints stays because pods run there, and the page says so once it would have been replaced.
