@@ -127,6 +127,23 @@ func TestSurge(t *testing.T) {
 	}
 }
 
+// While new pods are made one after the other in place of those of a node, no machine is bought for both, and the step
+// of consolidation is not called off.
+func TestSurgeOfPodsMadeOneByOne(t *testing.T) {
+	for name, edit := range map[string]func(*api.ProvisionerSpec){"consolidation": cheaper, "expiry": expireAfter(600)} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, sim.Options{ControllerPods: 1, ReactionTime: 50 * time.Millisecond}, func(r *rig) {
+				load := surging("web", 8)
+				node := r.onOldNode(load, edit)
+				r.until("the pods have moved", r.moved(node, load))
+				if kept := r.Events(event.Kept); len(r.Launches()) != 2 || len(kept) > 0 {
+					t.Errorf("%d machines were bought, want 2; the node was kept: %v", len(r.Launches()), kept)
+				}
+			})
+		})
+	}
+}
+
 // A node that is chosen to go has been removed by force before, while the cloud did not list its machine. That it is
 // drained once the machine is listed is what a person has asked for, so that surge does not move its pods.
 func TestNoSurgeFromANodeRemovedByForce(t *testing.T) {

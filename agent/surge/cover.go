@@ -101,15 +101,18 @@ func (c *coverage) mark(p *cluster.Pod) {
 	}
 	for _, k := range c.of[workload{p.Namespace, name}] {
 		r := &c.records[k]
-		switch {
-		case !r.Of(d):
-		case r.Has(p.UID) && c.at[k] == p.NodeName && c.others[k] >= r.Replicas:
+		if !r.Of(d) {
+			continue
+		}
+		if r.Has(p.UID) && c.at[k] == p.NodeName && c.others[k] >= r.Replicas {
 			p.State = cluster.PodTerminating
 			return
-		default:
-			p.Covered = c.covers(p, d)
-			return
 		}
+		if r.Has(p.UID) {
+			c.others[k]++ // it counts as well: no other pod has been made in its place yet
+		}
+		p.Covered = c.covers(p, d)
+		return
 	}
 	if p.Covered = c.covers(p, d); p.Covered {
 		p.Held = c.held(d)

@@ -100,6 +100,48 @@ func TestCoverCountsPodsInTheirPlace(t *testing.T) {
 	}
 }
 
+// Each pod that has been made stands for one of those that leave, also while the others have not been made yet.
+func TestCoverCountsEachPodThatIsMade(t *testing.T) {
+	s := one()
+	first, r := s.Pods[0], cluster.Surge{Namespace: "d", Deployment: "web", UID: "u", Replicas: 4}
+	s.Pods = nil
+	add := func(name, node string, state cluster.PodState) {
+		p := first
+		p.Name, p.UID, p.NodeName, p.State = name, name, node, state
+		s.Pods = append(s.Pods, p)
+	}
+	for i := range 3 {
+		name := fmt.Sprint("old-", i)
+		add(name, "a", cluster.PodBound)
+		r.Pods = append(r.Pods, cluster.SurgePod{Name: name, UID: name})
+	}
+	add("stays", "b", cluster.PodBound)
+	s.Nodes = append(s.Nodes, cluster.Node{Name: "b", Provisioner: "default"})
+	s.Nodes[0].Annotations = change([]cluster.Surge{r}).SetAnnotations
+	s.Deployments[0].Replicas = 4
+	check := func(when string, want int) {
+		t.Helper()
+		leave := 0
+		for _, p := range cover(s, nil, func(string) string { return "" }).Pods[:3] {
+			if p.State == cluster.PodBound && p.Covered {
+				leave++
+			}
+		}
+		if leave != want {
+			t.Errorf("%s: %d pods need another place, want %d", when, leave, want)
+		}
+	}
+	check("before", 3)
+	add("new-0", "", cluster.PodNew)
+	check("one has been made", 2)
+	add("new-1", "", cluster.PodNew)
+	check("two have been made", 1)
+	s.Pods[0].State = cluster.PodTerminating
+	check("one of those that leave has been evicted", 1)
+	add("new-2", "", cluster.PodNew)
+	check("all have been made", 0)
+}
+
 // How many records a pod is compared with does not grow with those of other Deployments, also where nodes of
 // many Deployments go at once.
 func TestCoverLooksAtRecordsOfTheDeployment(t *testing.T) {
