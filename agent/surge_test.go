@@ -219,6 +219,20 @@ func TestNotSurged(t *testing.T) {
 	}
 }
 
+// A drain leaves pods that tolerate its taint to the end of the machine, so that surge does not move them: the
+// scheduler could place the new ones on the same node again.
+func TestNoSurgeOfPodsThatTolerateADrain(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		load := surging("web", 1)
+		load.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+		node := r.onOldNode(load, expireAfter(600))
+		r.until("the node is gone", r.moved(node, load))
+		if surges := r.Events(event.Surging); len(surges) > 0 {
+			t.Error(surges)
+		}
+	})
+}
+
 // Where no further pod becomes ready, that one goes again and the node stays. It is tried again later.
 func TestSurgeIsUndone(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {

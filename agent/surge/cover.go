@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/drain"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
@@ -126,7 +127,7 @@ func (c *coverage) covers(p *cluster.Pod, d *cluster.Deployment) bool {
 		return false
 	}
 	asked := d.Surge == "true" || d.Surge == "" && c.asked[n.Provisioner]
-	return asked && !d.Autoscaled && !d.Recreate && !p.CostSet && !c.exclusive(p)
+	return asked && !d.Autoscaled && !d.Recreate && !p.CostSet && drain.WaitsFor(p) && !c.exclusive(p)
 }
 
 // moves reports whether the pods of a record are all among those of its node, and surge moves them: the kubelet of

@@ -48,9 +48,12 @@ func TestCover(t *testing.T) {
 		"somebody has set a deletion cost": {change: func(s *cluster.Snapshot) { s.Pods[0].CostSet = true }},
 		"the node is not ours":             {change: func(s *cluster.Snapshot) { s.Nodes[0].Provisioner = "" }},
 		"the ReplicaSet is nobody's":       {change: func(s *cluster.Snapshot) { s.Pods[0].Owner.Name = "web" }},
-		"a StatefulSet":                    {change: func(s *cluster.Snapshot) { s.Pods[0].Owner.Kind = "StatefulSet" }},
-		"a volume of its own":              {change: claim(corev1.ReadWriteOnce)},
-		"a volume that is shared":          {change: claim(corev1.ReadWriteMany), covered: true},
+		"the drain does not end it": {change: func(s *cluster.Snapshot) {
+			s.Pods[0].Template.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+		}},
+		"a StatefulSet":           {change: func(s *cluster.Snapshot) { s.Pods[0].Owner.Kind = "StatefulSet" }},
+		"a volume of its own":     {change: claim(corev1.ReadWriteOnce)},
+		"a volume that is shared": {change: claim(corev1.ReadWriteMany), covered: true},
 		"a volume that comes with the pod": {change: func(s *cluster.Snapshot) {
 			s.Pods[0].Template.Claims = []cluster.ClaimRef{{Name: "x", Ephemeral: true}}
 		}, covered: true},
