@@ -55,11 +55,16 @@ func NewBudgets(nodes []*Node, now time.Time, leaving func(*Node) bool) *Budgets
 		if n.Initialized && !replaces[n.Name] {
 			b.total[name]++
 		}
-		if leaving(n) || n.Initialized && !n.Ready {
+		if leaving(n) && !n.unbudgeted() || n.Initialized && !n.Ready {
 			b.going[name]++
 		}
 	}
 	return b
+}
+
+// unbudgeted reports whether a node goes because it was empty, and no budget counts it.
+func (n *Node) unbudgeted() bool {
+	return n.Mark().Reason == api.ReasonEmptiness && len(budgetsOf(n)) == 0
 }
 
 func proven(nodes []*Node, now time.Time) map[launch]bool {

@@ -131,6 +131,34 @@ func TestBudgetExceeded(t *testing.T) { // DISR-015
 	}
 }
 
+// Nodes that go because they were empty do not use up the default budget. They do so if pods run there again, or if
+// the budget is one that counts empty nodes.
+func TestEmptyNodesThatGo(t *testing.T) {
+	for name, c := range map[string]struct {
+		budgets []api.Budget
+		change  func(n *Node)
+		want    bool
+	}{
+		"the default budget":                     {},
+		"it is being deleted":                    {change: func(n *Node) { n.Deleting, n.Finalizers = true, []string{api.Finalizer} }},
+		"pods run there again":                   {change: func(n *Node) { n.Pods = []*cluster.Pod{web()} }, want: true},
+		"it goes for another reason":             {change: func(n *Node) { n.Annotations[api.AnnotationDisruption] = api.ReasonExpiry }, want: true},
+		"it is not ready":                        {change: func(n *Node) { n.Ready = false }, want: true},
+		"a budget of its own counts empty nodes": {budgets: []api.Budget{{Nodes: "1"}}, want: true},
+	} {
+		nodes := fleet(budgeted("p", c.budgets...), 10)
+		empty := nodes[1]
+		empty.Annotations[api.AnnotationDisruption], empty.Pods = api.ReasonEmptiness, nil
+		if c.change != nil {
+			c.change(empty)
+		}
+		b := NewBudgets(nodes, noon, func(n *Node) bool { return slices.Contains(nodes[:2], n) })
+		if got := b.Exceeded(DueNode{Node: nodes[0], Reason: Consolidated}); got != c.want {
+			t.Errorf("%s: exceeded is %t", name, got)
+		}
+	}
+}
+
 // How many may ever go at once does not depend on how many are going.
 func TestBudgetTogether(t *testing.T) {
 	only := func(reason string) api.Budget { return api.Budget{Nodes: "1", Reasons: []string{reason}} }
