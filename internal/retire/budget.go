@@ -17,7 +17,8 @@ type Budgets struct {
 	now   time.Time
 	total map[string]int // nodes that are up or have been, by Provisioner
 	going map[string]int // how many are being removed or are not ready
-	// trying counts the drifted nodes in use among those that are let go, whether a budget counts them or not.
+	// trying counts the nodes that tell whether a change of their Provisioner works, whether a budget counts them or
+	// not: the drifted ones in use that are let go, and those that are not ready.
 	trying map[string]int
 	// proven returns the images with which a machine has come up that is as its Provisioner describes it now.
 	proven func() map[launch]bool
@@ -55,8 +56,12 @@ func NewBudgets(nodes []*Node, now time.Time, leaving func(*Node) bool) *Budgets
 		if n.Initialized && !replaces[n.Name] {
 			b.total[name]++
 		}
-		if leaving(n) && !n.unbudgeted() || n.Initialized && !n.Ready {
+		unready := n.Initialized && !n.Ready
+		if leaving(n) && !n.unbudgeted() || unready {
 			b.going[name]++
+		}
+		if !n.drains() && (leaving(n) && n.mayHaveDrifted() || unready) {
+			b.trying[name]++
 		}
 	}
 	return b
@@ -66,6 +71,14 @@ func NewBudgets(nodes []*Node, now time.Time, leaving func(*Node) bool) *Budgets
 func (n *Node) unbudgeted() bool {
 	return n.Mark().Reason == api.ReasonEmptiness && len(budgetsOf(n)) == 0
 }
+
+// drains reports whether a node that has been up is being drained. Its replacements came up before that, so that it
+// does not tell whether they do, and its drain may take for ever.
+func (n *Node) drains() bool { return n.Deleting && n.Initialized }
+
+// mayHaveDrifted reports whether a leaving node goes for drift, or has no mark because its replacement is still being
+// bought or it never came up.
+func (n *Node) mayHaveDrifted() bool { reason := n.Mark().Reason; return reason == api.ReasonDrift || reason == "" }
 
 func proven(nodes []*Node, now time.Time) map[launch]bool {
 	out := map[launch]bool{}
@@ -88,12 +101,12 @@ func (n *Node) ended() bool {
 	return n.Deleting && !n.HeldBy(api.Finalizer) && !slices.ContainsFunc(n.Pods, func(p *cluster.Pod) bool { return !p.Template.BelongsToNode() })
 }
 
-// Untried reports whether another node of the Provisioner is going while no machine with the current
-// configuration of the Provisioner has come up yet. Drifted nodes in use go one by one until then, so
+// Untried reports whether another node of the Provisioner is going for drift, or is not ready, while no machine with
+// the current configuration of the Provisioner has come up yet. Drifted nodes in use go one by one until then, so
 // that an image that does not boot costs one machine at a time.
 func (b *Budgets) Untried(due DueNode) bool {
 	n := due.Node
-	return tries(due) && b.going[n.Provisioner.Name]+b.trying[n.Provisioner.Name] > 0 && !b.proven()[launch{n.Provisioner.Name, n.Image}]
+	return tries(due) && b.trying[n.Provisioner.Name] > 0 && !b.proven()[launch{n.Provisioner.Name, n.Image}]
 }
 
 func tries(due DueNode) bool { return due.Reason == Drifted && due.Node.InUse() }
@@ -134,10 +147,11 @@ func (b *Budgets) Return(due DueNode) {
 
 // count counts a node that budgets are concerned with, or one that shows whether a change works.
 func (b *Budgets) count(due DueNode, concerned []api.Budget, n int) {
-	switch name := due.Node.Provisioner.Name; {
-	case len(concerned) > 0:
+	name := due.Node.Provisioner.Name
+	if len(concerned) > 0 {
 		b.going[name] += n
-	case tries(due):
+	}
+	if tries(due) {
 		b.trying[name] += n
 	}
 }

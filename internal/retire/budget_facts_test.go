@@ -197,6 +197,7 @@ func TestUntried(t *testing.T) {
 	for name, c := range map[string]struct {
 		fresh *Node
 		going int
+		gone  func(*Node) // what has become of those that go
 		due   func(*DueNode)
 		want  bool
 	}{
@@ -206,6 +207,10 @@ func TestUntried(t *testing.T) {
 		"one that has not come up":       {going: 1, fresh: fresh(func(n *Node) { n.Initialized, n.Ready = false, false }), want: true},
 		"one that is not ready any more": {going: 1, fresh: fresh(func(n *Node) { n.Ready = false }), want: true},
 		"one of another image":           {going: 1, fresh: fresh(func(n *Node) { n.Labels[api.LabelInstanceAMIID] = "ami-1" }), want: true},
+		"one that goes for drift":        {going: 1, gone: func(n *Node) { n.Annotations[api.AnnotationDisruption] = api.ReasonDrift }, want: true},
+		"one that goes for expiry":       {going: 1, gone: func(n *Node) { n.Annotations[api.AnnotationDisruption] = api.ReasonExpiry }},
+		"one that is being drained":      {going: 1, gone: func(n *Node) { n.Deleting = true }},
+		"one that never came up":         {going: 1, gone: func(n *Node) { n.Deleting, n.Initialized, n.Ready = true, false, false }, want: true},
 		"for another reason":             {going: 1, due: func(d *DueNode) { d.Reason = Expired }},
 		"a node without pods":            {going: 1, due: func(d *DueNode) { d.Node.Pods = nil }},
 	} {
@@ -221,10 +226,24 @@ func TestUntried(t *testing.T) {
 			c.fresh.Provisioner = changed
 			nodes = append(nodes, c.fresh)
 		}
+		for _, n := range nodes[:c.going] {
+			if c.gone != nil {
+				c.gone(n)
+			}
+		}
 		b := NewBudgets(nodes, noon, func(n *Node) bool { return slices.Contains(nodes[:c.going], n) })
 		if got := b.Untried(due); got != c.want {
 			t.Errorf("%s: untried is %t", name, got)
 		}
+	}
+}
+
+// One that is not ready shows that a change does not work, also if the node in whose place it came has gone.
+func TestUntriedAfterAFailure(t *testing.T) {
+	nodes := fleet(budgeted("p", api.Budget{Nodes: "100%"}), 3)
+	nodes[0].Ready, nodes[1].Image = false, "ami-2"
+	if b := NewBudgets(nodes, noon, func(*Node) bool { return false }); !b.Untried(DueNode{Node: nodes[1], Reason: Drifted}) {
+		t.Error("the next one goes")
 	}
 }
 
