@@ -177,5 +177,8 @@ func (d *decision) waits(n *retire.Node, to *destinations) string {
 	if len(to.starting) > 0 {
 		return fmt.Sprintf("node %s, which will take some of its pods, is not up yet", to.starting[0])
 	}
+	if to.unready != "" { // for a while; see ContactPatience
+		return fmt.Sprintf("node %s, which will take some of its pods, is not ready", to.unready)
+	}
 	return d.caseOf(retire.DueNode{Node: n}).Delayed()
 }

@@ -71,8 +71,12 @@ func TestChosenStays(t *testing.T) {
 		"the replacement has not come up in time, expiry":        {"ttlSecondsUntilExpired: 30", api.ReasonExpiry, coming(15 * time.Minute), Stay},
 		"the replacement has not come up in time, consolidation": {"consolidation: {enabled: true}", api.ReasonConsolidation, coming(15 * time.Minute), Stay},
 		"the replacement may still come up in time":              {"ttlSecondsUntilExpired: 30", api.ReasonExpiry, coming(14 * time.Minute), Wait},
-		"DEPROV-023: the lifetime is longer by now":              {"ttlSecondsUntilExpired: 4000", api.ReasonExpiry, func(*world) {}, Stay},
-		"DEPROV-072: nothing is switched on any more":            {"disruption: {drift: false}", api.ReasonDrift, func(*world) {}, Stay},
+		"the replacement is not ready any more": {"ttlSecondsUntilExpired: 30", api.ReasonExpiry, func(w *world) {
+			n := &w.in.Snapshot.Nodes[slices.IndexFunc(w.in.Snapshot.Nodes, func(n cluster.Node) bool { return n.Name == "new" })]
+			n.Ready, n.UnreadySince = false, noon.Add(-5*time.Second)
+		}, Wait},
+		"DEPROV-023: the lifetime is longer by now":   {"ttlSecondsUntilExpired: 4000", api.ReasonExpiry, func(*world) {}, Stay},
+		"DEPROV-072: nothing is switched on any more": {"disruption: {drift: false}", api.ReasonDrift, func(*world) {}, Stay},
 		"nothing": {"ttlSecondsUntilExpired: 30", api.ReasonExpiry, func(*world) {}, Go},
 	} {
 		w := newWorld(t, catalogueA()).provisioner("default", c.spec)

@@ -8,6 +8,7 @@ type destinations struct {
 	starting []string // nodes that are not up yet, sorted
 	// step has all nodes that go in the same step of consolidation, if they are several, sorted.
 	step []string
+	unready  string   // a node that was up and is not ready now; empty where all are
 	// nowhere is why a pod of the node has no place; empty where all have one.
 	nowhere string
 }
@@ -30,8 +31,12 @@ func (d *decision) destinations(p *Plan) map[string]*destinations {
 		if b.From == "" || slices.Contains(out[b.From].starting, b.Node) {
 			continue
 		}
-		if n := d.in.Snapshot.Node(b.Node); n != nil && !n.HasBeenUp() {
+		switch n := d.in.Snapshot.Node(b.Node); {
+		case n == nil:
+		case !n.HasBeenUp():
 			out[b.From].starting = append(out[b.From].starting, b.Node)
+		case !n.Ready:
+			out[b.From].unready = b.Node
 		}
 	}
 	for i := range p.Unplaced {
