@@ -35,7 +35,7 @@ const (
 func newConsolidation(m *Metrics) Consolidation {
 	return Consolidation{
 		Saved:     m.counters("consolidation_saved_dollars_per_hour_total", "Savings per hour of the nodes that consolidation has chosen, including those that were kept after all.").WithLabelValues(),
-		Nodes:     m.counters("consolidation_nodes_total", "Nodes in use that consolidation has chosen (chosen), those whose drain has begun (gone), and those that were kept after all (called-off).", provisionerLabel, "outcome"),
+		Nodes:     m.counters("consolidation_nodes_total", "Nodes in use that consolidation has chosen (chosen), those whose drain has begun (gone), and those that were kept after all (called-off). One that is interrupted or that a person deletes before its drain begins is counted as chosen only.", provisionerLabel, "outcome"),
 		Evictions: m.counters("consolidation_evictions_total", "Pods evicted from nodes in use that consolidation has chosen.", provisionerLabel),
 		Landed:    m.counters("consolidation_landed_pods_total", "Successors of evicted pods, by whether they run on the planned node (planned, elsewhere).", "place"),
 		Age:       m.gauges("consolidation_look_age_seconds", "Time since nodes in use were last looked at without a failure, or since the agent began to lead; 0 if no Provisioner consolidates nodes in use.").WithLabelValues(),
