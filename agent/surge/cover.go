@@ -3,6 +3,7 @@ package surge
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -112,7 +113,9 @@ func (c *coverage) mark(p *cluster.Pod) {
 		if r.Has(p.UID) {
 			c.others[k]++ // it counts as well: no other pod has been made in its place yet
 		}
-		p.Covered = c.covers(p, d)
+		if p.Covered = c.covers(p, d); p.Covered && time.Since(r.Since) > patience+ending {
+			p.Held = fmt.Sprintf("can only be moved once Deployment %s has been scaled back", d.Name)
+		}
 		return
 	}
 	if p.Covered = c.covers(p, d); p.Covered {

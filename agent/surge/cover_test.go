@@ -3,6 +3,7 @@ package surge
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -82,7 +83,7 @@ func TestCover(t *testing.T) {
 // A pod needs no other place once another has been made in its place.
 func TestCoverCountsPodsInTheirPlace(t *testing.T) {
 	s := one()
-	r := []cluster.Surge{{Namespace: "d", Deployment: "web", UID: "u", Replicas: 1, Pods: []cluster.SurgePod{{Name: "web-1", UID: "1"}}, Since: noon}}
+	r := []cluster.Surge{{Namespace: "d", Deployment: "web", UID: "u", Replicas: 1, Pods: []cluster.SurgePod{{Name: "web-1", UID: "1"}}, Since: time.Now()}}
 	s.Nodes[0].Annotations = change(r).SetAnnotations
 	s.Deployments[0].Settled = false
 	none := func(string) string { return "" }
@@ -143,6 +144,20 @@ func TestCoverCountsEachPodThatIsMade(t *testing.T) {
 	check("one of those that leave has been evicted", 1)
 	add("new-2", "", cluster.PodNew)
 	check("all have been made", 0)
+}
+
+// A Deployment that cannot be scaled back does not let other nodes wait without limit.
+func TestCoverHoldsPodsOfAnOverdueRecord(t *testing.T) {
+	for age, held := range map[time.Duration]bool{patience: false, patience + 2*ending: true} {
+		s := one()
+		s.Nodes = append(s.Nodes, cluster.Node{Name: "b", Provisioner: "default"})
+		s.Nodes[1].Annotations = change([]cluster.Surge{{
+			Namespace: "d", Deployment: "web", UID: "u", Replicas: 1, Pods: []cluster.SurgePod{{Name: "web-0", UID: "0"}}, Since: time.Now().Add(-age),
+		}}).SetAnnotations
+		if got := cover(s, nil, func(string) string { return "" }).Pods[0]; !got.Covered || (got.Held != "") != held {
+			t.Errorf("after %s: covered %t, held %q", age, got.Covered, got.Held)
+		}
+	}
 }
 
 // How many records a pod is compared with does not grow with those of other Deployments, also where nodes of
