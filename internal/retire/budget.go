@@ -78,7 +78,10 @@ func (n *Node) drains() bool { return n.Deleting && n.Initialized }
 
 // mayHaveDrifted reports whether a leaving node goes for drift, or has no mark because its replacement is still being
 // bought or it never came up.
-func (n *Node) mayHaveDrifted() bool { reason := n.Mark().Reason; return reason == api.ReasonDrift || reason == "" }
+func (n *Node) mayHaveDrifted() bool {
+	reason := n.Mark().Reason
+	return reason == api.ReasonDrift || reason == ""
+}
 
 func proven(nodes []*Node, now time.Time) map[launch]bool {
 	out := map[launch]bool{}
