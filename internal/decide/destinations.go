@@ -7,8 +7,8 @@ type destinations struct {
 	machines []string // of the plan
 	starting []string // nodes that are not up yet, sorted
 	// step has all nodes that go in the same step of consolidation, if they are several, sorted.
-	step []string
-	unready  string   // a node that was up and is not ready now; empty where all are
+	step    []string
+	unready string // a node that was up and is not ready now; empty where all are
 	// nowhere is why a pod of the node has no place; empty where all have one.
 	nowhere string
 }
