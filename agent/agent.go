@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/avoid"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/bind"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/consolidation"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/disrupt"
@@ -109,7 +110,7 @@ type Agent struct {
 	thought time.Duration
 
 	assumed *nodes.Assumptions
-	avoided *avoided
+	avoided *avoid.Offerings
 	history history
 	// consolidation remembers what was last reported about nodes in use.
 	consolidation *consolidation.Memory
@@ -131,7 +132,7 @@ func New(c Cluster, cloud Cloud, options Options, log hclog.Logger) *Agent {
 		redrain:       pace.NewSignal(),
 		assumed:       nodes.NewAssumptions(),
 		events:        event.NewRecorder(c),
-		avoided:       newAvoided(),
+		avoided:       avoid.New(),
 		history:       newHistory(),
 		consolidation: consolidation.New(),
 	}
@@ -144,7 +145,7 @@ func New(c Cluster, cloud Cloud, options Options, log hclog.Logger) *Agent {
 	a.inventory = inventory.New(inventory.Ports{
 		Listing: cloud, Reader: c, Machines: cloud, Nodes: a.nodes, Assumed: a.assumed, Events: a.events, Metrics: a.metrics, Log: log,
 		Launching: func(id string) bool { return a.buyer.Launching(id) },
-		Replan:    a.replan.Set, Redrain: a.redrain.Set, Ended: a.avoided.addEnded, StartupTimeout: options.StartupTimeout,
+		Replan:    a.replan.Set, Redrain: a.redrain.Set, Ended: a.avoided.AddEnded, StartupTimeout: options.StartupTimeout,
 	})
 	a.drainer = drain.New(drain.Ports{
 		Cluster: c, Pods: c, Nodes: a.nodes, Machines: cloud, Inventory: a.inventory,
@@ -162,7 +163,7 @@ func New(c Cluster, cloud Cloud, options Options, log hclog.Logger) *Agent {
 	a.buyer = launch.New(launch.Ports{
 		Machines: cloud, Nodes: a.nodes, Events: a.events, Metrics: a.metrics, Log: log,
 		Verify: a.verify, Hold: a.releaser.Hold, Bind: a.binder.Bind, Nominated: a.reporter.Nominated,
-		FirstSeen: firstSeen, Unsettled: a.inventory.Unsettled, Bought: a.inventory.Bought, Ended: a.avoided.addEndedAtOnce, Replan: a.replan.Set,
+		FirstSeen: firstSeen, Unsettled: a.inventory.Unsettled, Bought: a.inventory.Bought, Ended: a.avoided.AddEndedAtOnce, Replan: a.replan.Set,
 	})
 	a.landings = consolidation.NewLandings(&a.metrics.Consolidation)
 	a.surger = surge.New(surge.Ports{Cluster: c, Nodes: a.nodes, Events: a.events, Metrics: a.metrics, Log: log, Retry: retry})
@@ -173,7 +174,7 @@ func New(c Cluster, cloud Cloud, options Options, log hclog.Logger) *Agent {
 	a.notices = &notice.Watcher{
 		Notices: options.Notices, Nodes: a.nodes, Events: a.events, Metrics: a.metrics, Log: log,
 		Snapshot: func() *cluster.Snapshot { return a.assumed.Apply(c.Snapshot()) },
-		Complete: func() bool { return !a.buyer.Buying() && a.inventory.Complete() }, Runs: a.inventory.Runs, Avoid: a.avoided.addInterrupted, Ended: a.avoided.addEnded, Replan: a.replan.Set,
+		Complete: func() bool { return !a.buyer.Buying() && a.inventory.Complete() }, Runs: a.inventory.Runs, Avoid: a.avoided.AddInterrupted, Ended: a.avoided.AddEnded, Replan: a.replan.Set,
 	}
 	a.takeover = takeover.New(takeover.Ports{Source: options.Karpenter, Nodes: a.nodes, Events: a.events, Metrics: a.metrics, Log: log})
 	a.gatherer = &gatherer{cluster: c, history: &a.history, log: log, replan: a.replan}

@@ -36,11 +36,11 @@ func (a *Agent) observe(ctx context.Context) *view.View {
 	}
 	v.Snapshot = withoutBadStamps(v.Promised(v.Snapshot), a.began, v.Now)
 	v.Expected = a.history.batch.Expect(v.Snapshot, v.Now)
-	for _, n := range a.avoided.addFailed(v) {
-		a.events.Warning(event.Node(n.name), event.NeverRegistered, n.why)
+	for _, n := range a.avoided.AddFailed(v) {
+		a.events.Warning(event.Node(n.Node), event.NeverRegistered, n.Why)
 	}
 	for _, p := range v.Provisioners {
-		p.Market.Types = a.avoided.apply(p)
+		p.Market.Types = a.avoided.Apply(p)
 	}
 	a.thought += time.Since(v.Now)
 	return v

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/avoid"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -41,7 +42,7 @@ func TestNewNodesUnderPressure(t *testing.T) {
 					}
 				}
 				r.until("the workload runs", r.allRun("web", 1))
-				time.Sleep(earlyPressure)
+				time.Sleep(avoid.EarlyPressure)
 				r.Scale("web", 3)
 				if took := r.until("more of it run", r.allRun("web", 3)); took > 2*time.Minute {
 					t.Errorf("machines are bought again after %s", took)
@@ -53,7 +54,7 @@ func TestNewNodesUnderPressure(t *testing.T) {
 
 // A node that has been up for longer does not count, and neither does one whose taint keeps no pod away.
 func TestPressureThatIsNoFailure(t *testing.T) {
-	for name, age := range map[string]time.Duration{"the node is older": earlyPressure + time.Minute, "no pod waits": time.Minute} {
+	for name, age := range map[string]time.Duration{"the node is older": avoid.EarlyPressure + time.Minute, "no pod waits": time.Minute} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, sim.Options{}, func(r *rig) {
 				r.served(testProvisioner("default"), sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("700m", "1Gi")})

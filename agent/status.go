@@ -125,7 +125,7 @@ func (s *statusSnapshot) provisioner(p *view.Provisioner, used amount.List, pric
 
 // unavailable lists the offerings that are not bought for now, with who would.
 func (s *statusSnapshot) unavailable() []status.Offering {
-	known := map[offering]*status.Offering{}
+	known := map[offeringKey]*status.Offering{}
 	for _, p := range s.view.Provisioners {
 		for i := range p.Market.Types {
 			t := &p.Market.Types[i]
@@ -137,16 +137,17 @@ func (s *statusSnapshot) unavailable() []status.Offering {
 		}
 	}
 	out := []status.Offering{}
-	for _, key := range slices.SortedFunc(maps.Keys(known), func(a, b offering) int {
-		return cmp.Or(cmp.Compare(a.instanceType, b.instanceType), cmp.Compare(a.capacityType, b.capacityType), cmp.Compare(a.zone, b.zone))
-	}) {
+	for _, key := range slices.SortedFunc(maps.Keys(known), func(a, b offeringKey) int { return slices.Compare(a[:], b[:]) }) {
 		out = append(out, *known[key])
 	}
 	return out
 }
 
-func record(known map[offering]*status.Offering, t *offer.InstanceType, o offer.Offering, provisioner string) {
-	key := offering{t.Name, o.Zone, o.CapacityType}
+// offeringKey has the instance type, the capacity type and the zone of an offering.
+type offeringKey [3]string
+
+func record(known map[offeringKey]*status.Offering, t *offer.InstanceType, o offer.Offering, provisioner string) {
+	key := offeringKey{t.Name, o.CapacityType, o.Zone}
 	if known[key] == nil {
 		known[key] = &status.Offering{InstanceType: t.Name, Zone: o.Zone, CapacityType: o.CapacityType, Why: o.Unavailable}
 	}

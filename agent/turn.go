@@ -15,6 +15,9 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 )
 
+// planRounds bounds how often a turn plans again because a cloud refused.
+const planRounds = 8
+
 // turn plans the whole cluster once and carries out the plan. It returns when the next turn is due
 // if nothing changes.
 func (a *Agent) turn(ctx context.Context) time.Time {

@@ -1,4 +1,6 @@
-package agent
+// Package avoid keeps the agent from buying again what has just failed: offerings whose machines did not come up, ended
+// early or were interrupted, and kinds of machines of which several have failed one after the other.
+package avoid
 
 import (
 	"cmp"
@@ -16,9 +18,29 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-// avoided are the offerings that the agent does not buy for a while, because machines
+const (
+	// Pause is how long an offering is avoided after its machine did not come up.
+	Pause = 15 * time.Minute
+	// interruptedPause is the same after the cloud has taken a machine back. The cloud may still have others.
+	interruptedPause = 3 * time.Minute
+	// leastDevicePause and mostDevicePause bound for how long nothing with a resource is
+	// bought after a replacement whose device plugin did not register it either.
+	leastDevicePause, mostDevicePause = time.Hour, 24 * time.Hour
+	// leastLatePause and mostLatePause bound for how long a Provisioner buys nothing in a zone after
+	// machines that did not come up in time. What has kept them from it may pass without the agent noticing.
+	leastLatePause, mostLatePause = 15 * time.Minute, time.Hour
+	// EarlyPressure is how soon after its launch a node must run out of disk, memory or process ids to count as a
+	// machine that has failed: later, it is more likely that its pods have used them up.
+	EarlyPressure = 20 * time.Minute
+	// leastEndedPause and mostEndedPause bound for how long a Provisioner buys no machines of a
+	// capacity type and an architecture after some that ended before they were up, or none at all after some that
+	// were soon under pressure.
+	leastEndedPause, mostEndedPause = 2 * time.Minute, 30 * time.Minute
+)
+
+// Offerings are those that the agent does not buy for a while, because machines
 // bought from them have failed. They are lost at a restart, which costs another attempt.
-type avoided struct {
+type Offerings struct {
 	mu        sync.Mutex
 	offerings map[avoidable]avoidance
 	failed    map[kind]failures
@@ -66,16 +88,17 @@ type avoidance struct {
 	reason string
 }
 
-func newAvoided() *avoided {
-	return &avoided{offerings: map[avoidable]avoidance{}, failed: map[kind]failures{}, settings: map[string]string{}, partly: map[string]bool{}}
+// New returns what avoids nothing yet.
+func New() *Offerings {
+	return &Offerings{offerings: map[avoidable]avoidance{}, failed: map[kind]failures{}, settings: map[string]string{}, partly: map[string]bool{}}
 }
 
-// addInterrupted avoids the offering of a node's machine for a while, for all Provisioners.
-func (a *avoided) addInterrupted(n *cluster.Node, reason string) {
-	a.addFor("", n, interruptedTime, reason)
+// AddInterrupted avoids the offering of a node's machine for a while, for all Provisioners.
+func (a *Offerings) AddInterrupted(n *cluster.Node, reason string) {
+	a.addFor("", n, interruptedPause, reason)
 }
 
-func (a *avoided) addFor(provisioner string, n *cluster.Node, during time.Duration, reason string) {
+func (a *Offerings) addFor(provisioner string, n *cluster.Node, during time.Duration, reason string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	o := offering{n.Labels[api.LabelInstanceType], n.Labels[api.LabelZone], n.Labels[api.LabelCapacityType]}
@@ -83,34 +106,34 @@ func (a *avoided) addFor(provisioner string, n *cluster.Node, during time.Durati
 	a.offerings[avoidable{provisioner, o}] = avoidance{until, fmt.Sprintf("%s, avoided until %s", reason, amount.Clock(until))}
 }
 
-// addEnded avoids what ends before it is up: the offering of the node's machine, and after a second one all
+// AddEnded avoids what ends before it is up: the offering of the node's machine, and after a second one all
 // machines of its kind.
-func (a *avoided) addEnded(n *cluster.Node) {
+func (a *Offerings) AddEnded(n *cluster.Node) {
 	if n.Initialized {
 		return
 	}
-	a.addFor(n.Provisioner, n, avoidTime, "machine of node "+n.Name+" ended before it was up")
-	a.addEndedAtOnce(n)
+	a.addFor(n.Provisioner, n, Pause, "machine of node "+n.Name+" ended before it was up")
+	a.AddEndedAtOnce(n)
 }
 
-// addEndedAtOnce does the same for a machine that ended before it had a Node object. The cloud takes its offering off the
+// AddEndedAtOnce does the same for a machine that ended before it had a Node object. The cloud takes its offering off the
 // market by itself.
-func (a *avoided) addEndedAtOnce(n *cluster.Node) {
+func (a *Offerings) AddEndedAtOnce(n *cluster.Node) {
 	a.addFailure(n, kind{capacityType: n.Labels[api.LabelCapacityType], arch: n.Labels[api.LabelArch]}, time.Now())
 }
 
-// addFailed avoids the offerings of machines that did not come up in time, and after a second one their zones, or the
+// AddFailed avoids the offerings of machines that did not come up in time, and after a second one their zones, or the
 // resources that no device plugin has registered. Machines may count as failed although pods run on them, because
 // other pods wait for what they lack, or although they have come up, because they are under pressure at once. It
 // returns those of them that count for the first time. Only the planning loop calls it.
-func (a *avoided) addFailed(v *view.View) (partly []failedNode) {
+func (a *Offerings) AddFailed(v *view.View) (partly []Failed) {
 	pods := v.Snapshot.PodsByNode()
 	for n := range v.Snapshot.EachNode() {
 		if n.Provisioner == "" || n.Deleting {
 			continue
 		}
 		if message, pressed := a.addPressed(v, n); pressed {
-			partly = append(partly, failedNode{n.Name, message})
+			partly = append(partly, Failed{n.Name, message})
 		}
 		if n.Initialized {
 			a.clearFailures(n, v.Now)
@@ -119,7 +142,7 @@ func (a *avoided) addFailed(v *view.View) (partly []failedNode) {
 		message, late := decide.Late(n, v.ProvisionerOf(n), pods[n.Name], v.Now, v.Timeout)
 		if !late {
 			if message, late = a.isMissed(v, n); late {
-				partly = append(partly, failedNode{n.Name, message + "; it keeps running for the pods that are there"})
+				partly = append(partly, Failed{n.Name, message + "; it keeps running for the pods that are there"})
 				a.partly[n.Name] = true
 			}
 		}
@@ -131,15 +154,15 @@ func (a *avoided) addFailed(v *view.View) (partly []failedNode) {
 	return partly
 }
 
-// failedNode is a node that has failed, with the reason.
-type failedNode struct{ name, why string }
+// Failed is a node that has failed, by its name, with the reason.
+type Failed struct{ Node, Why string }
 
 // addPressed counts a node that has a taint of Kubernetes for pressure soon after its launch, if the taint keeps away
 // pods that wait. The kubelet evicts pods then, and the next machine for them would do no better if, for example, their
 // images do not fit on the root volume.
-func (a *avoided) addPressed(v *view.View, n *cluster.Node) (message string, counts bool) {
+func (a *Offerings) addPressed(v *view.View, n *cluster.Node) (message string, counts bool) {
 	taint, age := n.Pressure(), v.Now.Sub(n.Created)
-	if taint == "" || a.partly[n.Name] || age >= earlyPressure || !decide.KeepsAway(n, cluster.IsPressure, v.Snapshot.Pending()) {
+	if taint == "" || a.partly[n.Name] || age >= EarlyPressure || !decide.KeepsAway(n, cluster.IsPressure, v.Snapshot.Pending()) {
 		return "", false
 	}
 	a.partly[n.Name] = true
@@ -150,7 +173,7 @@ func (a *avoided) addPressed(v *view.View, n *cluster.Node) (message string, cou
 // isMissed reports whether pods wait for what a node lacks although other pods run there: its devices, or, if they
 // have waited since before it was made, the removal of its startup taints. A node that is to be replaced by it waits
 // likewise. The node counts once, so that its offering is not avoided for as long as it exists.
-func (a *avoided) isMissed(v *view.View, n *cluster.Node) (message string, missed bool) {
+func (a *Offerings) isMissed(v *view.View, n *cluster.Node) (message string, missed bool) {
 	if !n.Ready || a.partly[n.Name] {
 		return "", false
 	}
@@ -175,8 +198,8 @@ func replaces(s *cluster.Snapshot, name string) bool {
 }
 
 // addLate avoids what has not come up in time.
-func (a *avoided) addLate(v *view.View, n *cluster.Node, message string) {
-	a.addFor(n.Provisioner, n, avoidTime, "node "+n.Name+": "+message)
+func (a *Offerings) addLate(v *view.View, n *cluster.Node, message string) {
+	a.addFor(n.Provisioner, n, Pause, "node "+n.Name+": "+message)
 	if !n.Ready || len(n.Awaited) == 0 {
 		a.addFailure(n, kind{zone: n.Labels[api.LabelZone]}, v.Now)
 		return
@@ -196,7 +219,7 @@ func wanted(s *cluster.Snapshot, resources []string) []string {
 
 // addFailure counts a machine that failed. A machine that was bought before the last failure does not count: it
 // tells nothing new.
-func (a *avoided) addFailure(n *cluster.Node, of kind, now time.Time) {
+func (a *Offerings) addFailure(n *cluster.Node, of kind, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	of.provisioner = n.Provisioner
@@ -212,7 +235,7 @@ func (a *avoided) addFailure(n *cluster.Node, of kind, now time.Time) {
 }
 
 // clearFailures forgets the failures of a kind once a machine of it that was bought after them is up.
-func (a *avoided) clearFailures(n *cluster.Node, now time.Time) {
+func (a *Offerings) clearFailures(n *cluster.Node, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for of, f := range a.failed {
@@ -226,7 +249,7 @@ func (a *avoided) clearFailures(n *cluster.Node, now time.Time) {
 func (k *kind) has(n *cluster.Node, now time.Time) bool {
 	switch {
 	case k.pressure != "":
-		return now.Sub(n.Created) >= earlyPressure && n.Pressure() == ""
+		return now.Sub(n.Created) >= EarlyPressure && n.Pressure() == ""
 	case k.resource != "":
 		return n.Allocatable[k.resource] > 0
 	case k.zone != "":
@@ -237,7 +260,7 @@ func (k *kind) has(n *cluster.Node, now time.Time) bool {
 
 // forgive forgets what has failed with other settings of the Provisioner: with the current ones, machines may come
 // up.
-func (a *avoided) forgive(p *view.Provisioner) {
+func (a *Offerings) forgive(p *view.Provisioner) {
 	if p.Market.ProfileHash == "" {
 		return // they are not known now
 	}
@@ -255,7 +278,7 @@ func (a *avoided) forgive(p *view.Provisioner) {
 
 // failing says why no machine of an offering is bought because of machines that ended, or did not come up, one
 // after the other. It is empty if machines may be bought.
-func (a *avoided) failing(t *offer.InstanceType, o *offer.Offering, of kind, now time.Time) string {
+func (a *Offerings) failing(t *offer.InstanceType, o *offer.Offering, of kind, now time.Time) string {
 	late := of
 	late.zone = o.Zone
 	if f := a.failed[late]; now.Before(f.until) {
@@ -270,7 +293,7 @@ func (a *avoided) failing(t *offer.InstanceType, o *offer.Offering, of kind, now
 }
 
 // pressed says the same of all offerings because of machines that were under pressure as soon as they were up.
-func (a *avoided) pressed(provisioner string, now time.Time) string {
+func (a *Offerings) pressed(provisioner string, now time.Time) string {
 	for _, taint := range cluster.PressureTaints {
 		if f := a.failed[kind{provisioner: provisioner, pressure: taint}]; now.Before(f.until) {
 			return fmt.Sprintf("successive machines had the taint %s soon after their launch; no machine is bought until %s", taint, amount.Clock(f.until))
@@ -280,7 +303,7 @@ func (a *avoided) pressed(provisioner string, now time.Time) string {
 }
 
 // lacking says the same of a type because of machines that lacked devices.
-func (a *avoided) lacking(t *offer.InstanceType, of kind, now time.Time) string {
+func (a *Offerings) lacking(t *offer.InstanceType, of kind, now time.Time) string {
 	for _, name := range t.Capacity.Names() {
 		of.resource = name
 		if f := a.failed[of]; t.Capacity[name] > 0 && now.Before(f.until) {
@@ -290,8 +313,8 @@ func (a *avoided) lacking(t *offer.InstanceType, of kind, now time.Time) string 
 	return ""
 }
 
-// apply returns what a Provisioner may buy, in a copy in which avoided offerings are unavailable.
-func (a *avoided) apply(p *view.Provisioner) []offer.InstanceType {
+// Apply returns what a Provisioner may buy, in a copy in which avoided offerings are unavailable.
+func (a *Offerings) Apply(p *view.Provisioner) []offer.InstanceType {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := time.Now()
@@ -310,7 +333,7 @@ func (a *avoided) apply(p *view.Provisioner) []offer.InstanceType {
 }
 
 // withholdFailing withholds what a Provisioner does not buy because successive machines have failed.
-func (a *avoided) withholdFailing(m *view.MarketCopy, provisioner string, now time.Time) {
+func (a *Offerings) withholdFailing(m *view.MarketCopy, provisioner string, now time.Time) {
 	holds := false
 	for of, f := range a.failed {
 		holds = holds || of.provisioner == provisioner && now.Before(f.until)
