@@ -17,8 +17,8 @@ import (
 
 // Problem is a cluster and what of it may change.
 type Problem struct {
-	// Base is the packing of the cluster as it is now. Its Pods are those that have a place on
-	// nodes which exist, and its Leaving nodes are being removed already.
+	// Base is the packing of the cluster as it is now. Its Pods are those that wait for a place and have
+	// one on a node which exists: the first of their Nodes. Its Leaving nodes are being removed already.
 	Base pack.Problem
 	// Sources may go, sorted by name.
 	Sources []Source

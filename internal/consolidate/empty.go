@@ -60,7 +60,7 @@ func (s *solver) makeRooms() {
 	s.rooms = s.roomsLeft(func(n *cluster.Node) bool { return n.Ready && n.HasBeenUp() && !s.Busy[n.Name] })
 }
 
-// roomsLeft are the rooms that the steps so far leave on nodes that are open.
+// roomsLeft are the rooms that the pods that wait and the steps so far leave on nodes that are open.
 func (s *solver) roomsLeft(open func(*cluster.Node) bool) *rooms {
 	left := newRooms(s.Base.Snapshot, func(n *cluster.Node) bool { return open(n) && !s.Base.Leaving[n.Name] && !s.Base.Shut[n.Name] })
 	pods := map[cluster.PodKey]*cluster.Template{}
@@ -72,6 +72,12 @@ func (s *solver) roomsLeft(open func(*cluster.Node) bool) *rooms {
 	byName := map[string]*room{}
 	for _, m := range left.list {
 		byName[m.node.Name] = m
+	}
+	for i := range s.Base.Pods {
+		d := &s.Base.Pods[i]
+		if m := byName[d.Nodes[0]]; m != nil {
+			m.take(d.Pod.Template, left.need(d.Pod.Template))
+		}
 	}
 	for i := range s.steps {
 		for _, at := range s.steps[i].Places {

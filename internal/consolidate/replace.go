@@ -143,7 +143,7 @@ func (r *replacer) merge(src *Source) {
 type replacer struct {
 	*solver
 	unitPrices UnitPrices
-	pods       map[string][]*cluster.Pod // by node
+	pods       map[string][]*cluster.Pod // by node, with those that wait and have their place there
 	spare      []*room                   // those with the most room first
 	packed     int
 }
@@ -159,6 +159,11 @@ func newReplacer(s *solver) *replacer {
 		if p.NodeName != "" {
 			r.pods[p.NodeName] = append(r.pods[p.NodeName], p)
 		}
+	}
+	for i := range s.Base.Pods {
+		p, at := *s.Base.Pods[i].Pod, s.Base.Pods[i].Nodes[0]
+		p.NodeName, p.State = at, cluster.PodBound
+		r.pods[at] = append(r.pods[at], &p)
 	}
 	r.unitPrices = NewUnitPrices(s.Base.Provisioners, Demand(snapshot))
 	for _, m := range s.rooms.list {

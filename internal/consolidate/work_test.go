@@ -120,7 +120,7 @@ func TestWaitingPodsLeaveWork(t *testing.T) {
 			const nodes, waiting = 1000, 20_000
 			p := manyNodes(nodes, 2)
 			pod := &cluster.Pod{Template: &cluster.Template{Requests: amount.List{amount.CPU: c.cpu}}}
-			p.Base.Pods = slices.Repeat([]pack.Demand{{Pod: pod}}, waiting)
+			p.Base.Pods = slices.Repeat([]pack.Demand{{Pod: pod, Nodes: []string{"elsewhere"}}}, waiting)
 			s := newSolver(p)
 			if spent := s.done >= s.most; spent != c.late {
 				t.Errorf("the waiting pods took %d of %d steps of work", s.done, s.most)

@@ -91,7 +91,10 @@ func (d *decision) consolidateNodes(nodes []*retire.Node, now attempt) ([]Remova
 	problem.Base.Leaving, problem.Base.Shut, problem.Base.Pods = d.leaving, d.shut(), nil
 	for i, place := range now.layout.Places {
 		if place.Node != "" {
-			problem.Base.Pods = append(problem.Base.Pods, now.problem.Pods[i])
+			pod := now.problem.Pods[i]
+			pod.Nodes = []string{place.Node}
+			problem.Base.Pods = append(problem.Base.Pods, pod)
+			d.hints[pod.Pod.PodKey] = place.Node // no step takes the room
 		}
 	}
 	plan := consolidate.Solve(problem)

@@ -36,7 +36,7 @@ type decision struct {
 	effort int64
 	// pdbs are the PodDisruptionBudgets.
 	pdbs *retire.PDBs
-	// hints are where the pods of consolidated nodes were planned to go.
+	// hints are where the pods of consolidated nodes were planned to go, and where those that wait have room.
 	hints map[cluster.PodKey]string
 	// ran are nodes that have been up, as a pod shows, whether or not they are initialized.
 	ran map[string]bool
@@ -117,14 +117,14 @@ func (d *decision) problem(leaving map[string]bool) *pack.Problem {
 		if before := d.exhausted[pod.PodKey]; before != nil {
 			refused = before.Reason
 		}
+		nodes := kept[pod.PodKey]
+		if to := d.hints[pod.PodKey]; to != "" && len(nodes) == 0 {
+			nodes = []string{to}
+		}
 		switch {
 		case pod.State == cluster.PodPending:
-			p.Pods = append(p.Pods, pack.Demand{Pod: pod, Nodes: kept[pod.PodKey], Growing: d.growing[pod.Owner.UID], Refused: refused})
+			p.Pods = append(p.Pods, pack.Demand{Pod: pod, Nodes: nodes, Growing: d.growing[pod.Owner.UID], Refused: refused})
 		case leaving[pod.NodeName] && moves(pod) && !d.remains(pod):
-			nodes := kept[pod.PodKey]
-			if to := d.hints[pod.PodKey]; to != "" && len(nodes) == 0 {
-				nodes = []string{to}
-			}
 			if len(nodes) == 0 {
 				nodes = d.launchedFor(pod.NodeName)
 			}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/consolidate"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/retire"
@@ -170,7 +171,8 @@ func (c *consolidator) takeOver(steps []consolidate.Step, these []int) (why stri
 	return ""
 }
 
-// fault says which pod lacks the place that it should have; empty if none does.
+// fault says which pod lacks the place that it should have; empty if none does. Pods that wait, or whose nodes
+// leave for another reason, keep the room that they have on nodes: they need not wait for a machine.
 func (c *consolidator) fault(next attempt, steps []consolidate.Step, these []int) string {
 	deleted := map[string]bool{} // without a machine in their place
 	going := slices.Clone(c.going)
@@ -182,10 +184,17 @@ func (c *consolidator) fault(next attempt, steps []consolidate.Step, these []int
 			}
 		}
 	}
+	placed := map[cluster.PodKey]bool{} // on nodes
+	for i, place := range c.now.layout.Places {
+		placed[c.now.problem.Pods[i].Pod.PodKey] = place.Node != ""
+	}
 	for i, place := range next.layout.Places {
 		d := &next.problem.Pods[i]
 		switch {
-		case d.From == "" || !slices.Contains(going, d.From): // a pod of a node that leaves for another reason may wait
+		case d.From == "" || !slices.Contains(going, d.From):
+			if placed[d.Pod.PodKey] && place.Node == "" {
+				return needed
+			}
 		case !place.Placed():
 			return "pod " + d.Pod.String() + " would have no other place: " + place.Reason
 		case deleted[d.From] && (place.Machine >= 0 && place.Node == "" || c.busy[place.Node]):
@@ -193,10 +202,13 @@ func (c *consolidator) fault(next attempt, steps []consolidate.Step, these []int
 		}
 	}
 	if unplaced(next) > unplaced(c.now) {
-		return "pods that wait for a place need it"
+		return needed
 	}
 	return ""
 }
+
+// needed is why a step is not taken that would take the room of other pods.
+const needed = "pods that wait for a place need it"
 
 // joined are nodes that go together, and the machines that replace them.
 type joined struct{ nodes, machines []string }
