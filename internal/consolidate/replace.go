@@ -44,7 +44,7 @@ func (s *solver) replace() {
 		var best *Step
 		size := 0
 		for _, k := range groupSizes {
-			if k > len(open) || !together(open[:k]) || r.over() {
+			if k > len(open) || !allowed(open[:k]) || r.over() {
 				break
 			}
 			if st := r.try(open[:k]); st != nil && (best == nil || r.better(st, best)) {
@@ -66,25 +66,23 @@ func (s *solver) replace() {
 	r.mergeAll()
 }
 
-// together reports whether disruption budgets let all nodes of a group go at once: a step of
+// allowed reports whether disruption budgets let all nodes of a group go at once: a step of
 // more nodes would wait for ever. A single node is a group in any case, so that what keeps it
 // is known.
-func together(group []*Source) bool {
+func allowed(group []*Source) bool {
 	return !slices.ContainsFunc(group, func(src *Source) bool { return len(group) > max(1, src.Together) })
 }
 
 // mergeAll looks at the nodes that get pods from others and are still larger than these
-// need: it may be better to replace them together.
+// need: it may be better to replace them.
 func (r *replacer) mergeAll() {
 	var wasteful []*Source
 	waste := map[*Source]offer.Price{}
-	for _, m := range r.rooms.list {
-		src := r.source(m.node.Name)
-		if src == nil || !r.taken[m.node.Name] || r.gone[m.node.Name] {
+	for _, src := range r.sources {
+		if name := src.Node.Name; !r.taken[name] || r.gone[name] || src.Unreplaced != "" || src.Node.Reserved() {
 			continue
 		}
-		if free := r.free(m); free > src.Price/mergeWaste {
-			waste[src] = free
+		if waste[src] = r.waste(src); waste[src] > src.Price/mergeWaste {
 			wasteful = append(wasteful, src)
 		}
 	}
@@ -101,48 +99,125 @@ func (r *replacer) mergeAll() {
 	}
 }
 
-// merge replaces a node together with those whose pods were planned to go there, if that
-// is worth more than the steps that it does away with.
-func (r *replacer) merge(src *Source) {
-	group := []*Source{src}
-	var others, merged []Step
-	for i := range r.steps {
-		st := &r.steps[i]
-		if !slices.ContainsFunc(st.Places, func(at Place) bool { return at.Node == src.Node.Name }) {
-			others = append(others, *st)
+// waste is the part of a node's price that its pods leave unused, and those that steps which can go now bring.
+func (r *replacer) waste(src *Source) offer.Price {
+	left := src.Price - r.used(src)
+	onto, _ := r.onto(src)
+	for i := range onto {
+		if r.now(&onto[i]) <= 0 {
 			continue
 		}
-		if len(st.Machines) > 0 {
-			return
+		for _, at := range onto[i].Places {
+			if at.Node == src.Node.Name {
+				left -= r.unitPrices.Value(r.requests[at.Pod])
+			}
 		}
-		merged = append(merged, *st)
-		for _, name := range st.Nodes {
-			group = append(group, r.source(name))
+	}
+	return left
+}
+
+// used is the part of a node's price that its pods use.
+func (r *replacer) used(src *Source) (value offer.Price) {
+	for _, p := range r.pods[src.Node.Name] {
+		value += r.unitPrices.Value(p.Template.Requests)
+	}
+	return value
+}
+
+// onto are the steps that bring pods to a node, and the others.
+func (r *replacer) onto(src *Source) (onto, others []Step) {
+	for i := range r.steps {
+		st := r.steps[i]
+		if slices.ContainsFunc(st.Places, func(at Place) bool { return at.Node == src.Node.Name }) {
+			onto = append(onto, st)
+		} else {
+			others = append(others, st)
 		}
+	}
+	return onto, others
+}
+
+// merge replaces a node to which other nodes' pods were planned to go, if that is worth more
+// than the steps that it does away with.
+func (r *replacer) merge(src *Source) {
+	onto, others := r.onto(src)
+	for i := range onto {
+		r.landings.undo(&onto[i])
+	}
+	st := r.together(src, onto)
+	if st == nil {
+		st = r.alone(src, onto)
+	}
+	if st == nil {
+		for i := range onto {
+			r.landings.take(&onto[i])
+		}
+		return
+	}
+	for i := range onto {
+		for _, name := range onto[i].Nodes {
+			delete(r.gone, name)
+			r.refuse(name, "the node to which its pods could move is replaced first")
+		}
+	}
+	r.steps = others
+	r.commit(*st)
+}
+
+// together replaces a node and those of the steps that bring pods to it by a single step; nil where that is not worth more.
+func (r *replacer) together(src *Source, onto []Step) *Step {
+	group := []*Source{src}
+	for i := range onto {
+		if len(onto[i].Machines) > 0 {
+			return nil
+		}
+		group = append(group, r.of(&onto[i])...)
 	}
 	unreplaced := func(src *Source) bool { return src.Unreplaced != "" }
-	if len(group) > groupSizes[len(groupSizes)-1] || !together(group) || slices.ContainsFunc(group, unreplaced) {
-		return
+	if len(group) > groupSizes[len(groupSizes)-1] || !allowed(group) || slices.ContainsFunc(group, unreplaced) {
+		return nil
 	}
 	over, before := r.horizon(group), 0.0 // the same for both: an old node lends its age to a step that is no better
-	for i := range merged {
-		before += gain(&merged[i], over)
-		r.landings.undo(&merged[i])
+	for i := range onto {
+		before += gain(&onto[i], over)
 	}
 	if st := r.try(group); st != nil && gain(st, over) > before {
-		r.steps = others
-		r.commit(*st)
-		return
+		return st
 	}
-	for i := range merged {
-		r.landings.take(&merged[i])
+	return nil
+}
+
+// alone replaces a node by itself; nil where that is not worth more now than the steps that bring pods to it.
+// Without this, a small step that has to wait would keep an expensive node for as long as it waits.
+func (r *replacer) alone(src *Source, onto []Step) *Step {
+	before := 0.0
+	for i := range onto {
+		before += r.now(&onto[i])
 	}
+	if before >= float64(src.Cost) { // which is the most that a step can save
+		return nil
+	}
+	if st := r.try([]*Source{src}); st != nil && r.now(st) > before {
+		return st
+	}
+	return nil
+}
+
+// now is the gain of a step that is due, and whose nodes disruption budgets let go; 0 for the others.
+func (r *replacer) now(st *Step) float64 {
+	of := r.of(st)
+	st.schedule(r.Problem)
+	if st.Due.After(r.Base.Now) || slices.ContainsFunc(of, func(src *Source) bool { return len(of) > src.Together }) {
+		return 0
+	}
+	return max(0, gain(st, r.horizon(of)))
 }
 
 // replacer looks for replacements.
 type replacer struct {
 	*solver
 	unitPrices UnitPrices
+	requests   map[cluster.PodKey]amount.List
 	pods       map[string][]*cluster.Pod // by node, with those that wait and have their place there
 	spare      []*room                   // those with the most room first
 	packed     int
@@ -152,10 +227,11 @@ type replacer struct {
 func (r *replacer) over() bool { return r.packed >= maxGroups || r.spent() }
 
 func newReplacer(s *solver) *replacer {
-	r := &replacer{solver: s, pods: map[string][]*cluster.Pod{}}
+	r := &replacer{solver: s, requests: map[cluster.PodKey]amount.List{}, pods: map[string][]*cluster.Pod{}}
 	snapshot := s.Base.Snapshot
 	for i := range snapshot.Pods {
 		p := &snapshot.Pods[i]
+		r.requests[p.PodKey] = p.Template.Requests
 		if p.NodeName != "" {
 			r.pods[p.NodeName] = append(r.pods[p.NodeName], p)
 		}
@@ -200,10 +276,7 @@ func (r *replacer) wasteful() []*Source {
 			r.refuse(name, src.Unreplaced)
 			continue
 		}
-		var value offer.Price
-		for _, p := range r.pods[name] {
-			value += r.unitPrices.Value(p.Template.Requests)
-		}
+		value := r.used(src)
 		if src.Price-value < src.Price/leastWaste {
 			r.refuse(name, "its pods use nearly all of what it costs")
 			continue
