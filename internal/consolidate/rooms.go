@@ -39,7 +39,7 @@ type kind struct {
 	places []match.Requirements
 	never  bool
 	zonal  bool // its pods look at other pods by zone, so that they stay in theirs
-	apart  bool // its pods keep others off their nodes
+	most   int  // of its pods may be on a node, however few are on others
 	may    []int8
 }
 
@@ -110,7 +110,7 @@ func (r *rooms) kind(t *cluster.Template) *kind {
 	}
 	k.places, miss = model.PlacesOf(t, needs)
 	k.never = miss.Missed() || !r.known(t)
-	k.apart, k.zonal = topology.Company(t)
+	k.most, k.zonal = topology.Company(t)
 	return k
 }
 
@@ -127,7 +127,7 @@ func (r *rooms) known(t *cluster.Template) bool {
 // admits reports whether the room's labels, taints and pods allow one of the kind.
 func (r *rooms) admits(k *kind, t *cluster.Template, i int, zone string) bool {
 	m := r.list[i]
-	if k.zonal && m.zone != zone || k.apart && m.like[t] > 0 {
+	if k.zonal && m.zone != zone || m.like[t] >= k.most {
 		return false
 	}
 	if k.may[i] == 0 {

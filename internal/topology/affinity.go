@@ -65,9 +65,8 @@ func (affinity) Read(gs *Groups, r *Rules) error {
 }
 
 // Company is by domain only: pods that follow others keep none off their nodes.
-func (affinity) Company(t *cluster.Template) (byNode, byDomain bool) {
-	_, byDomain = companyOver(topologyKeys(required(affinityTerms(t))))
-	return false, byDomain
+func (affinity) Company(t *cluster.Template) (perNode int, byDomain bool) {
+	return companyOver(topologyKeys(required(affinityTerms(t))), NoCap)
 }
 
 // Affinity is a pod affinity over a key other than the host name.

@@ -69,8 +69,8 @@ func (antiAffinity) ReadResident(gs *Groups, t *cluster.Template, r *Resident) {
 	}
 }
 
-func (antiAffinity) Company(t *cluster.Template) (byNode, byDomain bool) {
-	return companyOver(topologyKeys(required(antiAffinityTerms(t))))
+func (antiAffinity) Company(t *cluster.Template) (perNode int, byDomain bool) {
+	return companyOver(topologyKeys(required(antiAffinityTerms(t))), 1)
 }
 
 // AntiAffinity is a pod anti-affinity over a key other than the host name.

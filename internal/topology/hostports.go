@@ -38,8 +38,11 @@ func (hostPorts) ReadResident(gs *Groups, t *cluster.Template, r *Resident) {
 	}
 }
 
-func (hostPorts) Company(t *cluster.Template) (byNode, byDomain bool) {
-	return len(t.HostPorts) > 0, false
+func (hostPorts) Company(t *cluster.Template) (perNode int, byDomain bool) {
+	if len(t.HostPorts) > 0 {
+		return 1, false
+	}
+	return NoCap, false
 }
 
 type hostPort struct{ rule }

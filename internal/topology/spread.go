@@ -71,14 +71,15 @@ func (topologySpread) Read(gs *Groups, r *Rules) error {
 	return nil
 }
 
-func (topologySpread) Company(t *cluster.Template) (byNode, byDomain bool) {
-	var keys []string
+func (topologySpread) Company(t *cluster.Template) (perNode int, byDomain bool) {
+	perNode = NoCap
 	for i := range t.Spread {
-		if t.Spread[i].WhenUnsatisfiable == corev1.DoNotSchedule {
-			keys = append(keys, t.Spread[i].TopologyKey)
+		if c := &t.Spread[i]; c.WhenUnsatisfiable == corev1.DoNotSchedule {
+			node, domain := companyOver([]string{c.TopologyKey}, int(c.MaxSkew))
+			perNode, byDomain = min(perNode, node), byDomain || domain
 		}
 	}
-	return companyOver(keys)
+	return perNode, byDomain
 }
 
 // Spread is a topology spread constraint over a key other than the host name.

@@ -38,9 +38,9 @@ type constraintKind interface {
 	// their domains. A constraint that cannot be read is none: the API server has
 	// refused it when the pod was made.
 	ReadResident(gs *Groups, t *cluster.Template, r *Resident)
-	// Company reports whether the pod's requirements keep other pods off its node, and
+	// Company says how many pods like this one its requirements allow on a node, however few are on others, and
 	// whether they depend on which pods are in its domains.
-	Company(t *cluster.Template) (byNode, byDomain bool)
+	Company(t *cluster.Template) (perNode int, byDomain bool)
 }
 
 // kinds are all kinds of constraints, in the order in which they are read. Limits of
@@ -89,7 +89,7 @@ func (general) Sizes(*cluster.Template) []Size                                { 
 func (general) Steps(*Rules) int                                              { return 0 }
 func (general) Read(*Groups, *Rules) error                                    { return nil }
 func (general) ReadResident(*Groups, *cluster.Template, *Resident)            {}
-func (general) Company(*cluster.Template) (byNode, byDomain bool)             { return false, false }
+func (general) Company(*cluster.Template) (perNode int, byDomain bool)        { return NoCap, false }
 
 // rule is a Constraint about one group that forbids nothing. Others begin with it.
 type rule struct {
@@ -164,20 +164,23 @@ func (k *Key) Append(b []byte, t *cluster.Template, needs match.Needs) []byte {
 	return strconv.AppendInt(strconv.AppendBool(b, t.ResourceClaims), int64(t.Priority), 10)
 }
 
-// Company reports whether pods of the template keep others off their nodes, and whether it
-// matters to them which pods are in their domains.
-func Company(t *cluster.Template) (byNode, byDomain bool) {
+// Company says how many pods of the template its requirements allow on a node, however few are on
+// others, and whether it matters to them which pods are in their domains.
+func Company(t *cluster.Template) (perNode int, byDomain bool) {
+	perNode = NoCap
 	for _, k := range kinds {
 		node, domain := k.Company(t)
-		byNode, byDomain = byNode || node, byDomain || domain
+		perNode, byDomain = min(perNode, node), byDomain || domain
 	}
-	return byNode, byDomain
+	return perNode, byDomain
 }
 
-// companyOver is the Company of constraints over some topology keys.
-func companyOver(keys []string) (byNode, byDomain bool) {
-	byNode = slices.Contains(keys, corev1.LabelHostname)
-	return byNode, slices.ContainsFunc(keys, func(key string) bool { return key != corev1.LabelHostname })
+// companyOver is the Company of constraints over some topology keys that allow so many pods in a domain.
+func companyOver(keys []string, most int) (perNode int, byDomain bool) {
+	if perNode = NoCap; slices.Contains(keys, corev1.LabelHostname) {
+		perNode = most
+	}
+	return perNode, slices.ContainsFunc(keys, func(key string) bool { return key != corev1.LabelHostname })
 }
 
 // part adds something with its length behind it, so that parts do not run into each other.
