@@ -171,7 +171,7 @@ func (r *replacer) together(src *Source, onto []Step) *Step {
 		if len(onto[i].Machines) > 0 {
 			return nil
 		}
-		group = append(group, r.of(&onto[i])...)
+		group = append(group, r.of(onto[i].Nodes)...)
 	}
 	unreplaced := func(src *Source) bool { return src.Unreplaced != "" }
 	if len(group) > groupSizes[len(groupSizes)-1] || !allowed(group) || slices.ContainsFunc(group, unreplaced) {
@@ -205,7 +205,7 @@ func (r *replacer) alone(src *Source, onto []Step) *Step {
 
 // now is the gain of a step that is due, and whose nodes disruption budgets let go; 0 for the others.
 func (r *replacer) now(st *Step) float64 {
-	of := r.of(st)
+	of := r.of(st.Nodes)
 	st.schedule(r.Problem)
 	if st.Due.After(r.Base.Now) || slices.ContainsFunc(of, func(src *Source) bool { return len(of) > src.Together }) {
 		return 0

@@ -68,7 +68,7 @@ type consolidator struct {
 }
 
 // consolidateNodes plans for the nodes in use, and lets those go whose steps are due and
-// allowed now. While machines are being bought for pods that wait, nothing is moved.
+// allowed now. While machines are being bought for pods that wait, or in the place of other nodes, nothing is moved.
 func (d *decision) consolidateNodes(nodes []*retire.Node, now attempt) ([]Removal, *Consolidation, attempt) {
 	if d.in.NotConsolidated || !slices.ContainsFunc(nodes, consolidates) {
 		return nil, nil, now
@@ -80,8 +80,9 @@ func (d *decision) consolidateNodes(nodes []*retire.Node, now attempt) ([]Remova
 	c.budgets = retire.NewBudgets(nodes, d.in.Now, func(n *retire.Node) bool { return d.leaving[n.Name] })
 	sources := c.sources(d.staying(nodes))
 	if len(now.layout.Machines) > 0 {
+		why := "machines are being bought " + now.purpose()
 		for i := range sources {
-			c.stay(sources[i].Node.Name, retire.Hold{Blocker: retire.BlockedQuiet, Why: "machines are being bought for pods that wait"})
+			c.stay(sources[i].Node.Name, retire.Hold{Blocker: retire.BlockedQuiet, Why: why})
 		}
 		c.sort()
 		return nil, c.out, now
@@ -106,6 +107,16 @@ func (d *decision) consolidateNodes(nodes []*retire.Node, now attempt) ([]Remova
 	c.take(plan.Steps)
 	c.sort()
 	return c.removals(), c.out, c.now
+}
+
+// purpose says what machines are bought for.
+func (a attempt) purpose() string {
+	for i := range a.layout.Machines {
+		if slices.ContainsFunc(a.layout.Machines[i].Pods, func(pod int) bool { return a.problem.Pods[pod].From == "" }) {
+			return "for pods that wait"
+		}
+	}
+	return "in the place of other nodes"
 }
 
 // findIdle lists the nodes that nobody uses and that will go once they have been empty for long enough. While a budget
