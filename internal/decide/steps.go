@@ -109,10 +109,13 @@ func (c *consolidator) try(steps []consolidate.Step, these []int) {
 	why := notTried
 	if !c.spent() {
 		c.packings++
+		before := len(c.now.layout.Machines)
 		if why = c.takeOver(steps, these); why == "" {
 			for _, i := range these {
 				c.out.Steps[i].Going = true
 			}
+			// Steps with machines are tried one by one, and the packing may have needed fewer or more of them.
+			c.out.Steps[these[0]].Machines = max(0, len(c.now.layout.Machines)-before)
 			return
 		}
 		if len(these) > 1 {
