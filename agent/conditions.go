@@ -23,7 +23,8 @@ const (
 	conditionReady = "Ready"
 	// conditionPrices is there while on-demand prices are not the published ones.
 	conditionPrices = "PricesEstimated"
-	// conditionStock is there while instance types, spot prices or capacity reservations cannot be read.
+	// conditionStock is there while instance types, spot prices, capacity reservations or what node profiles refer
+	// to cannot be read.
 	conditionStock = "StockOutdated"
 	// conditionQuota is there while a cloud refuses machines because the account may not have
 	// more of them. Only people can change that.

@@ -88,7 +88,7 @@ func New() *Metrics {
 	m.Surges = m.counters("surges_total", "Deployments that were scaled up to move their pods off a node, by outcome: the pods have moved (moved), they could not be moved (failed), or the node did not go or they left it in another way (undone).", provisionerLabel, "outcome")
 	m.Launches = m.counters("launches_total", "Machines launched, for pending pods (pods) or to replace nodes (replacement).", provisionerLabel, "reason", "instance_type", "zone", "capacity_type")
 	m.Refusals = m.counters("refusals_total", "Offerings that the cloud refused, by class of error.", provisionerLabel, "reason")
-	m.CloudErrors = m.counters("cloud_errors_total", "Calls to the cloud that failed, after all retries. Instance types, prices or stock that stay unreadable are counted only from time to time, at least every five minutes.", "call")
+	m.CloudErrors = m.counters("cloud_errors_total", "Calls to the cloud that failed, after all retries. Instance types, prices, stock or lookups that stay unreadable are counted only from time to time, at least every five minutes.", "call")
 	m.Disruptions = m.counters("disruptions_total", "Nodes that were chosen for removal, by reason, counted each time; a node that waits for its replacement may be kept after all.", provisionerLabel, "reason")
 	m.DrainSeconds = m.histograms("drain_duration_seconds", "Time from a node's deletion to the termination of its machine.", lifeBuckets, provisionerLabel)
 	m.Terminations = m.counters("terminations_total", "Nodes whose machine was terminated.", provisionerLabel)

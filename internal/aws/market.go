@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/client"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/lookup"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
@@ -46,7 +47,8 @@ func newMarkets(now func() time.Time) *markets {
 // and must not be changed. If a selector finds nothing, Market returns no error, but says so
 // in the market's Blocked.
 func (c *Cloud) Market(ctx context.Context, p *api.Provisioner, profile *api.NodeProfile) (offer.Market, error) {
-	r, err := c.resolve(ctx, profile)
+	looking, outdated := client.CollectOutdated(ctx)
+	r, err := c.resolve(looking, profile)
 	if err != nil {
 		return offer.Market{}, fmt.Errorf("read the market of %s: %w", p.Name, err)
 	}
@@ -57,6 +59,7 @@ func (c *Cloud) Market(ctx context.Context, p *api.Provisioner, profile *api.Nod
 		ProfileHash: r.profile.Hash(), FormerHashes: r.profile.FormerHashes(r.role.All...),
 		Status: r.status(c.now()), Findings: r.doubts(), Blocked: r.blocked, BlockedReason: r.reason,
 	}
+	market.AddFault(outdated.Fault())
 	if unused, all := r.unsupported(); len(unused) > 0 {
 		text := "spec.capacityReservationSelectorTerms of its EC2NodeClass: " + strings.Join(unused, " and ") + ", which is not supported"
 		market.Findings = append(market.Findings, finding.Finding{Text: finding.Plain(text), Advice: finding.Plain("select other reservations")})
@@ -72,13 +75,9 @@ func (c *Cloud) Market(ctx context.Context, p *api.Provisioner, profile *api.Nod
 		return offer.Market{}, fmt.Errorf("read the market of %s: %w", p.Name, err)
 	}
 	market.Estimate = c.stock.Estimate()
-	market.FaultReason, market.Fault = c.stock.Fault()
+	market.AddFault(c.stock.Fault())
 	if r.noReservations != nil {
-		text := fmt.Sprintf("capacity reservations are not used, because they are not known: %s", r.noReservations)
-		if market.Fault != "" {
-			text = market.Fault + "; " + text
-		}
-		market.FaultReason, market.Fault = reasonReservationsUnknown, text
+		market.AddFault(reasonReservationsUnknown, fmt.Sprintf("capacity reservations are not used, because they are not known: %s", r.noReservations))
 	}
 	known := c.markets.of(p.Name, c.marketKey(p, r), catalogue, func() []offer.InstanceType {
 		return c.types(catalogue, r, p)

@@ -211,3 +211,34 @@ func TestEarlierOrderIsListedInParts(t *testing.T) {
 		t.Errorf("got %v, and %d machines run; want the 5 of before", ids(second.Instances), len(f.live()))
 	}
 }
+
+// If AWS does not answer a lookup again, the old answer is used, and the market says so long before it is too old.
+func TestOutdatedLookupsAreToldOf(t *testing.T) {
+	for action, c := range map[string]struct {
+		service string
+		due     time.Duration
+	}{
+		"DescribeSubnets":        {"ec2", 10 * time.Minute},
+		"DescribeSecurityGroups": {"ec2", 10 * time.Minute},
+		"GetParameters":          {"ssm", 10 * time.Minute},
+		"DescribeCluster":        {"eks", 20 * time.Minute},
+	} {
+		t.Run(action, func(t *testing.T) {
+			f := start(t)
+			if m := f.market(t, nil); m.Fault != "" {
+				t.Fatalf("fault before: %s", m.Fault)
+			}
+			restore := f.account.Inject(cloud.Fault{Service: c.service, Action: action, Code: "UnauthorizedOperation"})
+			f.clock.Step(c.due)
+			m := f.market(t, nil)
+			if len(m.Types) == 0 || m.FaultReason != "LookupsOutdated" || !strings.Contains(m.Fault, "UnauthorizedOperation") || !strings.Contains(m.Fault, "is used until 20") {
+				t.Errorf("%d types, fault %q, %q", len(m.Types), m.FaultReason, m.Fault)
+			}
+			restore()
+			f.clock.Step(time.Minute)
+			if m := f.market(t, nil); m.Fault != "" {
+				t.Errorf("fault after: %s", m.Fault)
+			}
+		})
+	}
+}

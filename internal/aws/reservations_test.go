@@ -327,7 +327,7 @@ func TestReservationsThatCannotBeLookedUp(t *testing.T) {
 	}
 	restore := f.account.Inject(cloud.Fault{Service: "ec2", Action: "DescribeCapacityReservations", Code: "UnauthorizedOperation"})
 	f.clock.Step(2 * time.Minute)
-	if m := f.market(t, profile); reserved(m)[id].Left != 2 || m.Fault != "" {
+	if m := f.market(t, profile); reserved(m)[id].Left != 2 || m.FaultReason != "LookupsOutdated" {
 		t.Errorf("soon after the last answer: %+v, fault %q", reserved(m), m.Fault)
 	}
 	f.clock.Step(9 * time.Minute)

@@ -23,9 +23,20 @@ type Market struct {
 	// Estimate is why on-demand prices are those of the embedded table instead of
 	// the published ones; empty when they are published.
 	Estimate string
-	// Fault is why spot prices, instance types or capacity reservations are not known as they
-	// are now; empty when they are. FaultReason is the condition reason that goes with it.
+	// Fault is why spot prices, instance types, capacity reservations or what the node profile refers to are not
+	// known as they are now; empty when they are. FaultReason is the condition reason that goes with it.
 	Fault, FaultReason string
 	// BlockedReason is the condition reason that goes with Blocked (NoSubnets, ...).
 	BlockedReason string
+}
+
+// AddFault adds to Fault, unless the text is empty. The last reason counts.
+func (m *Market) AddFault(reason, text string) {
+	switch {
+	case text == "":
+	case m.Fault == "":
+		m.FaultReason, m.Fault = reason, text
+	default:
+		m.FaultReason, m.Fault = reason, m.Fault+"; "+text
+	}
 }

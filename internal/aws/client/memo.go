@@ -61,7 +61,7 @@ func NewMemo[T any](now func() time.Time, due, outdated time.Duration) *Memo[T] 
 }
 
 // Get returns the answer for a key, cached or from lookUp. It returns an error only if the
-// lookup failed and there is no answer that can still be used. It waits for the first lookup
+// lookup failed and there is no answer that can still be used; see CollectOutdated. It waits for the first lookup
 // of a key. Later it waits for two seconds at most, and then returns the old answer, or the
 // error of the last lookup, while the new one goes on.
 func (m *Memo[T]) Get(ctx context.Context, key string, lookUp func(context.Context) (T, error)) (T, error) {
@@ -81,6 +81,9 @@ func (m *Memo[T]) Get(ctx context.Context, key string, lookUp func(context.Conte
 	defer m.mu.Unlock()
 	switch {
 	case m.usable(a):
+		if a.err != nil {
+			noteOutdated(ctx, a.asked, a.asked.Add(m.outdated), a.err)
+		}
 		return a.value, nil
 	case a.err != nil:
 		return a.value, a.err
