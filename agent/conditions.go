@@ -12,6 +12,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/parallel"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/planreport"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -133,10 +134,11 @@ func setFailure(p *view.Provisioner, conditions *[]metav1.Condition, kind string
 	setWhile(conditions, c)
 }
 
-// firstMessage is what was first written of a failure, for as long as its reason is the same: each error of AWS
-// contains another request id; writing it would change the object and trigger another turn.
+// firstMessage is what was first written of a failure, for as long as it stays the same but for such as request ids,
+// which each error of AWS has another of: writing those would change the object and trigger another turn.
 func firstMessage(conditions []metav1.Condition, c metav1.Condition) string {
-	if was := meta.FindStatusCondition(conditions, c.Type); was != nil && was.Reason == c.Reason && c.Message != "" {
+	was := meta.FindStatusCondition(conditions, c.Type)
+	if was != nil && was.Reason == c.Reason && planreport.Lasting(was.Message) == planreport.Lasting(c.Message) {
 		return was.Message
 	}
 	return c.Message

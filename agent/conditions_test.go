@@ -320,10 +320,10 @@ func TestMarketConditions(t *testing.T) {
 	}
 	for i, c := range []struct{ estimate, reason, fault, prices, stock string }{
 		{},
-		{estimate: "no route, request 1", prices: "no route, request 1"},
-		{estimate: "no route, request 2", reason: "SpotPricesUnknown", fault: "denied, request 3", prices: "no route, request 1", stock: "SpotPricesUnknown: denied, request 3"},
-		{reason: "SpotPricesUnknown", fault: "denied, request 4", stock: "SpotPricesUnknown: denied, request 3"},
-		{reason: "SpotPricesOutdated", fault: "denied, request 5", stock: "SpotPricesOutdated: denied, request 5"},
+		{estimate: "no route, RequestID: 1", prices: "no route, RequestID: 1"},
+		{estimate: "no route, RequestID: 2", reason: "SpotPricesUnknown", fault: "denied, RequestID: 3", prices: "no route, RequestID: 1", stock: "SpotPricesUnknown: denied, RequestID: 3"},
+		{reason: "SpotPricesUnknown", fault: "denied, RequestID: 4", stock: "SpotPricesUnknown: denied, RequestID: 3"},
+		{reason: "SpotPricesOutdated", fault: "denied, RequestID: 5", stock: "SpotPricesOutdated: denied, RequestID: 5"},
 		{},
 	} {
 		p.Market.Estimate, p.Market.FaultReason, p.Market.Fault = c.estimate, c.reason, c.fault
@@ -359,6 +359,36 @@ func TestManyStatusesAreSlowToWrite(t *testing.T) {
 		r.Deploy(sim.Workload{Name: "more", Replicas: 1, Spec: sim.Requests("1500m", "1Gi")})
 		if took := r.until("a machine is bought", func() bool { return len(r.Launches()) > bought }); took > time.Minute {
 			t.Errorf("it took %s", took)
+		}
+	})
+}
+
+// A condition quotes the error that there is now. The ids and times that differ from one error to the next change nothing.
+func TestConditionQuotesTheLatestError(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		var requests atomic.Int64
+		var denied atomic.Value
+		denied.Store("")
+		fail := func(call string, when sim.When) error {
+			if action := denied.Load().(string); call == "Market" && when == sim.Before && action != "" {
+				return fmt.Errorf("RequestID: %d, UnauthorizedOperation: not authorized to perform: %s", requests.Add(1), action)
+			}
+			return nil
+		}
+		r.Apply(testProvisioner("default"))
+		r.start(Options{}, fail)
+		r.until("it is ready", func() bool { return r.ready("default").Status == metav1.ConditionTrue })
+		denied.Store("ec2:DescribeSubnets")
+		r.until("it is not ready", func() bool { return r.ready("default").Status == metav1.ConditionFalse })
+		first := r.ready("default").Message
+		time.Sleep(10 * time.Minute)
+		if got := r.ready("default").Message; got != first || requests.Load() < 2 {
+			t.Errorf("after %d requests: %q, want still %q", requests.Load(), got, first)
+		}
+		denied.Store("ec2:DescribeSecurityGroups")
+		time.Sleep(10 * time.Minute)
+		if got := r.ready("default"); got.Reason != view.ReasonMarket || !strings.Contains(got.Message, "ec2:DescribeSecurityGroups") {
+			t.Errorf("once something else is denied: %s, %q", got.Reason, got.Message)
 		}
 	})
 }

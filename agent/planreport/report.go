@@ -44,8 +44,8 @@ type saying struct {
 // of a limit, and ids that AWS generates for each response.
 var changing = regexp.MustCompile(`\d\d:\d\d:\d\d|\d+(\.\d+){3}\S*|\S+ in use or planned|RequestID: [^\s,]*|Encoded authorization failure message: \S+`)
 
-// lasting returns a reason without the parts that change although it stays the same.
-func lasting(reason string) string { return changing.ReplaceAllLiteralString(reason, "") }
+// Lasting returns a reason without the parts that change although it stays the same.
+func Lasting(reason string) string { return changing.ReplaceAllLiteralString(reason, "") }
 
 type fitting struct {
 	node  string
@@ -98,7 +98,7 @@ func (r *Reporter) unplaceable(pod cluster.PodKey, message string) {
 // isNew reports whether a text was not the last one about a waiting pod, or the API
 // server may have forgotten it.
 func (r *Reporter) isNew(pod cluster.PodKey, text string) bool {
-	text = lasting(text)
+	text = Lasting(text)
 	last := r.pods[pod.UID]
 	if last.text == text && time.Since(last.at) < event.RepeatAfter {
 		return false
@@ -120,7 +120,7 @@ func (r *Reporter) Keep(waiting map[string]bool) {
 // server may have forgotten it. Reasons come and go, so that one that comes again soon is not new. Why nodes in use stay
 // is said once for as long as it lasts: it is true of most nodes most of the time.
 func (r *Reporter) say(of cluster.ObjectRef, reason, text string) bool {
-	s := saying{of, reason, lasting(text)}
+	s := saying{of, reason, Lasting(text)}
 	at, known := r.said[s]
 	known = known && time.Since(at) < event.RepeatAfter
 	if r.said == nil {

@@ -210,8 +210,8 @@ func TestReasonsThatChangeOnlyInDetailAreSaidOnce(t *testing.T) {
 		})
 	}
 	for _, reason := range []string{"limit of 1k", "the pod requires 4 CPU", "m5.large in eu-west-1a", "v1.2.3"} {
-		if lasting(reason) != reason {
-			t.Errorf("%q becomes %q", reason, lasting(reason))
+		if Lasting(reason) != reason {
+			t.Errorf("%q becomes %q", reason, Lasting(reason))
 		}
 	}
 }

@@ -54,7 +54,7 @@ func groups(s *cluster.Snapshot, unplaced []decide.Unplaced) []group {
 			continue
 		}
 		if _, known := causes[u.Reason]; !known {
-			causes[u.Reason] = lasting(u.Reason)
+			causes[u.Reason] = Lasting(u.Reason)
 		}
 		why := cause{u.Pod.Namespace, owner, causes[u.Reason]}
 		i, known := index[why]
