@@ -132,7 +132,7 @@ func TestReasonsAreDocumented(t *testing.T) {
 	if diff := cmp.Diff(named(constants(parsed(t, "event")), ""), column(page, "Events", 0)); diff != "" {
 		t.Errorf("the reasons of events in docs/metrics.md: -code +page\n%s", diff)
 	}
-	conditions := named(constants(slices.Concat(own, parsed(t, "event"), parsed(t, "view"), parsed(t, "../internal/aws"), parsed(t, "../internal/aws/stock"))), "reason")
+	conditions := named(constants(slices.Concat(own, parsed(t, "event"), parsed(t, "view"), parsed(t, "../internal/aws"), parsed(t, "../internal/aws/client"), parsed(t, "../internal/aws/stock"))), "reason")
 	if diff := cmp.Diff(conditions, column(page, "Conditions", 1)); diff != "" {
 		t.Errorf("the reasons of conditions in docs/metrics.md: -code +page\n%s", diff)
 	}

@@ -16,6 +16,9 @@ type Outdated struct {
 	says []string
 }
 
+// reasonOutdated is the reason of the condition that shows such answers.
+const reasonOutdated = "LookupsOutdated"
+
 type outdatedKey struct{}
 
 // CollectOutdated returns a context, and what lookups with it that use an old answer are collected in.
@@ -31,7 +34,7 @@ func (o *Outdated) Fault() (reason, message string) {
 	if len(o.says) == 0 {
 		return "", ""
 	}
-	return "LookupsOutdated", strings.Join(o.says, "; ")
+	return reasonOutdated, strings.Join(o.says, "; ")
 }
 
 // noteOutdated tells the collector of the context, if there is one, of an old answer.
