@@ -77,7 +77,7 @@ func TestChosenNodeThatCannotBeDeleted(t *testing.T) {
 		refuses.Store(true)
 		r.Apply(testProvisioner("default", expireAfter(600), emptyAfter(30)))
 		var old string
-		r.start(Options{}, func(call string, when sim.When) error {
+		a := r.start(Options{}, func(call string, when sim.When) error {
 			if call == "DeleteNode" && when == sim.Before && refuses.Load() {
 				return fmt.Errorf("delete node: %w: forbidden", cluster.ErrRefused)
 			}
@@ -95,8 +95,10 @@ func TestChosenNodeThatCannotBeDeleted(t *testing.T) {
 		if !slices.ContainsFunc(r.Events(event.Kept), func(e sim.Event) bool { return strings.Contains(e.Message, "forbidden") }) {
 			t.Errorf("it was told %v", r.Events(event.Kept))
 		}
+		r.until("it is counted", func() bool { return gauge(t, a.metrics, "removals_refused", "node") > 0 })
 		refuses.Store(false)
 		r.until("the node is gone", r.gone(old))
+		r.until("it is not counted", func() bool { return gauge(t, a.metrics, "removals_refused", "node") == 0 })
 		r.until("the workload runs", r.allRun("web", 2))
 	})
 }

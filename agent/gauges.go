@@ -36,8 +36,8 @@ func export(m *metrics.Metrics, v *view.View, plan *decide.Plan) {
 	m.Follow(there, v.Now)
 }
 
-// exportConditions sets the gauges of what the Provisioners can do, and of nodes whose Provisioner
-// is gone. Those that are being deleted do not count: their drains have metrics of their own.
+// exportConditions sets the gauges of what the Provisioners can do, of nodes whose removal is refused, and of nodes
+// whose Provisioner is gone. Those that are being deleted do not count: their drains have metrics of their own.
 func exportConditions(m *metrics.Metrics, v *view.View) {
 	m.Ready.Reset()
 	for _, p := range v.Provisioners {
@@ -47,14 +47,18 @@ func exportConditions(m *metrics.Metrics, v *view.View) {
 		}
 		m.Ready.WithLabelValues(p.Raw.Name, p.Ready.Reason).Set(value)
 	}
-	ownerless := 0
+	ownerless, refused := 0, 0
 	for n := range v.Snapshot.EachNode() {
 		// Karpenter has the same finalizer, and its nodes the label of their NodePool alone.
 		if ours := n.Provisioner != "" || n.HeldBy(api.Finalizer) && !n.OfNodePool(); ours && v.ByName[n.Provisioner] == nil && !n.Deleting {
 			ownerless++
 		}
+		if n.Refused != "" {
+			refused++
+		}
 	}
 	m.Ownerless.WithLabelValues("node").Set(float64(ownerless))
+	m.RemovalsRefused.WithLabelValues("node").Set(float64(refused))
 }
 
 // exportLearnt exports what nodes have shown.

@@ -57,14 +57,21 @@ func (r *rig) onOldNode(load sim.Workload, edits ...func(*api.ProvisionerSpec)) 
 // onOldNodeIf is like onOldNode, with an intercept of the agent's calls.
 func (r *rig) onOldNodeIf(intercept sim.Intercept, load sim.Workload, edits ...func(*api.ProvisionerSpec)) (node string) {
 	r.Helper()
+	_, node = r.agentOnOldNode(intercept, load, edits...)
+	return node
+}
+
+// agentOnOldNode is as onOldNodeIf and also returns the agent.
+func (r *rig) agentOnOldNode(intercept sim.Intercept, load sim.Workload, edits ...func(*api.ProvisionerSpec)) (a *running, node string) {
+	r.Helper()
 	large := func(s *api.ProvisionerSpec) { s.InstanceTypes = []string{"m5.4xlarge"} }
 	r.Apply(testProvisioner("default", large))
-	r.start(Options{}, intercept)
+	a = r.start(Options{}, intercept)
 	r.Deploy(load)
 	r.until("the workload runs", r.allRun(load.Name, load.Replicas))
 	r.until("all nodes are up", r.allUp)
 	r.Apply(testProvisioner("default", edits...))
-	return r.ours()[0].Name
+	return a, r.ours()[0].Name
 }
 
 // moved reports whether a node is gone, its pods run elsewhere and nothing of surge is left behind.
@@ -258,7 +265,7 @@ func TestSurgeIsUndone(t *testing.T) {
 func TestSurgeThatIsRefused(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {
 		var tries atomic.Int64
-		node := r.onOldNodeIf(refusing("ScaleDeployment", fmt.Errorf("%w: forbidden", cluster.ErrRefused), &tries), surging("web", 1), expireAfter(600))
+		a, node := r.agentOnOldNode(refusing("ScaleDeployment", fmt.Errorf("%w: forbidden", cluster.ErrRefused), &tries), surging("web", 1), expireAfter(600))
 		r.readyUntil("web", 1, "it is given up", func() bool { return len(r.Events(event.SurgeFailed)) > 0 })
 		if n := tries.Load(); n != 1 || !strings.Contains(r.Events(event.SurgeFailed)[0].Message, "forbidden") {
 			t.Errorf("%d tries, events %v", n, r.Events(event.SurgeFailed))
@@ -270,6 +277,9 @@ func TestSurgeThatIsRefused(t *testing.T) {
 		time.Sleep(8 * time.Minute)
 		if n := tries.Load(); n != 1 {
 			t.Errorf("it was tried %d times within ten minutes", n)
+		}
+		if n := gauge(t, a.metrics, "removals_refused", "deployment"); n != 1 {
+			t.Errorf("%v Deployments are counted, want 1", n)
 		}
 	})
 }

@@ -54,6 +54,7 @@ type Metrics struct {
 	Ready            *prometheus.GaugeVec
 	Leading          prometheus.Gauge
 	Ownerless        *prometheus.GaugeVec
+	RemovalsRefused  *prometheus.GaugeVec
 	ClusterRequests  *prometheus.CounterVec
 	CloudRequests    *prometheus.CounterVec
 	Consolidation    Consolidation
@@ -107,6 +108,7 @@ func New() *Metrics {
 	m.Ready = m.gauges("provisioner_ready", "Whether nodes can be bought with a Provisioner now (1) or not (0), with the reason of its condition Ready.", provisionerLabel, "reason")
 	m.Leading = m.gauges("leading", "Whether this agent leads (1) or stands by (0).").WithLabelValues()
 	m.Ownerless = m.gauges("ownerless", "Instances and nodes (kind) that nobody manages: their Provisioner is gone, or an instance has had no Node object for longer than the startup timeout.", "kind")
+	m.RemovalsRefused = m.gauges("removals_refused", "Nodes whose removal, and Deployments whose surge, the API server has refused (kind), and that are left alone for a while.", "kind")
 	m.ClusterRequests = m.counters("kubernetes_requests_total", "Requests to the API server, counting each attempt; code 0 if there was no response.", "verb", "resource", "code")
 	m.CloudRequests = m.counters("aws_requests_total", "Requests to AWS, counting each attempt; code 0 if there was no response.", "service", "operation", "code")
 	m.Consolidation = newConsolidation(m)

@@ -139,7 +139,7 @@ func (s *Surger) conclude(n *cluster.Node, r *cluster.Surge, last step) {
 		s.pauses.Failed(r.UID)
 	}
 	s.mu.Lock()
-	s.failed[r.UID] = "was not moved because its Deployment " + last.failed
+	s.failed[r.UID] = failure{"was not moved because its Deployment " + last.failed, last.refused}
 	if last.failed == "" {
 		delete(s.failed, r.UID)
 	}

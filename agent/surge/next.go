@@ -33,7 +33,9 @@ const (
 type step struct {
 	do     action
 	failed string
-	moved  bool
+	// refused says that the API server did not let the Deployment be scaled up.
+	refused bool
+	moved   bool
 }
 
 // state is what the next step follows from.

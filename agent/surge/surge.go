@@ -49,9 +49,15 @@ type Surger struct {
 	pauses *pace.Retries
 
 	mu     sync.Mutex
-	failed map[string]string // by UID of the Deployment: why its pods could not be moved the last time
-	grown  map[string]grown  // by UID of the Deployment: those that were scaled up and have a record
-	begun  map[string]bool   // by UID of the Deployment: some node has a record of it, or is about to get one
+	failed map[string]failure // by UID of the Deployment: why its pods could not be moved the last time
+	grown  map[string]grown   // by UID of the Deployment: those that were scaled up and have a record
+	begun  map[string]bool    // by UID of the Deployment: some node has a record of it, or is about to get one
+}
+
+// failure is why pods of a Deployment could not be moved.
+type failure struct {
+	why     string
+	refused bool // the API server did not let it be scaled up
 }
 
 // grown is what is known of a Deployment that was scaled up.
@@ -70,7 +76,7 @@ const (
 
 // New returns a Surger.
 func New(p Ports) *Surger {
-	return &Surger{Ports: p, pauses: pace.NewRetries(firstPause, longestPause), failed: map[string]string{}, grown: map[string]grown{}, begun: map[string]bool{}}
+	return &Surger{Ports: p, pauses: pace.NewRetries(firstPause, longestPause), failed: map[string]failure{}, grown: map[string]grown{}, begun: map[string]bool{}}
 }
 
 // Cover returns the snapshot with what surge does to its pods; see cluster.Pod.Covered. The argument is
@@ -86,7 +92,21 @@ func (s *Surger) paused(uid string) string {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.failed[uid]
+	return s.failed[uid].why
+}
+
+// exportRefused sets the gauge of Deployments that are paused because they could not be scaled up.
+func (s *Surger) exportRefused(in *cluster.Snapshot) {
+	refused := 0
+	for i := range in.Deployments {
+		uid := in.Deployments[i].UID
+		s.mu.Lock()
+		if s.failed[uid].refused && !s.pauses.Due(uid) {
+			refused++
+		}
+		s.mu.Unlock()
+	}
+	s.Metrics.RemovalsRefused.WithLabelValues("deployment").Set(float64(refused))
 }
 
 // Obstacle returns why a node cannot go because pods that surge moves could not be moved; empty where
@@ -226,6 +246,7 @@ func (s *Surger) Tend(ctx context.Context, cached, in *cluster.Snapshot, provisi
 			}
 		}
 	})
+	s.exportRefused(in)
 }
 
 // write makes these the records of a node, also in the copy that was passed. It reports whether it did.
@@ -248,7 +269,7 @@ func (s *Surger) tend(ctx context.Context, c *coverage, n *cluster.Node, pods []
 	next := next(now)
 	err := s.carryOut(ctx, n, now, next.do)
 	if next.do == grow && errors.Is(err, cluster.ErrRefused) {
-		next = step{do: undo, failed: "could not be scaled up: " + err.Error()}
+		next = step{do: undo, failed: "could not be scaled up: " + err.Error(), refused: true}
 		err = s.undo(ctx, n, r)
 	}
 	if err != nil {
