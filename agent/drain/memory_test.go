@@ -17,7 +17,7 @@ func TestBlocksAreReportedOnce(t *testing.T) {
 		m, p := newMemory(), &cluster.Pod{PodKey: cluster.PodKey{Name: "web", UID: "web"}}
 		blocked := func(budget string, want bool) {
 			t.Helper()
-			if got := m.refused(p, HeldByBudget, &cluster.BlockedError{Budget: budget}); got != want {
+			if got := m.refused(p, HeldByBudget, &cluster.BlockedError{Budgets: []string{budget}}); got != want {
 				t.Errorf("a block by %s is reported: %t, want %t", budget, got, want)
 			}
 		}

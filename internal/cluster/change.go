@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,17 +40,20 @@ var ErrBusy = errors.New("too many requests are before it")
 
 // BlockedError means that a pod may not be evicted now.
 type BlockedError struct {
-	// Budget is the namespace/name of the PodDisruptionBudget that forbids it;
-	// empty where the API server refused without one.
-	Budget string
+	// Budgets are the namespace/name of the PodDisruptionBudgets that select the pod; none where the API server
+	// refused without one. If there are several, the API server never allows it.
+	Budgets []string
 }
 
-// Error names the budget.
+// Error names the budgets.
 func (e *BlockedError) Error() string {
-	if e.Budget == "" {
+	switch len(e.Budgets) {
+	case 0:
 		return "eviction is not allowed now"
+	case 1:
+		return "eviction is not allowed now by PodDisruptionBudget " + e.Budgets[0]
 	}
-	return fmt.Sprintf("eviction is not allowed now by PodDisruptionBudget %s", e.Budget)
+	return fmt.Sprintf("eviction is never allowed, because several PodDisruptionBudgets select the pod (%s): let only one select it", strings.Join(e.Budgets, ", "))
 }
 
 // NodeChange is a change to a Node object. What is there already, and what is to

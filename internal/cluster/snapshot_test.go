@@ -45,11 +45,12 @@ func TestSort(t *testing.T) {
 }
 
 func TestBlockedErrorNamesTheBudget(t *testing.T) {
-	for budget, want := range map[string]string{
-		"shop/web": "eviction is not allowed now by PodDisruptionBudget shop/web",
-		"":         "eviction is not allowed now",
+	for want, budgets := range map[string][]string{
+		"eviction is not allowed now by PodDisruptionBudget shop/web":                                                                 {"shop/web"},
+		"eviction is never allowed, because several PodDisruptionBudgets select the pod (shop/all, shop/web): let only one select it": {"shop/all", "shop/web"},
+		"eviction is not allowed now": nil,
 	} {
-		if got := (&BlockedError{Budget: budget}).Error(); got != want {
+		if got := (&BlockedError{Budgets: budgets}).Error(); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}

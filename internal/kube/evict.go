@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -57,7 +56,7 @@ func (c *Cluster) blocked(key cluster.PodKey, err error) error {
 		budgets = c.view.budgetsOver(&p.converted)
 	}
 	if byBudget || len(budgets) > 1 {
-		return &cluster.BlockedError{Budget: strings.Join(budgets, ", ")}
+		return &cluster.BlockedError{Budgets: budgets}
 	}
 	return err
 }

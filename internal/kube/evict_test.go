@@ -3,6 +3,7 @@ package kube
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -80,7 +81,7 @@ func TestEvictUnderABudget(t *testing.T) {
 	started := time.Now()
 	err := c.Evict(t.Context(), keyOf(pod))
 	var blocked *cluster.BlockedError
-	if !errors.As(err, &blocked) || blocked.Budget != ns+"/web" {
+	if !errors.As(err, &blocked) || !slices.Equal(blocked.Budgets, []string{ns + "/web"}) {
 		t.Fatalf("got %v, want a BlockedError of %s/web", err, ns)
 	}
 	if took := time.Since(started); took > 5*time.Second {
@@ -88,7 +89,7 @@ func TestEvictUnderABudget(t *testing.T) {
 	}
 
 	protect(t, c, ns, "second", "web")
-	if err := c.Evict(t.Context(), keyOf(pod)); !errors.As(err, &blocked) || blocked.Budget != ns+"/second, "+ns+"/web" {
+	if err := c.Evict(t.Context(), keyOf(pod)); !errors.As(err, &blocked) || !slices.Equal(blocked.Budgets, []string{ns + "/second", ns + "/web"}) {
 		t.Errorf("under two budgets: got %v, want a BlockedError of both", err)
 	}
 

@@ -252,7 +252,7 @@ func (c *Cluster) Evict(ctx context.Context, pod cluster.PodKey) error {
 		}
 		for _, b := range w.budgets {
 			if b.Forbids(p, w.pods) {
-				return &cluster.BlockedError{Budget: metav1.NamespaceDefault + "/" + b.Name}
+				return &cluster.BlockedError{Budgets: []string{metav1.NamespaceDefault + "/" + b.Name}}
 			}
 		}
 		w.moves.Evicts(p)

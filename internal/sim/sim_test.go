@@ -2,6 +2,7 @@ package sim
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -127,7 +128,7 @@ func TestBudgetBlocksEviction(t *testing.T) {
 			t.Fatalf("the first eviction: %v", err)
 		}
 		var blocked *cluster.BlockedError
-		if err := c.Evict(t.Context(), pods[1].PodKey); !errors.As(err, &blocked) || blocked.Budget != "default/web" {
+		if err := c.Evict(t.Context(), pods[1].PodKey); !errors.As(err, &blocked) || !slices.Equal(blocked.Budgets, []string{"default/web"}) {
 			t.Errorf("the second eviction: %v, want one that names the budget", err)
 		}
 	})
