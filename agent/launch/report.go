@@ -10,6 +10,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
 // report sends events about the results of orders. A Provisioner of which one failed pauses, also if others
@@ -67,14 +69,37 @@ func launchReason(m *decide.Machine) string {
 	return "pods"
 }
 
-// reportRefusals sends events about which offerings a cloud would not sell.
+// reportRefusals logs which offerings a cloud would not sell, and sends an event for each reason.
 func (b *Buyer) reportRefusals(o *order) {
 	for _, r := range o.refusals {
 		c := r.Candidate
 		b.Metrics.Refusals.WithLabelValues(o.Provisioner, string(r.Reason)).Inc()
 		b.Log.Info("EC2 refused an offering", "provisioner", o.Provisioner, "instance_type", c.InstanceType,
 			"zone", c.Zone, "capacity_type", c.CapacityType, "reason", string(r.Reason), "message", r.Message)
-		b.Events.Warning(event.Provisioner(o.by.Raw), event.LaunchFailed,
-			fmt.Sprintf("%s: %s %s in %s: %s", r.Reason, c.CapacityType, c.InstanceType, c.Zone, r.Message))
 	}
+	for _, message := range combined(o.refusals) {
+		b.Events.Warning(event.Provisioner(o.by.Raw), event.LaunchFailed, message)
+	}
+}
+
+// combined says in one message for each reason what was refused. An order may be refused for hundreds of offerings, and
+// as many events would displace all others.
+func combined(refusals []offer.Refusal) (messages []string) {
+	more := map[offer.RefusalReason]int{}
+	for _, r := range refusals {
+		more[r.Reason]++
+	}
+	for _, r := range refusals {
+		n, first := more[r.Reason]
+		if !first {
+			continue
+		}
+		delete(more, r.Reason)
+		c, others := r.Candidate, ""
+		if n > 1 {
+			others = " and " + explain.Plural(n-1, "other offering")
+		}
+		messages = append(messages, fmt.Sprintf("%s: %s %s in %s%s: %s", r.Reason, c.CapacityType, c.InstanceType, c.Zone, others, r.Message))
+	}
+	return messages
 }
