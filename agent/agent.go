@@ -83,6 +83,7 @@ type Agent struct {
 	nodes     *nodes.Writer
 	drainer   *drain.Drainer
 	reader    *view.Reader
+	quotes    *pace.Retries // by Provisioner and condition: when another error may be quoted
 	buyer     *launch.Buyer
 	inventory *inventory.Inventory
 	binder    *bind.Binder
@@ -141,6 +142,7 @@ func New(c Cluster, cloud Cloud, options Options, log hclog.Logger) *Agent {
 	a.nodes = &nodes.Writer{
 		API: c, Assumed: a.assumed, Log: log, Deleted: a.redrain.Set, Failed: retry, Refused: pace.NewRetries(retryPause, time.Minute),
 	}
+	a.quotes = pace.NewRetries(quotePause, quotePause)
 	a.reader = &view.Reader{Texts: c, Market: cloud, Metrics: a.metrics, Log: log, Failures: pace.NewRetries(15*time.Second, 5*time.Minute)}
 	a.inventory = inventory.New(inventory.Ports{
 		Listing: cloud, Reader: c, Machines: cloud, Nodes: a.nodes, Assumed: a.assumed, Events: a.events, Metrics: a.metrics, Log: log,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -11,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/pace"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/parallel"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/planreport"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
@@ -107,40 +109,49 @@ func (a *Agent) provisionerStatus(v *view.View, p *view.Provisioner) api.Provisi
 	}
 	ready := p.Ready
 	if slices.Contains([]string{view.ReasonMarket, view.ReasonInstances, view.ReasonNodeless}, ready.Reason) {
-		ready.Message = firstMessage(status.Conditions, ready)
+		ready.Message = firstMessage(p, status.Conditions, ready, a.quotes)
 	}
 	meta.SetStatusCondition(&status.Conditions, ready)
 	setWarnings(&status.Conditions, p.Findings, p.Raw.Generation)
-	setMarketConditions(p, &status.Conditions)
+	setMarketConditions(p, &status.Conditions, a.quotes)
 	setQuotaCondition(p, a.buyer.Quotas(p.Raw.Name, v.Now), &status.Conditions)
 	return status
 }
 
 // setMarketConditions sets the conditions that say what could not be read of the market, or not
 // lately.
-func setMarketConditions(p *view.Provisioner, conditions *[]metav1.Condition) {
+func setMarketConditions(p *view.Provisioner, conditions *[]metav1.Condition, quotes *pace.Retries) {
 	prices := p.Market.Estimate
 	if prices != "" {
 		prices = "on-demand prices are estimates from the table that this release was built with: " + prices
 	}
-	setFailure(p, conditions, conditionPrices, obstacle{reasonEmbeddedPrices, prices})
-	setFailure(p, conditions, conditionStock, obstacle{p.Market.FaultReason, p.Market.Fault})
+	setFailure(p, conditions, conditionPrices, obstacle{reasonEmbeddedPrices, prices}, quotes)
+	setFailure(p, conditions, conditionStock, obstacle{p.Market.FaultReason, p.Market.Fault}, quotes)
 }
 
 // setFailure keeps a condition for as long as there is a failure.
-func setFailure(p *view.Provisioner, conditions *[]metav1.Condition, kind string, failure obstacle) {
+func setFailure(p *view.Provisioner, conditions *[]metav1.Condition, kind string, failure obstacle, quotes *pace.Retries) {
 	c := metav1.Condition{Type: kind, Reason: failure.reason, ObservedGeneration: p.Raw.Generation, Message: failure.message}
-	c.Message = firstMessage(*conditions, c)
+	c.Message = firstMessage(p, *conditions, c, quotes)
 	setWhile(conditions, c)
 }
 
+// quotePause is how long a condition keeps its message at least, if its reason stays.
+const quotePause = 5 * time.Minute
+
 // firstMessage is what was first written of a failure, for as long as it stays the same but for such as request ids,
 // which each error of AWS has another of: writing those would change the object and trigger another turn.
-func firstMessage(conditions []metav1.Condition, c metav1.Condition) string {
+// What else differs is written when the quotes are due, because each error may differ in a way that nobody knows.
+func firstMessage(p *view.Provisioner, conditions []metav1.Condition, c metav1.Condition, quotes *pace.Retries) string {
 	was := meta.FindStatusCondition(conditions, c.Type)
-	if was != nil && was.Reason == c.Reason && planreport.Lasting(was.Message) == planreport.Lasting(c.Message) {
+	if was == nil || was.Reason != c.Reason || c.Message == "" {
+		return c.Message
+	}
+	key := p.Raw.Name + " " + c.Type
+	if planreport.Lasting(was.Message) == planreport.Lasting(c.Message) || !quotes.Due(key) {
 		return was.Message
 	}
+	quotes.Failed(key)
 	return c.Message
 }
 

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/pace"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
@@ -310,7 +311,7 @@ func TestDeniedReadsAreNotLoggedByEachTurn(t *testing.T) {
 
 // What the cloud did not tell is said once for each reason, until it does.
 func TestMarketConditions(t *testing.T) {
-	p := &view.Provisioner{Raw: testProvisioner("default")}
+	p, quotes := &view.Provisioner{Raw: testProvisioner("default")}, pace.NewRetries(quotePause, quotePause)
 	var conditions []metav1.Condition
 	said := func(kind string) string {
 		if found := meta.FindStatusCondition(conditions, kind); found != nil {
@@ -327,7 +328,7 @@ func TestMarketConditions(t *testing.T) {
 		{},
 	} {
 		p.Market.Estimate, p.Market.FaultReason, p.Market.Fault = c.estimate, c.reason, c.fault
-		setMarketConditions(p, &conditions)
+		setMarketConditions(p, &conditions, quotes)
 		if got := said(conditionPrices); (got == "") != (c.prices == "") || !strings.Contains(got, c.prices) {
 			t.Errorf("step %d: %s is %q, want %q", i, conditionPrices, got, c.prices)
 		}
