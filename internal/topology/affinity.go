@@ -108,20 +108,9 @@ func (c *Affinity) refusal(s *State, _ *Rules) string {
 // begins reports whether a pod of the class may be where no pod matches its required affinity:
 // it matches the affinity itself, and no pod that exists does.
 func (r *Rules) begins(s *State) bool {
-	may := func(c *rule) bool { return !c.Required() || c.self && s.List[c.group].Total == 0 }
-	for _, c := range r.list {
-		switch c := c.(type) {
-		case *Affinity:
-			if !may(&c.rule) {
-				return false
-			}
-		case *NodeAffinity:
-			if !may(&c.rule) {
-				return false
-			}
-		}
-	}
-	return true
+	waits := func(c *rule) bool { return c.Required() && (!c.self || s.List[c.group].Total > 0) }
+	return !slices.ContainsFunc(r.affinities, func(c *Affinity) bool { return waits(&c.rule) }) &&
+		!slices.ContainsFunc(r.follows, func(c *NodeAffinity) bool { return waits(&c.rule) })
 }
 
 // Mover is a pod that needs a place and still is on a leaving node.

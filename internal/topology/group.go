@@ -28,6 +28,7 @@ type Group struct {
 	labelled []string
 
 	Tally
+	removed int // how often pods were taken away, see Spread.least
 }
 
 // Tally is what a group counts.
@@ -38,8 +39,6 @@ type Tally struct {
 	repel map[string]int64
 	Total int64 // pods of the group in all domains
 }
-
-func newTally() Tally { return Tally{count: map[string]int64{}, repel: map[string]int64{}} }
 
 // In returns how many pods of the group there are in a domain.
 func (t Tally) In(domain string) int64 { return t.count[domain] }
@@ -59,12 +58,7 @@ func (g *Group) Matches(t *cluster.Template) bool {
 	if g.pods != nil {
 		return g.pods(t)
 	}
-	for _, pods := range g.selections {
-		if !pods.Finds(t) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(g.selections, func(pods match.PodSelection) bool { return !pods.Finds(t) })
 }
 
 // Selective reports whether some nodes with the group's key may not count.
@@ -110,7 +104,7 @@ func (gs *Groups) add(identity string, g *Group) int {
 	if !ok {
 		id = len(gs.List)
 		gs.byKey[identity] = id
-		g.Tally = newTally()
+		g.Tally = Tally{count: map[string]int64{}, repel: map[string]int64{}}
 		gs.List = append(gs.List, g)
 	}
 	return id

@@ -88,6 +88,10 @@ type Spread struct {
 	MaxSkew    int64
 	MinDomains int
 	domains    []string // filled on first use
+	// least is the smallest count of the domains, which the one at next had when it was looked
+	// at last, and those before it no more. It holds until pods of the group are taken away.
+	least         int64
+	next, removed int
 }
 
 // Spreads lists those of the class, preferred ones too.
@@ -134,20 +138,25 @@ func (c *Spread) refusal(s *State, r *Rules) string {
 // fewest returns the smallest count of a spread's domains, 0 while there are
 // fewer domains than it wants.
 func (s *State) fewest(r *Rules, c *Spread) int64 {
-	g := s.List[c.group]
-	domains := s.Domains(r, c)
+	g, domains := s.List[c.group], s.Domains(r, c)
 	if len(domains) < c.MinDomains {
 		return 0
 	}
-	s.supply.Effort.Spend(2 * len(domains))
-	least := int64(math.MaxInt64)
-	for _, d := range domains {
-		least = min(least, g.count[d])
+	from := c.next
+	for c.next < len(domains) && g.count[domains[c.next]] > c.least {
+		c.next++
 	}
-	if least == math.MaxInt64 {
-		return 0
+	s.supply.Effort.Spend(1 + c.next - from)
+	if c.next == len(domains) || c.removed != g.removed {
+		s.supply.Effort.Spend(2 * len(domains))
+		c.removed, c.next, c.least = g.removed, 0, g.count[domains[0]]
+		for i, d := range domains {
+			if n := g.count[d]; n < c.least {
+				c.next, c.least = i, n
+			}
+		}
 	}
-	return least
+	return c.least
 }
 
 // Domains lists the values of a spread's key that count: those of nodes, and
@@ -175,7 +184,7 @@ func (s *State) Domains(r *Rules, c *Spread) []string {
 			}
 		}
 	}
-	c.domains = model.SortedKeys(seen)
+	c.domains, c.next = model.SortedKeys(seen), len(seen)
 	return c.domains
 }
 

@@ -134,12 +134,7 @@ func (s *State) Reaches(r *Rules, to *NodeView, first bool) bool {
 // Accompanied reports whether the counts of a node have the pods that the class must share a
 // node with.
 func (s *State) Accompanied(r *Rules, counts NodeCounts, first bool) bool {
-	for _, c := range r.byNode {
-		if !c.admitsOn(s, r, counts, first) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(r.byNode, func(c Constraint) bool { return !c.admitsOn(s, r, counts, first) })
 }
 
 // Enter counts k pods of the class in some domains, on a node that will meet the
@@ -159,6 +154,9 @@ func (s *State) enter(r *Rules, at *DomainAssignment, k int64, counts func(*Grou
 		if value, ok := at.Value(g.Key); ok && counts(g) {
 			g.count[value] += k
 			g.Total += k
+			if k < 0 {
+				g.removed++
+			}
 		}
 	}
 	for _, c := range r.byDomain {
@@ -260,5 +258,6 @@ func (gs *Groups) Snapshot() []Tally {
 func (gs *Groups) Restore(to []Tally) {
 	for i, g := range gs.List {
 		g.Tally = to[i].clone()
+		g.removed++
 	}
 }

@@ -2,6 +2,7 @@ package topology
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -516,6 +517,40 @@ func TestMinDomains(t *testing.T) {
 	}
 	if got := s.Explain(r, 4); !strings.Contains(got, "at least 5 domains are required") {
 		t.Errorf("explained by %q", got)
+	}
+}
+
+// TestFewest has pods come and go at random: the smallest count of the domains is always right, and
+// finding it takes a few steps for each pod that comes, however many domains there are.
+func TestFewest(t *testing.T) {
+	for name, goes := range map[string]int{"pods come": 0, "pods come and go": 3} {
+		t.Run(name, func(t *testing.T) {
+			s, r := (&scene{pod: web(spread(api.LabelZone, 1, hard))}).set(t)
+			c, random := r.Spreads()[0], rand.New(rand.NewPCG(1, 2))
+			g, n := s.List[c.group], 1000
+			c.domains, c.next = nil, n
+			for i := range n {
+				c.domains = append(c.domains, fmt.Sprint(i))
+			}
+			before := s.supply.Effort.Total
+			for range 5 * n {
+				value, k := c.domains[random.IntN(n)], int64(1)
+				if g.count[value] > 0 && random.IntN(10) < goes {
+					k = -1
+				}
+				s.enter(r, &DomainAssignment{Keys: []string{g.Key}, Domains: []model.Domain{{Value: value, Known: true}}}, k, func(*Group) bool { return true })
+				want := g.count[c.domains[0]]
+				for _, d := range c.domains {
+					want = min(want, g.count[d])
+				}
+				if got := s.fewest(r, c); got != want {
+					t.Fatalf("the fewest are %d, want %d", got, want)
+				}
+			}
+			if spent := s.supply.Effort.Total - before; goes == 0 && spent > int64(10*5*n) {
+				t.Errorf("took %d steps for %d pods", spent, 5*n)
+			}
+		})
 	}
 }
 
