@@ -11,11 +11,10 @@ import (
 // Fitting returns the offerings of the options that hold an item. Special types are
 // left out unless they were asked for or nothing else fits.
 func (mk *Market) Fitting(need []int64, perNode []topology.PerNode, devices bool, o *model.Options) model.Bitset {
-	perStep := 64 // offerings are words of bits
+	mk.Effort.Spend(len(mk.Offerings) / 64) // offerings are words of bits
 	if mk.few {
-		perStep = 4 // each is looked at, see KeepRoomy
+		mk.Effort.Spend(o.Offerings.Count() / 4) // each is looked at, see KeepRoomy
 	}
-	mk.Effort.Spend(len(mk.Offerings) / perStep)
 	all := o.Offerings.Clone()
 	mk.KeepRoomy(all, need)
 	mk.KeepAble(all, perNode, o)

@@ -67,7 +67,7 @@ type Model struct {
 // New reads the input. The result does not change any more, except that resources may be added.
 func New(in *Input, e *Effort) *Model {
 	m := &Model{Volumes: match.NewVolumes(in.Snapshot), Supply: Supply{
-		Effort: e, origins: map[string]origin{}, options: map[string]*Options{}, residualIDs: map[string]int{},
+		Effort: e, origins: map[string]origin{}, options: map[string]*Options{}, meet: map[string]Bitset{}, residualIDs: map[string]int{},
 		merged: map[[2]int]int{}, byKeys: map[combinationKey][]DomainCombination{}, labelled: map[[2]int]map[string]string{},
 	}}
 	for i := range in.Provisioners {

@@ -2,6 +2,7 @@ package model
 
 import (
 	"slices"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -100,13 +101,36 @@ func (s *Supply) choose(o *Options, p *Pool, combined match.Requirements) {
 		o.Offerings.Join(p.Mask)
 		return
 	}
-	s.Effort.Spend((p.Offerings[1] - p.Offerings[0] + len(asked)*len(p.Types)) / 8)
-	types, places := typesAllowed(asked, p.Catalogue), placesAllowed(asked, p.Catalogue)
+	words := [2]int{p.Offerings[0] / 64, (p.Offerings[1] + 63) / 64}
+	chosen := p.Mask[words[0]:words[1]].Clone()
+	for i := range asked {
+		s.Effort.Spend(1 + len(chosen)/stepsToIntersect)
+		chosen.Keep(s.meeting(p, asked[i:i+1], words[0]*64))
+	}
+	o.Offerings[words[0]:words[1]].Join(chosen)
+}
+
+// stepsToIntersect is how many words of sets one step of effort intersects.
+const stepsToIntersect = 8
+
+// meeting returns which of the pool's offerings meet one requirement, counted from an offset on. It is found once, since
+// each value of a topology key is asked for with all values of the others.
+func (s *Supply) meeting(p *Pool, one match.Requirements, offset int) Bitset {
+	key := strconv.Itoa(p.Number) + " " + one.String()
+	out, known := s.meet[key]
+	if known {
+		return out
+	}
+	s.Effort.Spend((p.Offerings[1] - p.Offerings[0] + len(p.Types)) / 8)
+	types, places := typesAllowed(one, p.Catalogue), placesAllowed(one, p.Catalogue)
+	out = NewBitset(p.Offerings[1] - offset)
 	for i := p.Offerings[0]; i < p.Offerings[1]; i++ {
-		if c := &s.Offerings[i]; types[c.TypeIndex] && places[c.Place] && c.allows(combined) {
-			o.Offerings.Add(i)
+		if c := &s.Offerings[i]; types[c.TypeIndex] && places[c.Place] && c.allows(one) {
+			out.Add(i - offset)
 		}
 	}
+	s.meet[key] = out
+	return out
 }
 
 // askedOf returns what is required of the pool's offerings beyond what the pool requires of

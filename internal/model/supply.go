@@ -36,6 +36,7 @@ type Supply struct {
 	nodeLabels  map[string]bool   // keys of labels that some node has; see unlabelled
 	origins     map[string]origin // of labels that were asked for
 	options     map[string]*Options
+	meet        map[string]Bitset // by pool and requirement
 	residuals   []match.Requirements
 	Choices     []bool // by residual: it is about labels that some types have, or label choices limit
 	residualIDs map[string]int
