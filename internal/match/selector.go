@@ -18,18 +18,49 @@ import (
 // labels in some namespaces.
 type PodSelection struct {
 	selector   labels.Selector
-	namespaces map[string]bool // nil: all
+	namespaces map[string]bool // by name; nil: all
+	selects    labels.Selector // further namespaces, by their labels; nil: none
+	of         Namespaces      // among these
 }
 
-// TermSelection returns the pods that a term of the template's pod affinity or anti-affinity
-// finds, in a cluster with the namespaces.
-func TermSelection(t *cluster.Template, term *corev1.PodAffinityTerm, all []cluster.Namespace) (PodSelection, error) {
+// Namespaces are the labels of a cluster's namespaces, by name. Selections share them: a pod may have many terms that
+// each select all namespaces but a few, and lists of these would take far more memory than the terms.
+type Namespaces map[string]labels.Set
+
+// NewNamespaces returns the namespaces of a cluster.
+func NewNamespaces(all []cluster.Namespace) Namespaces {
+	out := Namespaces{}
+	for i := range all {
+		out[all[i].Name] = all[i].Labels
+	}
+	return out
+}
+
+// Term returns the pods that a term of the template's pod affinity or anti-affinity finds.
+func (n Namespaces) Term(t *cluster.Template, term *corev1.PodAffinityTerm) (PodSelection, error) {
 	selector, err := selectorFor(term.LabelSelector, t.Labels, term.MatchLabelKeys, term.MismatchLabelKeys)
 	if err != nil {
 		return PodSelection{}, err
 	}
-	namespaces, err := namespacesOf(t, term, all)
-	return PodSelection{selector, namespaces}, err
+	out := PodSelection{selector: selector, of: n}
+	if term.NamespaceSelector == nil && len(term.Namespaces) == 0 {
+		out.namespaces = map[string]bool{t.Namespace: true}
+		return out, nil
+	}
+	if term.NamespaceSelector != nil {
+		if out.selects, err = metav1.LabelSelectorAsSelector(term.NamespaceSelector); err != nil {
+			return out, fmt.Errorf("namespace selector: %w", err)
+		}
+		if out.selects.Empty() {
+			out.selects = nil
+			return out, nil
+		}
+	}
+	out.namespaces = map[string]bool{}
+	for _, name := range term.Namespaces {
+		out.namespaces[name] = true
+	}
+	return out, nil
 }
 
 // SpreadSelection returns the pods that a topology spread constraint of the template counts.
@@ -41,12 +72,20 @@ func SpreadSelection(t *cluster.Template, c *corev1.TopologySpreadConstraint) (P
 	if selector.Empty() {
 		selector = labels.Nothing() // kube-scheduler counts no pods for it, rather than all
 	}
-	return PodSelection{selector, map[string]bool{t.Namespace: true}}, nil
+	return PodSelection{selector: selector, namespaces: map[string]bool{t.Namespace: true}}, nil
 }
 
 // Finds reports whether the pods of a template are among those selected.
 func (p PodSelection) Finds(t *cluster.Template) bool {
-	return (p.namespaces == nil || p.namespaces[t.Namespace]) && p.selector.Matches(labels.Set(t.Labels))
+	return p.within(t.Namespace) && p.selector.Matches(labels.Set(t.Labels))
+}
+
+func (p PodSelection) within(namespace string) bool {
+	if p.namespaces == nil || p.namespaces[namespace] {
+		return true
+	}
+	of, known := p.of[namespace]
+	return known && p.selects != nil && p.selects.Matches(of)
 }
 
 // Label returns a label that every pod of the selection has, if it asks for one.
@@ -86,6 +125,9 @@ func (p PodSelection) String() string {
 	namespaces, pods := "*", p.selector.String()
 	if p.namespaces != nil {
 		namespaces = strings.Join(slices.Sorted(maps.Keys(p.namespaces)), ",")
+	}
+	if p.selects != nil {
+		namespaces += "|" + p.selects.String()
 	}
 	if _, selectable := p.selector.Requirements(); !selectable {
 		pods = "\x00" // A selector of no pods and one of all pods are both written as "".
@@ -132,31 +174,4 @@ func selectorFor(s *metav1.LabelSelector, own map[string]string, match, mismatch
 	}
 	requirements, _ := more.Requirements()
 	return selector.Add(requirements...), nil
-}
-
-// namespacesOf returns the namespaces in which a term finds pods, or nil for all.
-func namespacesOf(t *cluster.Template, term *corev1.PodAffinityTerm, all []cluster.Namespace) (map[string]bool, error) {
-	if term.NamespaceSelector == nil && len(term.Namespaces) == 0 {
-		return map[string]bool{t.Namespace: true}, nil
-	}
-	out := map[string]bool{}
-	for _, name := range term.Namespaces {
-		out[name] = true
-	}
-	if term.NamespaceSelector == nil {
-		return out, nil
-	}
-	selector, err := metav1.LabelSelectorAsSelector(term.NamespaceSelector)
-	if err != nil {
-		return nil, fmt.Errorf("namespace selector: %w", err)
-	}
-	if selector.Empty() {
-		return nil, nil
-	}
-	for _, n := range all {
-		if selector.Matches(labels.Set(n.Labels)) {
-			out[n.Name] = true
-		}
-	}
-	return out, nil
 }

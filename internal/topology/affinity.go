@@ -230,7 +230,7 @@ func termKeys(terms []podTerm) []string {
 func (gs *Groups) foundBy(t *cluster.Template, terms ...podTerm) (found, error) {
 	out, known := found{}, map[string]bool{}
 	for _, term := range terms {
-		pods, err := match.TermSelection(t, term.PodAffinityTerm, gs.namespaces)
+		pods, err := gs.namespaces.Term(t, term.PodAffinityTerm)
 		if err != nil {
 			return found{}, fmt.Errorf("pod affinity over %s: %w", term.TopologyKey, err)
 		}

@@ -83,7 +83,7 @@ func (g *Group) Counts(n *model.Node) bool {
 type Groups struct {
 	List       []*Group
 	byKey      map[string]int
-	namespaces []cluster.Namespace
+	namespaces match.Namespaces
 	expected   []*cluster.Template
 	census     *census // of what is expected, once that is needed
 	index      index
@@ -93,7 +93,7 @@ type Groups struct {
 // NewGroups returns no groups, of pods in the namespaces.
 func NewGroups(namespaces []cluster.Namespace) *Groups {
 	return &Groups{
-		byKey: map[string]int{}, namespaces: namespaces,
+		byKey: map[string]int{}, namespaces: match.NewNamespaces(namespaces),
 		index: index{byLabel: map[label][]int{}, byKey: map[string][]int{}},
 	}
 }
