@@ -5,6 +5,9 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 )
 
 // TestNodeCounts has pods that allow so many of a group on their node, and how many then
@@ -67,4 +70,19 @@ func TestNodeCountsAddUp(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestAttachLimits: a node's limits are found whatever the order in which pods speak of the drivers.
+func TestAttachLimits(t *testing.T) {
+	gs := NewGroups(nil)
+	limits := map[string]int64{"a": 1, "b": 2, "c": 3}
+	for _, driver := range []string{"c", "a", "b"} {
+		gs.Attachments(match.Needs{Attach: map[string]int64{driver: 1}})
+	}
+	counts := gs.AttachLimits(&cluster.Node{VolumeLimits: limits})
+	for driver, want := range limits {
+		if got := counts.Room(gs.Attachments(match.Needs{Attach: map[string]int64{driver: 1}}), 9); got != want {
+			t.Errorf("%d volumes of %s may be attached, want %d", got, driver, want)
+		}
+	}
 }

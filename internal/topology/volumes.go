@@ -71,7 +71,7 @@ func (gs *Groups) AttachLimits(n *cluster.Node) NodeCounts {
 	var out NodeCounts
 	for _, driver := range slices.Sorted(maps.Keys(n.VolumeLimits)) {
 		if id, ok := gs.byKey[corev1.LabelHostname+"\x00attachments of "+driver]; ok {
-			out = append(out, nodeCount{group: id, cap: n.VolumeLimits[driver]})
+			out = out.tally(PerNode{Group: id, Cap: n.VolumeLimits[driver]}, 0)
 		}
 	}
 	return out
@@ -86,17 +86,12 @@ func (p PerNode) sharedBy() (int, bool) { return p.driver - 1, p.driver > 0 }
 // attaches counts, by the groups of their drivers, the shared volumes that are yet to be
 // attached for a pod.
 func (h NodeCounts) attaches(of []PerNode) map[int]int64 {
-	var out map[int]int64
+	out := map[int]int64{}
 	for _, p := range of {
-		driver, ok := p.sharedBy()
-		if !ok {
-			continue
-		}
-		if count, _ := h.Get(p.Group); count == 0 {
-			if out == nil {
-				out = map[int]int64{}
+		if driver, ok := p.sharedBy(); ok {
+			if count, _ := h.Get(p.Group); count == 0 {
+				out[driver]++
 			}
-			out[driver]++
 		}
 	}
 	return out
