@@ -113,7 +113,7 @@ func (s *Search) take(c *content, item int, n int64) int64 {
 	}
 	it := &s.items[item]
 	if it.Tied {
-		s.steps -= stepsPerRule
+		s.steps -= it.stepsOfRules()
 		if n = s.rules.Admits(item, n); n <= 0 {
 			return 0
 		}

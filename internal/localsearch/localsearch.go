@@ -13,8 +13,10 @@ type Item struct {
 	Value float64
 	// Price of a unit of each resource to items like this one.
 	Price []float64
-	// Tied says that Rules have to be asked whether it may be on a machine.
+	// Tied says that Rules have to be asked whether it may be on a machine, and Ties what it has to do with how many
+	// others, which is what they look at.
 	Tied bool
+	Ties int
 }
 
 // Offering is a machine that can be bought, or a node that exists.

@@ -7,8 +7,8 @@ const (
 	stepsPerItem = 20
 	// stepsPerFill is what it takes to fill a machine, beside looking at items.
 	stepsPerFill = 30
-	// stepsPerRule is what it takes to ask about a tied item.
-	stepsPerRule = 10
+	// stepsPerRule is what it takes to ask about a tied item, and about each tiesPerRule of its ties.
+	stepsPerRule, tiesPerRule = 10, 8
 	// offeringsPerStep are looked at in a step.
 	offeringsPerStep = 16
 )
@@ -93,6 +93,9 @@ func (s *Search) finish(most int64) bool {
 	return true
 }
 
+// stepsOfRules is what it takes to ask about the item, and to put it on a machine.
+func (it *Item) stepsOfRules() int { return stepsPerRule * (1 + it.Ties/tiesPerRule) }
+
 // admits reports whether limits and rules allow a machine with the parts.
 func (s *Search) admits(offering int, parts []Part) bool {
 	if !s.affords(offering) {
@@ -100,14 +103,15 @@ func (s *Search) admits(offering int, parts []Part) bool {
 	}
 	begun := false
 	for _, part := range parts {
-		if !s.items[part.Item].Tied {
+		it := &s.items[part.Item]
+		if !it.Tied {
 			continue
 		}
 		if !begun {
 			s.rules.Begin(s.order[offering])
 			begun = true
 		}
-		s.steps -= stepsPerRule
+		s.steps -= it.stepsOfRules()
 		if s.rules.Admits(part.Item, part.N) < part.N {
 			return false
 		}

@@ -200,6 +200,35 @@ func TestRulesHold(t *testing.T) {
 	})
 }
 
+// counted counts how often it is asked.
+type counted struct {
+	apart
+	asked int
+}
+
+func (c *counted) Admits(item int, n int64) int64 {
+	c.asked++
+	return c.apart.Admits(item, n)
+}
+
+// TestTiesCount: asking about an item that has to do with many others takes more of the steps.
+func TestTiesCount(t *testing.T) {
+	asked := func(ties int) int {
+		rules := &counted{}
+		p := &Problem{Kinds: [][]int{{0, 1}}, Rules: rules, Offerings: []Offering{{Room: []int64{4}, Cost: 5, Limit: -1}, {Room: []int64{10}, Cost: 10, Limit: -1}}}
+		var bought []Machine
+		for i := range 8 {
+			p.Items = append(p.Items, Item{Need: []int64{2}, Count: 1, Price: []float64{1}, Value: 2, Tied: true, Ties: ties})
+			bought = append(bought, Machine{Offering: 1, Parts: []Part{{i, 1}}})
+		}
+		New(p, bought).Cycle(100_000, 100_000, 0)
+		return rules.asked
+	}
+	if few, many := asked(1), asked(800); many == 0 || few < 10*many {
+		t.Errorf("asked %d times about items with one tie, and %d times about those with 800", few, many)
+	}
+}
+
 // only admits the first item on one offering.
 type only struct{ offering, at int }
 

@@ -121,7 +121,7 @@ func (p *searchProblem) addItems(b *bought, d duals) {
 			kinds = append(kinds, on)
 			p.Kinds = append(p.Kinds, slices.Collect(on.All))
 		}
-		p.Items = append(p.Items, localsearch.Item{Need: g.Need, Count: g.N - b.left[i], Kind: kind, Value: d.value[i], Price: d.unit[i], Tied: p.tied(g)})
+		p.Items = append(p.Items, localsearch.Item{Need: g.Need, Count: g.N - b.left[i], Kind: kind, Value: d.value[i], Price: d.unit[i], Tied: p.tied(g), Ties: len(g.PerNode)})
 	}
 }
 

@@ -33,16 +33,38 @@ func (h NodeCounts) find(group int) (int, bool) {
 // group has more pods than any pod on the node tolerates, or than those that are added
 // tolerate.
 func (h NodeCounts) Room(of []PerNode, limit int64) int64 {
-	attached := h.attaches(of)
-	for _, t := range of {
-		count, bound := h.Get(t.Group)
-		count, bound = count+attached[t.Group], min(bound, t.Cap, t.Entry)
-		switch {
-		case t.Self > 0:
-			limit = min(limit, max(0, bound-count)/t.Self)
-		case count > bound:
+	rest, shared := h, false
+	for k := range of {
+		t := &of[k]
+		if len(rest) > 0 && rest[0].group < t.Group { // both are sorted, and often have the same groups
+			i, _ := rest.find(t.Group)
+			rest = rest[i:]
+		}
+		there := nodeCount{cap: NoCap}
+		if len(rest) > 0 && rest[0].group == t.Group {
+			there, rest = rest[0], rest[1:]
+		}
+		if limit = t.room(there.count, there.cap, limit); limit == 0 {
 			return 0
 		}
+		shared = shared || t.driver > 0
+	}
+	if shared {
+		for driver, n := range h.attaches(of) {
+			count, bound := h.Get(driver)
+			limit = find(of, driver).room(count+n, bound, limit)
+		}
+	}
+	return limit
+}
+
+// room returns how many of limit pods may join count ones that tolerate so many.
+func (p *PerNode) room(count, bound, limit int64) int64 {
+	switch bound = min(bound, p.Cap, p.Entry); {
+	case p.Self > 0:
+		return min(limit, max(0, bound-count)/p.Self)
+	case count > bound:
+		return 0
 	}
 	return limit
 }
