@@ -124,10 +124,11 @@ func Price(p *Problem) (price int64, spent int) {
 	if len(p.Classes) == 0 {
 		return 0, 0
 	}
-	offerings := undominated(p)
+	offerings, spent := undominated(p)
 	values, total := p.sums(offerings)
 	if len(p.Classes) <= MostClasses && float64(p.Price) > total*(1+near) {
 		g := newGeneration(p, offerings)
+		g.effort -= spent
 		total = max(total, g.run(values))
 		spent = p.Operations - g.effort
 	}

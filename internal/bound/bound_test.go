@@ -95,6 +95,48 @@ func TestEffortIsBounded(t *testing.T) {
 	}
 }
 
+// TestUndominated: an offering is left out if another one is as good, and only then, unless there are no operations left to
+// compare them. What many pools sell is not compared with all that all of them sell.
+func TestUndominated(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := small(t)
+		got, _ := undominated(p)
+		choices := p.choicesOf()
+		for k := range p.Offerings {
+			one := *p
+			one.Offerings = p.Offerings[k : k+1]
+			beaten := choices[k] == nil || len(one.byPrice()) == 0
+			for _, j := range got {
+				a, b := &p.Offerings[k], &p.Offerings[j]
+				limits := slices.ContainsFunc(p.Limits, func(l Limit) bool { return l.Pool == a.Pool || l.Pool == b.Pool })
+				beaten = beaten || j != k && choices[k].SubsetOf(choices[j]) && b.Price <= a.Price && atLeast(b.Room, a.Room) &&
+					slices.Equal(a.Domains, b.Domains) && (len(p.Spending) == 0 || a.Tier == b.Tier) && (!limits || a.Pool == b.Pool && slices.Equal(a.Capacity, b.Capacity))
+			}
+			if !beaten && !slices.Contains(got, k) {
+				t.Fatalf("offering %d is left out, and none is as good", k)
+			}
+		}
+		p.Operations = 0
+		if all, _ := undominated(p); len(all) < len(got) {
+			t.Fatalf("%d offerings without operations, %d with them", len(all), len(got))
+		}
+	})
+	const types, pools = 200, 50
+	p := &Problem{Operations: 1 << 40}
+	for i := range types * pools {
+		p.Offerings = append(p.Offerings, machine(int64(1+i%types), int64(100+i)))
+	}
+	for i := range types {
+		p.Choices = append(p.Choices, bitset.New(len(p.Offerings)))
+		for pool := range pools {
+			p.Choices[i].Add(pool*types + i)
+		}
+	}
+	if got, spent := undominated(p); len(got) != types || spent > 2*operationsToCompare*types*types {
+		t.Errorf("%d offerings after %d operations, want %d", len(got), spent, types)
+	}
+}
+
 // small draws a problem that can be solved by trying everything.
 func small(t *rapid.T) *Problem {
 	p := &Problem{Operations: operations}

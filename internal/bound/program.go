@@ -1,6 +1,7 @@
 package bound
 
 import (
+	"encoding/binary"
 	"slices"
 	"strconv"
 
@@ -298,25 +299,16 @@ func whole(content []int64) func(item int) float64 {
 }
 
 // undominated lists the offerings to be looked at. It leaves out an offering if another one is
-// as cheap, as large, in the same domains and for at least the same classes.
-func undominated(p *Problem) []int {
-	order, spending := make([]int, 0, len(p.Offerings)), make([]int64, 0, len(p.Spending))
-	for i := range p.Spending {
-		spending = append(spending, p.Spending[i].Most+p.mayAdd(&p.Spending[i]))
-	}
-	for k := range p.Offerings {
-		if p.affordable(&p.Offerings[k], spending) {
-			order = append(order, k)
-		}
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return int(p.Offerings[a].Price - p.Offerings[b].Price) })
+// as cheap, as large, in the same domains and for at least the same classes. Comparisons are
+// operations: once they have taken their part, everything that is left is looked at.
+func undominated(p *Problem) (out []int, spent int) {
+	order := p.byPrice()
 	limited := map[int]bool{}
 	for _, l := range p.Limits {
 		limited[l.Pool] = true
 	}
 	choices := p.choicesOf()
-	var out []int
-	byDomains := map[string][]int{}
+	byDomains := map[string]*frontier{}
 	var key []byte
 	for _, k := range order {
 		o := &p.Offerings[k]
@@ -333,16 +325,86 @@ func undominated(p *Problem) []int {
 		if limited[o.Pool] {
 			key = strconv.AppendInt(append(key, '/'), int64(o.Pool), 10)
 		}
+		f := byDomains[string(key)]
+		if f == nil {
+			f = &frontier{at: map[string]int{}}
+			byDomains[string(key)] = f
+		}
 		beats := func(j int) bool {
 			by := &p.Offerings[j]
-			return choices[k].SubsetOf(choices[j]) && atLeast(by.Room, o.Room) && (!limited[o.Pool] || slices.Equal(by.Capacity, o.Capacity))
+			return atLeast(by.Room, o.Room) && (!limited[o.Pool] || slices.Equal(by.Capacity, o.Capacity))
 		}
-		if same := byDomains[string(key)]; !slices.ContainsFunc(same, beats) {
-			byDomains[string(key)] = append(same, k)
-			out = append(out, k)
+		own := f.familyOf(choices[k])
+		if spent < p.Operations/comparedPart {
+			beaten, took := f.beaten(own, beats)
+			if spent += took; beaten {
+				continue
+			}
+		}
+		own.offerings = append(own.offerings, k)
+		out = append(out, k)
+	}
+	return out, spent
+}
+
+// comparedPart of the operations, one in so many, may be for comparing offerings.
+const comparedPart = 8
+
+// frontier has offerings in the same domains of which none is better than another.
+type frontier struct {
+	families []*family
+	at       map[string]int // by their choices
+}
+
+// family are those that have the same choices. What several pools sell is often of one family, and few others have
+// all of its choices.
+type family struct {
+	choices   bitset.Set
+	offerings []int
+}
+
+func (f *frontier) familyOf(choices bitset.Set) *family {
+	var key []byte
+	for _, word := range choices {
+		key = binary.LittleEndian.AppendUint64(key, word)
+	}
+	i, known := f.at[string(key)]
+	if !known {
+		i = len(f.families)
+		f.at[string(key)], f.families = i, append(f.families, &family{choices: choices})
+	}
+	return f.families[i]
+}
+
+// beaten reports whether one of the offerings that have at least the choices of a family is better, and how many operations
+// it took to find out.
+func (f *frontier) beaten(own *family, better func(int) bool) (beaten bool, spent int) {
+	of := func(by *family) bool {
+		return slices.ContainsFunc(by.offerings, func(j int) bool { spent += operationsToCompare; return better(j) })
+	}
+	beaten = of(own) || slices.ContainsFunc(f.families, func(by *family) bool {
+		spent += operationsToCompare
+		return by != own && own.choices.SubsetOf(by.choices) && of(by)
+	})
+	return beaten, spent
+}
+
+// operationsToCompare is how many operations it takes to compare two offerings, or the choices of two families.
+const operationsToCompare = 8
+
+// byPrice lists the offerings that can be afforded, the cheapest first.
+func (p *Problem) byPrice() []int {
+	order, spending := make([]int, 0, len(p.Offerings)), make([]int64, 0, len(p.Spending))
+	for i := range p.Spending {
+		spending = append(spending, p.Spending[i].Most+p.mayAdd(&p.Spending[i]))
+	}
+	for k := range p.Offerings {
+		if p.affordable(&p.Offerings[k], spending) {
+			order = append(order, k)
 		}
 	}
-	return out
+	slices.SortStableFunc(order, func(a, b int) int { return int(p.Offerings[a].Price - p.Offerings[b].Price) })
+	return order
 }
 
 // affordable reports whether limits and what may be spent allow at least one machine. The argument is what each of
