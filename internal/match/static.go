@@ -108,11 +108,8 @@ func alternatives(places []Requirements) []Requirements {
 func (v *Volumes) fitting(c *cluster.Claim, class string) []int {
 	var out []int
 	volumes := v.snapshot.Volumes
-	for i := range volumes {
-		if _, lack := volumes[i].Lacks(c, class); lack != "" {
-			continue
-		}
-		if _, somewhere := placesOf(&volumes[i], false); somewhere {
+	for _, i := range v.ofClass(class) {
+		if _, lack := volumes[i].Lacks(c, class); lack == "" {
 			out = append(out, i)
 		}
 	}
@@ -121,6 +118,20 @@ func (v *Volumes) fitting(c *cluster.Claim, class string) []int {
 		return cmp.Or(cmp.Compare(aside(b), aside(a)), cmp.Compare(volumes[a].Capacity, volumes[b].Capacity))
 	})
 	return out[:min(len(out), maxVolumes)]
+}
+
+// ofClass lists the volumes of a class that are somewhere. Where volumes are is read once, and not for each claim.
+func (v *Volumes) ofClass(class string) []int {
+	if v.byClass == nil {
+		v.byClass = map[string][]int{}
+		for i := range v.snapshot.Volumes {
+			of := &v.snapshot.Volumes[i]
+			if _, somewhere := placesOf(of, false); somewhere {
+				v.byClass[of.StorageClass] = append(v.byClass[of.StorageClass], i)
+			}
+		}
+	}
+	return v.byClass[class]
 }
 
 // nearest says what keeps the claim from the volume that comes nearest.

@@ -126,3 +126,18 @@ func TestManyLocalVolumesAreOneAlternative(t *testing.T) {
 		t.Errorf("got %d nodes", len(values))
 	}
 }
+
+// TestVolumesAreReadOnce: where volumes are is read once, however many claims ask for one.
+func TestVolumesAreReadOnce(t *testing.T) {
+	class, n := "static", 100
+	s := &cluster.Snapshot{StorageClasses: []cluster.StorageClass{{Name: class, Static: true, WaitForFirstConsumer: true}}}
+	for i := range n {
+		on := &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{term(corev1.LabelHostname, "In", fmt.Sprint("node-", i))}}
+		s.Volumes = append(s.Volumes, cluster.Volume{Name: fmt.Sprint("v", i), StorageClass: class, Capacity: 10, NodeAffinity: on})
+		s.Claims = append(s.Claims, cluster.Claim{Namespace: "d", Name: fmt.Sprint("data-", i), UID: "1", StorageClass: &class, Request: 10})
+		s.Pods = append(s.Pods, cluster.Pod{PodKey: cluster.PodKey{Namespace: "d", Name: fmt.Sprint(i)}, Template: &cluster.Template{Namespace: "d", Claims: []cluster.ClaimRef{{Name: fmt.Sprint("data-", i)}}}})
+	}
+	if got := testing.AllocsPerRun(3, func() { NewVolumes(s) }); got > float64(100*n) {
+		t.Errorf("%v allocations for %d claims", got, n)
+	}
+}

@@ -22,6 +22,7 @@ type Volumes struct {
 	fallback *cluster.StorageClass // the newest default class
 	shared   map[string]bool       // by claim (namespace/name) that pods use: whether several do
 	static   static
+	byClass  map[string][]int // see ofClass
 }
 
 // NewVolumes indexes the volumes of a snapshot.
