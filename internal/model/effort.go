@@ -32,20 +32,6 @@ type Account struct {
 	of           *cluster.Template // the first
 	spent, limit int64
 	begun        bool // there was effort left when a place was first looked for
-	lent         int  // how often it got more to spend
-}
-
-// mostLent bounds how often pods get more to spend: each pass of a packing may need it.
-const mostLent = 4
-
-// Lend lets pods that have spent what they may spend as much as one template may once more, and reports whether it does.
-func (e *Effort) Lend(a *Account) bool {
-	if a == nil || a.spent <= a.limit || a.lent == mostLent {
-		return false
-	}
-	a.lent++
-	a.limit = a.spent + effortOfTemplate
-	return true
 }
 
 // NewEffort returns the effort of one packing of these pods into a cluster with so many
