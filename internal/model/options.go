@@ -103,9 +103,13 @@ func (s *Supply) choose(o *Options, p *Pool, combined match.Requirements) {
 	}
 	words := [2]int{p.Offerings[0] / 64, (p.Offerings[1] + 63) / 64}
 	chosen := p.Mask[words[0]:words[1]].Clone()
-	for i := range asked {
+	each := 1
+	if len(asked) > fewAsked {
+		each = len(asked)
+	}
+	for of := range slices.Chunk(asked, each) {
 		s.Effort.Spend(1 + len(chosen)/stepsToIntersect)
-		chosen.Keep(s.meeting(p, asked[i:i+1], words[0]*64))
+		chosen.Keep(s.meeting(p, of, words[0]*64))
 	}
 	o.Offerings[words[0]:words[1]].Join(chosen)
 }
@@ -113,19 +117,22 @@ func (s *Supply) choose(o *Options, p *Pool, combined match.Requirements) {
 // stepsToIntersect is how many words of sets one step of effort intersects.
 const stepsToIntersect = 8
 
-// meeting returns which of the pool's offerings meet one requirement, counted from an offset on. It is found once, since
+// fewAsked requirements are looked at one by one. More are looked at together: a pod may have thousands.
+const fewAsked = 8
+
+// meeting returns which of the pool's offerings meet some requirements, counted from an offset on. It is found once, since
 // each value of a topology key is asked for with all values of the others.
-func (s *Supply) meeting(p *Pool, one match.Requirements, offset int) Bitset {
-	key := strconv.Itoa(p.Number) + " " + one.String()
+func (s *Supply) meeting(p *Pool, some match.Requirements, offset int) Bitset {
+	key := strconv.Itoa(p.Number) + " " + some.String()
 	out, known := s.meet[key]
 	if known {
 		return out
 	}
-	s.Effort.Spend((p.Offerings[1] - p.Offerings[0] + len(p.Types)) / 8)
-	types, places := typesAllowed(one, p.Catalogue), placesAllowed(one, p.Catalogue)
+	s.Effort.Spend((p.Offerings[1] - p.Offerings[0] + len(some)*len(p.Types)) / 8)
+	types, places := typesAllowed(some, p.Catalogue), placesAllowed(some, p.Catalogue)
 	out = NewBitset(p.Offerings[1] - offset)
 	for i := p.Offerings[0]; i < p.Offerings[1]; i++ {
-		if c := &s.Offerings[i]; types[c.TypeIndex] && places[c.Place] && c.allows(one) {
+		if c := &s.Offerings[i]; types[c.TypeIndex] && places[c.Place] && c.allows(some) {
 			out.Add(i - offset)
 		}
 	}
