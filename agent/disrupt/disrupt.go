@@ -176,11 +176,22 @@ func (d *Disrupter) Remove(ctx context.Context, fresh *view.Verifier, removals [
 			d.Log.Info("kept a node because another one of its step could not be marked", "node", n.Name, "provisioner", n.Provisioner)
 			d.Nodes.Patch(ctx, n, drain.Unchosen)
 		}
-		wasBought := func(machine string) bool { _, ok := bought(machine); return ok }
-		if n != nil && r.Reason.Voluntary() && !postponed[r.Node] && slices.ContainsFunc(r.Replacements, wasBought) {
+		if n != nil && !postponed[r.Node] && inVain(&r, bought) {
 			d.Unfinished.Failed(n.Identity())
 		}
 	})
+}
+
+// inVain reports whether machines were bought in place of a node that stays. A node that is to go for another reason than
+// consolidation, and has only changed, is planned for again at once, with these machines.
+func inVain(r *decide.Removal, bought func(machine string) (string, bool)) bool {
+	n := 0
+	for _, machine := range r.Replacements {
+		if _, ok := bought(machine); ok {
+			n++
+		}
+	}
+	return n > 0 && (r.Reason == decide.Consolidated || r.Reason.Voluntary() && n < len(r.Replacements))
 }
 
 // incompleteSteps returns the nodes that were to be consolidated in a step of which not all nodes go: only the whole
