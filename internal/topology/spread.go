@@ -139,7 +139,7 @@ func (c *Spread) refusal(s *State, r *Rules) string {
 // fewer domains than it wants.
 func (s *State) fewest(r *Rules, c *Spread) int64 {
 	g, domains := s.List[c.group], s.Domains(r, c)
-	if len(domains) < c.MinDomains {
+	if len(domains) < max(1, c.MinDomains) {
 		return 0
 	}
 	from := c.next

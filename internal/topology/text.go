@@ -11,11 +11,8 @@ import (
 // several joins reasons, at most so many of them.
 func several(parts []string, most int) string {
 	parts = slices.Compact(slices.Sorted(slices.Values(parts)))
-	switch more := len(parts) - most; {
-	case more == 1:
-		parts = append(parts[:most], "1 more constraint on other pods")
-	case more > 1:
-		parts = append(parts[:most], fmt.Sprintf("%d more constraints on other pods", more))
+	if more := len(parts) - most; more > 0 {
+		parts = append(parts[:most], fmt.Sprintf("%d more of its constraints", more))
 	}
 	return strings.Join(parts, " and ")
 }
