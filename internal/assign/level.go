@@ -33,6 +33,17 @@ func (mk *Market) Exhausted(c *Class) bool {
 	return true
 }
 
+// Relent lets a class that has spent what it may look for places once more, without its preferences: these must not keep
+// pods pending.
+func (mk *Market) Relent(c *Class) bool {
+	plain := Level{c.Level.Place, c.Everything()}
+	if c.Level == plain || !mk.Effort.Lend(c.Account) {
+		return false
+	}
+	c.Missing, c.Level = match.Miss{}, plain
+	return true
+}
+
 // OptionsAt returns what a class may use at a level, or false where its requirements
 // contradict each other, and where it has spent what it may.
 func (mk *Market) OptionsAt(c *Class, l Level) (*model.Options, bool) {

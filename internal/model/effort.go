@@ -32,6 +32,19 @@ type Account struct {
 	of           *cluster.Template // the first
 	spent, limit int64
 	begun        bool // there was effort left when a place was first looked for
+	lent         bool // it got more to spend
+}
+
+// effortLent is what pods may spend once more without their preferences.
+const effortLent = effortOfTemplate / 5 * 4
+
+// Lend lets pods that have spent what they may spend a little more, once in a packing. It reports whether it does.
+func (e *Effort) Lend(a *Account) bool {
+	if a == nil || a.spent <= a.limit || a.lent {
+		return false
+	}
+	a.lent, a.limit = true, a.spent+effortLent
+	return true
 }
 
 // NewEffort returns the effort of one packing of these pods into a cluster with so many

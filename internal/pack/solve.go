@@ -172,7 +172,13 @@ func (s *solver) rounds(classes, later []*assign.Class) {
 		s.purchasing.BuyAll(append(groups, s.placing.PlaceAll(open)...))
 		var next []*assign.Class
 		for _, c := range open {
-			if c.Open() == 0 || s.Exhausted(c) {
+			if c.Open() == 0 {
+				continue
+			}
+			if s.Exhausted(c) {
+				if s.Relent(c) {
+					next = append(next, c)
+				}
 				continue
 			}
 			if l, ok := c.Next(c.Level, func(l assign.Level) bool { return s.placing.ServesAt(c, l) }); ok {
