@@ -58,9 +58,9 @@ type kind struct{ provisioner, resource, pressure, zone, capacityType, arch stri
 // failures are successive machines of a kind. The first machine is replaced. If its replacement fails as well,
 // another machine would not help: none of the kind is bought for a while, which doubles with each failure.
 type failures struct {
-	count int
-	last  time.Time
-	until time.Time // no machine of the kind is bought before
+	count       int
+	first, last time.Time
+	until       time.Time // no machine of the kind is bought before
 }
 
 // pause is for how long no machine of the kind is bought after so many failures.
@@ -228,18 +228,26 @@ func (a *Offerings) addFailure(n *cluster.Node, of kind, now time.Time) {
 		return
 	}
 	f.count, f.last = f.count+1, now
-	if f.count > 1 {
+	if f.count == 1 {
+		f.first = now
+	} else {
 		f.until = now.Add(of.pause(f.count))
 	}
 	a.failed[of] = f
 }
 
-// clearFailures forgets the failures of a kind once a machine of it that was bought after them is up.
+// clearFailures forgets the failures of a kind once a machine of it that was bought after them is up. That a machine is
+// spared pressure shows late: one that was bought after the first of them is enough. Otherwise the pods of one workload
+// could keep machines from all others of the Provisioner.
 func (a *Offerings) clearFailures(n *cluster.Node, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for of, f := range a.failed {
-		if of.provisioner == n.Provisioner && n.Created.After(f.last) && of.has(n, now) {
+		since, spared := f.last, true
+		if of.pressure != "" {
+			since, spared = f.first, !a.partly[n.Name]
+		}
+		if of.provisioner == n.Provisioner && spared && n.Created.After(since) && of.has(n, now) {
 			delete(a.failed, of)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
@@ -45,6 +46,37 @@ func TestFailuresOfOtherSettingsAreForgotten(t *testing.T) {
 			if got := held(zone); got != want {
 				t.Errorf("%s changes: held back in %s %v, want %v", name, zone, got, want)
 			}
+		}
+	}
+}
+
+// Where some machines run out of memory and others do not, such as because of the pods of one workload, the pauses do not
+// become longer and longer. A machine that has failed itself does not end them once it has lost its taint.
+func TestPressureOfSomeMachines(t *testing.T) {
+	const taint = corev1.TaintNodeMemoryPressure
+	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	for name, fails := range map[string]bool{"another machine is spared": false, "all machines fail": true} {
+		a := New()
+		var second *cluster.Node
+		for i := range 4 {
+			bought := noon.Add(time.Duration(10*i) * time.Minute)
+			n := &cluster.Node{Name: bought.String(), Provisioner: "default", Created: bought, Initialized: true}
+			a.addFailure(n, kind{pressure: taint}, bought.Add(5*time.Minute))
+			a.partly[n.Name] = true
+			if i == 1 {
+				second = n
+			}
+		}
+		if !fails {
+			second = &cluster.Node{Name: "spared", Provisioner: "default", Created: second.Created, Initialized: true}
+		}
+		now := noon.Add(36 * time.Minute)
+		if a.pressed("default", now) == "" {
+			t.Fatalf("%s: machines are bought before", name)
+		}
+		a.clearFailures(second, now)
+		if got := a.pressed("default", now) != ""; got != fails {
+			t.Errorf("%s: machines are held back %t, want %t", name, got, fails)
 		}
 	}
 }
