@@ -83,7 +83,7 @@ func TestSavedPlanWithoutItsRegion(t *testing.T) {
 	terraform.write(t, map[string]string{"main.tf": head + fmt.Sprintf(
 		"provider \"packhorse\" {\n kubernetes = { config_path = %q }\n}\nresource \"packhorse_provisioner\" \"test\" {\n name = \"saved-elsewhere\"\n}\n", box.Kubeconfig)})
 	terraform.run(t, "init")
-	says(t, terraform.run(t, "plan", "-out=plan.bin"), "plan_preview = (known after apply)", "matching instance types in "+box.Region)
+	says(t, terraform.run(t, "plan", "-out=plan.bin"), "plan_preview = (known after apply)", "matching instance types in "+box.Region, "set `region` in the provider block")
 	t.Setenv("AWS_REGION", "") // which the provider reads, in this process
 	t.Setenv("AWS_DEFAULT_REGION", "")
 	terraform.run(t, "apply", "plan.bin")

@@ -74,9 +74,9 @@ func (k Kind) CheckChange(ctx context.Context, f *customresource.PlanCheck) map[
 		return map[string]attr.Value{planPreview: previewValue(seen, cheapest, dearest, stock.Catalogue.Source, nodes)}
 	}
 	f.Session.Drafts.SetResults(f.Name, preview(types.Int64Value(int64(len(replacement)))))
-	switch {
-	case stock.Live || p.Spec.ProviderRef != nil || f.Session.Config.AWS.Region == "":
-		reportPreview(f, seen, cheapest, dearest, stock)
+	switch byRegion := !stock.Live && p.Spec.ProviderRef == nil; {
+	case !byRegion || f.Session.Config.AWS.Region == "":
+		reportPreview(f, seen, cheapest, dearest, stock, byRegion)
 		return nil
 	case f.Before != nil:
 		return preview(types.Int64Unknown())
@@ -85,8 +85,8 @@ func (k Kind) CheckChange(ctx context.Context, f *customresource.PlanCheck) map[
 }
 
 // reportPreview shows a preview that the plan cannot contain, because AWS, the node profile or the region of the
-// environment may change until the apply.
-func reportPreview(f *customresource.PlanCheck, seen plancheck.Preview, cheapest, dearest sale, stock *session.Stock) {
+// environment may change until the apply. byRegion means that only the region may.
+func reportPreview(f *customresource.PlanCheck, seen plancheck.Preview, cheapest, dearest sale, stock *session.Stock, byRegion bool) {
 	if len(seen.Types) == 0 {
 		return // which is reported as an error
 	}
@@ -94,8 +94,12 @@ func reportPreview(f *customresource.PlanCheck, seen plancheck.Preview, cheapest
 	if cheapest.price > 0 {
 		prices = fmt.Sprintf(", from %s to %s", cheapest, dearest)
 	}
+	why := "This may change until the apply, so `plan_preview` is known only then."
+	if byRegion {
+		why = "The region comes from the environment or the profile, and may be another during the apply, so `plan_preview` is known only then. To know it in the plan, set `region` in the provider block."
+	}
 	f.Diags.AddWarning(fmt.Sprintf("%s %s: %s in %s%s", f.Title, f.Name, explain.Plural(len(seen.Types), "matching instance type"), strings.Join(seen.Zones(), ", "), prices),
-		"This may change until the apply, so `plan_preview` is known only then. Source: "+stock.Age(time.Now())+".")
+		why+" Source: "+stock.Age(time.Now())+".")
 }
 
 // checkMarket returns what the provisioner could buy, the market of its node profile, and whether everything that this
