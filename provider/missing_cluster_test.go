@@ -109,3 +109,25 @@ resource "packhorse_agent" "test" {
 	declare("", 1)
 	terraform.run(t, "destroy", "-auto-approve")
 }
+
+// A provider block that has lost the cluster of an object is an error, unless a destroy may have brought that about: the
+// plan would find no change, whatever has changed.
+func TestRefreshWithoutACluster(t *testing.T) {
+	terraform := newCLI(t, nil)
+	head, _, _ := strings.Cut(requiring(), "provider \"packhorse\"")
+	declare := func(arguments string) {
+		t.Helper()
+		terraform.write(t, map[string]string{"main.tf": head + fmt.Sprintf("provider \"packhorse\" {\n %s\n}\nresource \"packhorse_provisioner\" \"test\" {\n name = \"unreachable\"\n}\n", arguments)})
+	}
+	declare(fmt.Sprintf("kubernetes = { config_path = %q }", box.Kubeconfig))
+	terraform.run(t, "init")
+	terraform.run(t, "apply", "-auto-approve")
+	declare("")
+	said, err := terraform.try(t, "plan")
+	if err == nil {
+		t.Errorf("the plan without a cluster succeeds: %s", said)
+	}
+	says(t, said, "no cluster is configured")
+	declare(fmt.Sprintf("kubernetes = { config_path = %q }", box.Kubeconfig))
+	terraform.run(t, "destroy", "-auto-approve")
+}

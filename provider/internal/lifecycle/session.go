@@ -37,15 +37,15 @@ func Connect(ctx context.Context, s *session.Session, diags *diag.Diagnostics) s
 }
 
 // Refreshing returns the cluster for the refresh of an object, and the object's record. The cluster is nil if the state
-// must stay as it is: with a warning if no cluster is named, or not yet, or if it does not exist, and otherwise with an
-// error.
+// must stay as it is: with a warning if the cluster is not known yet or does not exist, and otherwise with an error. During
+// a destroy, the provider block may not name the EKS cluster of the record any more, as Deleting says; that is a warning, too.
 func Refreshing(ctx context.Context, s *session.Session, private PrivateState, title string, diags *diag.Diagnostics) (session.Cluster, *ClusterRecord) {
 	record := loadCluster(ctx, private, diags)
 	cluster, err := s.Cluster(ctx)
 	switch {
 	case err == nil:
 		return cluster, record
-	case session.Unnamed(err):
+	case errors.Is(err, session.ErrUnknown), errors.Is(err, session.ErrNoCluster) && record.clusterName() != "":
 		diags.Append(NotRefreshed(title, err))
 	case errors.Is(err, session.ErrMissingCluster):
 		warning := NotRefreshed(title, err)
