@@ -57,7 +57,7 @@ func (r *irsaRole) Read(ctx context.Context, req resource.ReadRequest, resp *res
 			m.AnnotateServiceAccount = types.BoolValue(false)
 			resp.Diagnostics.AddWarning(fmt.Sprintf("IAM role %s: its ServiceAccounts are gone with their cluster: %s", name, err),
 				"If you did not intend this, correct the provider block.")
-		} else if session.Unnamed(err) {
+		} else if session.Unnamed(err) && m.ClusterName.ValueString() != "" { // as during a destroy
 			resp.Diagnostics.Append(lifecycle.NotRefreshed(fmt.Sprintf("The annotation with IAM role %s", name), err))
 		} else if err != nil {
 			resp.Diagnostics.Append(r.Error(name, err))
