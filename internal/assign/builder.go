@@ -118,6 +118,7 @@ func (b *builder) constrain() {
 	b.readResidents()
 	for _, c := range b.classes {
 		b.State.Resolve(c.Rules)
+		c.Level = c.FirstLevel(0)
 	}
 	for t, r := range b.uses {
 		b.State.ResolveResident(t, &r.Resident)

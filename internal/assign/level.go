@@ -33,6 +33,15 @@ func (mk *Market) Exhausted(c *Class) bool {
 	return true
 }
 
+// FirstLevel is the level with which a class begins in one of its places: without its preferences once these have taken
+// too much work.
+func (c *Class) FirstLevel(place int) Level {
+	if c.Account.Lent() {
+		return Level{place, c.Everything()}
+	}
+	return Level{Place: place}
+}
+
 // Relent lets a class that has spent what it may look for places once more, without its preferences: these must not keep
 // pods pending.
 func (mk *Market) Relent(c *Class) bool {
@@ -71,7 +80,7 @@ func (c *Class) LastLevel() Level { return Level{max(0, len(c.Places)-1), c.Ever
 // is left to give up it is that of the next alternative place, or false after the last.
 func (c *Class) Next(last Level, serves func(Level) bool) (Level, bool) {
 	if last.Relaxed == c.Everything() {
-		return Level{Place: last.Place + 1}, last.Place+1 < len(c.Places)
+		return c.FirstLevel(last.Place + 1), last.Place+1 < len(c.Places)
 	}
 	set := c.fewestGivenUp(last.Place, 0, serves)
 	if set <= last.Relaxed {

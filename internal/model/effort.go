@@ -31,21 +31,24 @@ type Effort struct {
 type Account struct {
 	of           *cluster.Template // the first
 	spent, limit int64
-	begun        bool // there was effort left when a place was first looked for
-	lent         bool // it got more to spend
+	begun        bool  // there was effort left when a place was first looked for
+	lent         int64 // of the limit: what it got beside its own
 }
 
 // effortLent is what pods may spend once more without their preferences.
 const effortLent = effortOfTemplate / 5 * 4
 
-// Lend lets pods that have spent what they may spend a little more, once in a packing. It reports whether it does.
+// Lend lets pods that have spent what they may spend a little more, once until Again. It reports whether some of that is left.
 func (e *Effort) Lend(a *Account) bool {
-	if a == nil || a.spent <= a.limit || a.lent {
-		return false
+	if a != nil && a.lent == 0 && a.spent > a.limit {
+		a.lent = a.spent + effortLent - a.limit
+		a.limit += a.lent
 	}
-	a.lent, a.limit = true, a.spent+effortLent
-	return true
+	return a.Lent() && a.spent <= a.limit
 }
+
+// Lent reports whether the pods got more to spend.
+func (a *Account) Lent() bool { return a != nil && a.lent > 0 }
 
 // NewEffort returns the effort of one packing of these pods into a cluster with so many
 // nodes, of which nothing is spent. Until Begin names an account, work counts for an
@@ -107,7 +110,8 @@ func (e *Effort) Greedy(a *Account) bool {
 func (e *Effort) Again() {
 	for _, a := range e.accounts {
 		if a.spent <= a.limit {
-			a.spent = 0
+			a.limit -= a.lent
+			a.spent, a.lent = 0, 0
 		}
 	}
 }

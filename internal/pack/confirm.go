@@ -98,7 +98,7 @@ func (s *solver) again() {
 	s.RelateNodeSpreads()
 	for _, c := range s.Classes() {
 		if c.Left > 0 {
-			c.Level = assign.Level{}
+			c.Level = c.FirstLevel(0)
 		}
 	}
 	s.rounds(s.Classes(), nil)

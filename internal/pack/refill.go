@@ -31,7 +31,7 @@ func (co confirmation) refillClass(c *assign.Class, nodes []*replayNode) bool {
 		o, ok := co.OptionsAt(c, l)
 		return ok && slices.ContainsFunc(nodes, func(to *replayNode) bool { return co.letsIn(c, o, to) })
 	}
-	for l, ok := (assign.Level{}), true; ok && c.Left > 0; l, ok = c.Next(l, takes) {
+	for l, ok := c.FirstLevel(0), true; ok && c.Left > 0; l, ok = c.Next(l, takes) {
 		o, ok := co.OptionsAt(c, l)
 		if !ok {
 			continue

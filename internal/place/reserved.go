@@ -14,7 +14,7 @@ func (pl *Placer) PlaceReserved() {
 		if len(c.Nodes) == 0 || c.Missing.Missed() {
 			continue
 		}
-		for l, ok := (assign.Level{}), true; ok && c.Left > 0; l, ok = c.Next(l, func(l assign.Level) bool { return pl.anyReserved(c, l) }) {
+		for l, ok := c.FirstLevel(0), true; ok && c.Left > 0; l, ok = c.Next(l, func(l assign.Level) bool { return pl.anyReserved(c, l) }) {
 			pl.fillReserved(c, l)
 		}
 	}
