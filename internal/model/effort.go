@@ -35,13 +35,20 @@ type Account struct {
 	lent         int64 // of the limit: what it got beside its own
 }
 
-// effortLent is what pods may spend once more without their preferences.
-const effortLent = effortOfTemplate / 5 * 4
+// effortLent is what a pod may spend once more without its preferences, effortLentToMore what each other pod of its template
+// adds to that, and mostLent what they may spend together: about as much as it takes to compare thousands of domains for each.
+// It leaves most of a turn to other pods.
+const (
+	effortLent       = effortOfTemplate / 5 * 4
+	effortLentToMore = 100_000
+	mostLent         = effortOfTurn / 4
+)
 
-// Lend lets pods that have spent what they may spend a little more, once until Again. It reports whether some of that is left.
+// Lend lets pods that have spent what they may spend some more, once until Again. It reports whether there is any left.
 func (e *Effort) Lend(a *Account) bool {
 	if a != nil && a.lent == 0 && a.spent > a.limit {
-		a.lent = a.spent + effortLent - a.limit
+		others := max(0, (a.limit-e.least)/effortOfPod-1)
+		a.lent = a.spent - a.limit + min(effortLent+effortLentToMore*others, mostLent)
 		a.limit += a.lent
 	}
 	return a.Lent() && a.spent <= a.limit

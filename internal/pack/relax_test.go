@@ -76,7 +76,7 @@ func TestPreferencesThatTakeTooMuchWorkKeepNoPodPending(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			const types, pods = 600, 30
+			const types, pods = 600, 60
 			p := &assign.Problem{Snapshot: &cluster.Snapshot{}, Provisioners: []assign.Provisioner{{Spec: &api.Provisioner{ObjectMeta: metav1.ObjectMeta{Name: "default"}}}}}
 			for i := range types {
 				name := fmt.Sprintf("type-%03d", i)
