@@ -77,12 +77,12 @@ func allowed(group []*Source) bool {
 // need: it may be better to replace them.
 func (r *replacer) mergeAll() {
 	var wasteful []*Source
-	waste := map[*Source]offer.Price{}
+	waste, brought := map[*Source]offer.Price{}, r.brought()
 	for _, src := range r.sources {
 		if name := src.Node.Name; !r.taken[name] || r.gone[name] || src.Unreplaced != "" || src.Node.Reserved() {
 			continue
 		}
-		if waste[src] = r.waste(src); waste[src] > src.Price/mergeWaste {
+		if waste[src] = src.Price - r.used(src) - brought[src.Node.Name]; waste[src] > src.Price/mergeWaste {
 			wasteful = append(wasteful, src)
 		}
 	}
@@ -99,21 +99,18 @@ func (r *replacer) mergeAll() {
 	}
 }
 
-// waste is the part of a node's price that its pods leave unused, and those that steps which can go now bring.
-func (r *replacer) waste(src *Source) offer.Price {
-	left := src.Price - r.used(src)
-	onto, _ := r.onto(src)
-	for i := range onto {
-		if r.now(&onto[i]) <= 0 {
+// brought is the part of nodes' prices that the pods use which steps that can go now bring, by node.
+func (r *replacer) brought() map[string]offer.Price {
+	out := map[string]offer.Price{}
+	for _, st := range r.steps {
+		if r.now(&st) <= 0 {
 			continue
 		}
-		for _, at := range onto[i].Places {
-			if at.Node == src.Node.Name {
-				left -= r.unitPrices.Value(r.requests[at.Pod])
-			}
+		for _, at := range st.Places {
+			out[at.Node] += r.unitPrices.Value(r.requests[at.Pod])
 		}
 	}
-	return left
+	return out
 }
 
 // used is the part of a node's price that its pods use.
