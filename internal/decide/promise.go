@@ -79,14 +79,17 @@ func devicesInUse(s *cluster.Snapshot) map[string]map[string]bool {
 
 // typeOf finds the type of a node's machine, as its Provisioner knows it or else another.
 func typeOf(n *cluster.Node, provisioners []Provisioner) *offer.InstanceType {
-	var found *offer.InstanceType
-	for i := range provisioners {
-		p := &provisioners[i]
-		if t := p.typeOf(n); t != nil && (found == nil || p.Spec.Name == n.Provisioner) {
-			found = t
+	if own := slices.IndexFunc(provisioners, func(p Provisioner) bool { return p.Spec.Name == n.Provisioner }); own >= 0 {
+		if t := provisioners[own].typeOf(n); t != nil {
+			return t
 		}
 	}
-	return found
+	for i := range provisioners {
+		if t := provisioners[i].typeOf(n); t != nil {
+			return t
+		}
+	}
+	return nil
 }
 
 // typeOf finds the type of a node's machine as the Provisioner would buy it now; nil for none.
