@@ -120,23 +120,31 @@ const stepsToIntersect = 8
 // fewAsked requirements are looked at one by one. More are looked at together: a pod may have thousands.
 const fewAsked = 8
 
-// meeting returns which of the pool's offerings meet some requirements, counted from an offset on. It is found once, since
-// each value of a topology key is asked for with all values of the others.
+// meeting returns which of the pool's offerings meet some requirements, counted from an offset on. For one requirement it is
+// found once, since each value of a topology key is asked for with all values of the others. Many are hardly asked for again,
+// and would take much memory.
 func (s *Supply) meeting(p *Pool, some match.Requirements, offset int) Bitset {
+	if len(some) > 1 {
+		return s.findMeeting(p, some, offset)
+	}
 	key := strconv.Itoa(p.Number) + " " + some.String()
 	out, known := s.meet[key]
-	if known {
-		return out
+	if !known {
+		out = s.findMeeting(p, some, offset)
+		s.meet[key] = out
 	}
+	return out
+}
+
+func (s *Supply) findMeeting(p *Pool, some match.Requirements, offset int) Bitset {
 	s.Effort.Spend((p.Offerings[1] - p.Offerings[0] + len(some)*len(p.Types)) / 8)
 	types, places := typesAllowed(some, p.Catalogue), placesAllowed(some, p.Catalogue)
-	out = NewBitset(p.Offerings[1] - offset)
+	out := NewBitset(p.Offerings[1] - offset)
 	for i := p.Offerings[0]; i < p.Offerings[1]; i++ {
 		if c := &s.Offerings[i]; types[c.TypeIndex] && places[c.Place] && c.allows(some) {
 			out.Add(i - offset)
 		}
 	}
-	s.meet[key] = out
 	return out
 }
 
