@@ -216,6 +216,7 @@ func TestUnreadySinceByTheClockOfTheAPIServer(t *testing.T) {
 		Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: "KubeletNotReady",
 		LastHeartbeatTime: metav1.NewTime(report), LastTransitionTime: metav1.NewTime(report),
 	}}
+	node.ResourceVersion = "" // a controller may have changed the node meanwhile
 	if node, err = nodes.UpdateStatus(t.Context(), node, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
