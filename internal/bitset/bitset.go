@@ -1,7 +1,10 @@
 // Package bitset holds sets of small numbers, such as those of offerings.
 package bitset
 
-import "math/bits"
+import (
+	"encoding/binary"
+	"math/bits"
+)
 
 // Set has bit k%64 of word k/64 for element k.
 type Set []uint64
@@ -113,6 +116,14 @@ func (b Set) Within(span [2]int) func(yield func(int) bool) {
 			}
 		}
 	}
+}
+
+// AppendKey appends what identifies the set among those of the same length.
+func (b Set) AppendKey(key []byte) []byte {
+	for _, word := range b {
+		key = binary.LittleEndian.AppendUint64(key, word)
+	}
+	return key
 }
 
 // AnyIn reports whether the set has an element in a range [from, to).

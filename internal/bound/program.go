@@ -1,7 +1,6 @@
 package bound
 
 import (
-	"encoding/binary"
 	"slices"
 	"strconv"
 
@@ -364,14 +363,11 @@ type family struct {
 }
 
 func (f *frontier) familyOf(choices bitset.Set) *family {
-	var key []byte
-	for _, word := range choices {
-		key = binary.LittleEndian.AppendUint64(key, word)
-	}
-	i, known := f.at[string(key)]
+	key := string(choices.AppendKey(nil))
+	i, known := f.at[key]
 	if !known {
 		i = len(f.families)
-		f.at[string(key)], f.families = i, append(f.families, &family{choices: choices})
+		f.at[key], f.families = i, append(f.families, &family{choices: choices})
 	}
 	return f.families[i]
 }

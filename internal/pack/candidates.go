@@ -111,11 +111,8 @@ func (r *ranker) keyFor(m *assign.Machine, roomy model.Bitset, on signature) []b
 	for _, id := range on.groups {
 		key = binary.AppendVarint(key, int64(id))
 	}
-	for _, word := range roomy {
-		key = binary.LittleEndian.AppendUint64(key, word)
-	}
-	r.Key = key
-	return key
+	r.Key = roomy.AppendKey(key)
+	return r.Key
 }
 
 // candidates states offerings, the planned one in front of others of the same price.

@@ -1,7 +1,6 @@
 package proof
 
 import (
-	"encoding/binary"
 	"maps"
 	"math"
 	"slices"
@@ -101,10 +100,7 @@ func (b *problem) choiceOf(class int) int {
 
 // numbered returns the number of a set of offerings among the choices.
 func (b *problem) numbered(set model.Bitset) int {
-	key := make([]byte, 0, 8*len(set))
-	for _, w := range set {
-		key = binary.LittleEndian.AppendUint64(key, w)
-	}
+	key := set.AppendKey(make([]byte, 0, 8*len(set)))
 	id, ok := b.choices[string(key)]
 	if !ok {
 		id = len(b.Choices)
