@@ -171,8 +171,13 @@ func (d *decision) shut() map[string]bool {
 
 // provisioner returns a Provisioner of the input, or nil.
 func (d *decision) provisioner(name string) *Provisioner {
-	if k, known := slices.BinarySearchFunc(d.in.Provisioners, name, func(p Provisioner, name string) int { return strings.Compare(p.Spec.Name, name) }); known {
-		return &d.in.Provisioners[k]
+	return provisionerNamed(d.in.Provisioners, name)
+}
+
+// provisionerNamed returns one of Provisioners in the order of their names, or nil.
+func provisionerNamed(all []Provisioner, name string) *Provisioner {
+	if k, known := slices.BinarySearchFunc(all, name, func(p Provisioner, name string) int { return strings.Compare(p.Spec.Name, name) }); known {
+		return &all[k]
 	}
 	return nil
 }

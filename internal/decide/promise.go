@@ -79,8 +79,8 @@ func devicesInUse(s *cluster.Snapshot) map[string]map[string]bool {
 
 // typeOf finds the type of a node's machine, as its Provisioner knows it or else another.
 func typeOf(n *cluster.Node, provisioners []Provisioner) *offer.InstanceType {
-	if own := slices.IndexFunc(provisioners, func(p Provisioner) bool { return p.Spec.Name == n.Provisioner }); own >= 0 {
-		if t := provisioners[own].typeOf(n); t != nil {
+	if own := provisionerNamed(provisioners, n.Provisioner); own != nil {
+		if t := own.typeOf(n); t != nil {
 			return t
 		}
 	}
