@@ -97,14 +97,13 @@ func (s *Surger) paused(uid string) string {
 
 // exportRefused sets the gauge of Deployments that are paused because they could not be scaled up.
 func (s *Surger) exportRefused(in *cluster.Snapshot) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	refused := 0
 	for i := range in.Deployments {
-		uid := in.Deployments[i].UID
-		s.mu.Lock()
-		if s.failed[uid].refused && !s.pauses.Due(uid) {
+		if uid := in.Deployments[i].UID; s.failed[uid].refused && !s.pauses.Due(uid) {
 			refused++
 		}
-		s.mu.Unlock()
 	}
 	s.Metrics.RemovalsRefused.WithLabelValues("deployment").Set(float64(refused))
 }
