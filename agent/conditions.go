@@ -139,9 +139,9 @@ func setFailure(p *view.Provisioner, conditions *[]metav1.Condition, kind string
 // quotePause is how long a condition keeps its message at least, if its reason stays.
 const quotePause = 5 * time.Minute
 
-// firstMessage is what was first written of a failure, for as long as it stays the same but for such as request ids,
-// which each error of AWS has another of: writing those would change the object and trigger another turn.
-// What else differs is written when the quotes are due, because each error may differ in a way that nobody knows.
+// firstMessage is what was first written of a failure, for as long as the failure stays the same. Each error of AWS has
+// another request id, which does not count: writing it would change the object and trigger another turn. Another failure
+// is written once quotes are due, because errors may also differ in ways that planreport.Lasting does not know.
 func firstMessage(p *view.Provisioner, conditions []metav1.Condition, c metav1.Condition, quotes *pace.Retries) string {
 	was := meta.FindStatusCondition(conditions, c.Type)
 	if was == nil || was.Reason != c.Reason || c.Message == "" {
