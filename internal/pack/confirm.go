@@ -50,22 +50,40 @@ func (s *solver) unplaced() int64 {
 // hopeful reports whether pods have no place that may have one now: what others do has
 // made room in domains, or a limit has come to bind where other domains are open.
 func (s *solver) hopeful() bool {
+	affordable := s.affordable()
 	return slices.ContainsFunc(s.Classes(), func(c *assign.Class) bool {
-		return c.WantsPlace() && (c.OrderMatters() || c.Limited) && s.forSale(c)
+		return c.WantsPlace() && (c.OrderMatters() || c.Limited) && s.forSale(c, affordable)
 	})
 }
 
-// forSale reports whether something that holds a pod of the class may still be bought.
-func (s *solver) forSale(c *assign.Class) bool {
-	left := s.Remaining()
-	return slices.ContainsFunc(c.Places, func(place match.Requirements) bool {
-		for k := range s.OptionsFor(place, c.Template.Tolerations, c.Tolerates, false).Offerings.All {
-			if o := &s.Offerings[k]; model.Fits(c.Need, o.Room) && left.Affords(o, 1) > 0 {
-				return true
-			}
+// affordable returns the offerings of which limits allow one more machine.
+func (s *solver) affordable() model.Bitset {
+	left, out := s.Remaining(), model.NewBitset(len(s.Offerings))
+	for k := range s.Offerings {
+		if left.Affords(&s.Offerings[k], 1) > 0 {
+			out.Add(k)
 		}
-		return false
+	}
+	return out
+}
+
+// forSale reports whether one of the offerings may hold a pod of the class.
+func (s *solver) forSale(c *assign.Class, offerings model.Bitset) bool {
+	return slices.ContainsFunc(c.Places, func(place match.Requirements) bool {
+		able := offerings.Clone()
+		able.Keep(s.OptionsFor(place, c.Template.Tolerations, c.Tolerates, false).Offerings)
+		return s.roomy(able, c)
 	})
+}
+
+// roomy reports whether one of the offerings has room for a pod of the class.
+func (s *solver) roomy(offerings model.Bitset, c *assign.Class) bool {
+	for k := range offerings.All {
+		if model.Fits(c.Need, s.Offerings[k].Room) {
+			return true
+		}
+	}
+	return false
 }
 
 // incomplete reports whether there are pods without a place that could have one.
@@ -76,18 +94,13 @@ func (s *solver) incomplete() bool {
 // allowSpecial lets pods that limits keep from plain types have types that are not
 // usually bought for them, and reports whether that may help.
 func (s *solver) allowSpecial() bool {
-	left, some := s.Remaining(), false
-	var affordable []*model.Offering
-	for k := range s.Special.All {
-		if left.Affords(&s.Offerings[k], 1) > 0 {
-			affordable = append(affordable, &s.Offerings[k])
-		}
-	}
+	special, some := s.affordable(), false
+	special.Keep(s.Special)
 	for _, c := range s.Classes() {
 		if c.Left == 0 || c.AllowDevices || !c.Limited {
 			continue
 		}
-		c.AllowDevices = slices.ContainsFunc(affordable, func(o *model.Offering) bool { return model.Fits(c.Need, o.Room) })
+		c.AllowDevices = s.roomy(special, c)
 		some = some || c.AllowDevices
 	}
 	return some

@@ -103,12 +103,12 @@ func (s *solver) choosingZones() []int {
 }
 
 // followedInVain lists the classes to which zones matter and that others follow of which pods
-// have no place although machines for them are for sale, by their first pods. Those without a place of their own are left out, because
-// another zone changes nothing for them.
+// have no place although machines for them are for sale, by their first pods. Those without a
+// place of their own are left out, because another zone changes nothing for them.
 func (s *solver) followedInVain() []int {
-	groups := map[int]bool{}
+	groups, affordable := map[int]bool{}, s.affordable()
 	for _, c := range s.Classes() {
-		if !c.WantsPlace() || !s.forSale(c) {
+		if !c.WantsPlace() || !s.forSale(c, affordable) {
 			continue
 		}
 		for _, a := range c.Affinities() {

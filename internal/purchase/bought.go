@@ -2,7 +2,6 @@ package purchase
 
 import (
 	"cmp"
-	"slices"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
@@ -92,67 +91,4 @@ func (b *bought) leavesLess(o *bought) bool {
 		more += b.left[i] - o.left[i]
 	}
 	return more < 0
-}
-
-// enlarge moves machines to larger offerings that also hold items which limits leave without
-// a machine. What is bought for the least price may leave room within a limit that no further
-// machine fits into, for example memory on machines that have no more cores.
-func (b *bought) enlarge() {
-	for _, i := range b.of.order {
-		var fixed *assign.Machine // the last that cannot be larger: others share its content
-		for at := 0; at < len(b.machines) && b.left[i] > 0; at++ {
-			if b.machines[at] == fixed {
-				continue
-			}
-			for b.left[i] > 0 && b.enlargeOne(at, b.of.asked[i]) {
-			}
-			fixed = b.machines[at]
-		}
-	}
-}
-
-// enlargeOne moves a machine to the cheapest offering that also holds items of the pod group,
-// puts as many of them there as that takes, and reports whether there is one.
-func (b *bought) enlargeOne(at int, g *assign.PodGroup) bool {
-	r, m := b.of, b.machines[at]
-	before := m.Offering
-	b.limits.Spend(&r.Offerings[before], -1)
-	k, n, residual := b.largerFor(m, g)
-	b.limits.Spend(&r.Offerings[k], 1)
-	if n == 0 {
-		return false
-	}
-	m = m.Clone()
-	m.Offering = k
-	m.Add(g, n, residual)
-	b.left[g.Index] -= n
-	b.cost += r.Offerings[m.Offering].Cost - r.Offerings[before].Cost
-	b.machines[at] = m
-	return true
-}
-
-// largerFor returns the cheapest offering that has room for the content of a machine, which is
-// not counted towards limits, and for items of the pod group, and how many it takes; 0 of them
-// on the machine's own offering where there is none.
-func (b *bought) largerFor(m *assign.Machine, g *assign.PodGroup) (offering int, n int64, residual int) {
-	r, before := b.of, m.Offering
-	if !m.Mask.Meets(g.Mask) || len(g.Parts) == 1 && !r.Followed(m, g.Parts[0].Class) {
-		return before, 0, 0
-	}
-	larger, need := *m, slices.Clone(m.Used)
-	model.AddTimes(need, g.Need, 1)
-	r.Roomy = append(r.Roomy[:0], m.Mask...)
-	r.Roomy.Keep(g.Mask)
-	r.KeepRoomy(r.Roomy, need)
-	for k := range r.Roomy.Within(m.Pool.Offerings) { // sorted by price
-		o := &r.Offerings[k]
-		if !b.affords(o) || !r.LeavesChoice(m.Residual, o) || !r.SameDaemons(k, before) {
-			continue
-		}
-		larger.Offering = k
-		if n, residual = r.Admit(&larger, g, b.left[g.Index]); n > 0 {
-			return k, n, residual
-		}
-	}
-	return before, 0, 0
 }

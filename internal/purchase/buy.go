@@ -211,13 +211,14 @@ func (pu *Purchaser) BuyAll(groups []*assign.PodGroup) {
 		pu.buySpecial(groups)
 	}
 	pu.buyByWeight(groups)
+	left := pu.Remaining()
 	for _, g := range groups {
 		for _, p := range g.Parts {
 			p.Class.Booked = 0
 		}
 		if g.N > 0 {
 			pu.Uncount(g, g.N)
-			limited := pu.limitedBy(g)
+			limited := pu.limitedBy(left, g)
 			for _, p := range g.Parts {
 				p.Class.TookBack = true
 				p.Class.Limited = p.Class.Limited || limited
@@ -273,11 +274,10 @@ func count(groups []*assign.PodGroup) (n int) {
 	return n
 }
 
-// limitedBy reports whether the pod group could be bought if limits were higher.
-func (pu *Purchaser) limitedBy(g *assign.PodGroup) bool {
-	r := pu.Remaining()
+// limitedBy reports whether the pod group could be bought if what limits leave were more.
+func (pu *Purchaser) limitedBy(left assign.RemainingLimits, g *assign.PodGroup) bool {
 	for k := range g.Mask.All {
-		if r.Affords(&pu.Offerings[k], 1) == 0 {
+		if left.Affords(&pu.Offerings[k], 1) == 0 {
 			return true
 		}
 	}
