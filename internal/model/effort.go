@@ -107,8 +107,8 @@ func (e *Effort) Postponed(a *Account) bool {
 	return e.begun > e.turn/2 && a != nil && !a.begun && a.spent <= a.limit
 }
 
-// Greedy reports whether pods have spent more than their share while others are postponed
-// because no effort is left.
+// Greedy reports whether pods have spent more than their share of an effort of which none is left
+// for those that have not begun.
 func (e *Effort) Greedy(a *Account) bool {
 	return e.begun > e.turn/2 && a != nil && a.begun && a.spent > e.share
 }

@@ -39,10 +39,11 @@ func (s rendering) layout() *Layout {
 		}
 		s.notePreferences(m, places)
 	}
+	waiting := slices.ContainsFunc(s.Classes(), s.postponed)
 	for _, c := range s.Classes() { // before reasons are looked for, which is work, too
-		exhausted := c.Missing.Kind == match.Exhausted
+		exhausted := c.Missing.Kind == match.Exhausted || waiting && s.Effort.Greedy(c.Account)
 		for _, pod := range c.Unplaced() {
-			places[pod].Exhausted, places[pod].Postponed = exhausted || s.Effort.Greedy(c.Account), exhausted && s.Effort.Postponed(c.Account)
+			places[pod].Exhausted, places[pod].Postponed = exhausted, s.postponed(c)
 		}
 	}
 	for _, c := range s.Classes() {
@@ -124,4 +125,9 @@ func (s rendering) render(m *assign.Machine, r *ranker) Machine {
 	ranked := r.rank(m)
 	out.Candidates, out.RunnerUp, out.Needed = ranked.candidates, ranked.runnerUp, ranked.needed
 	return out
+}
+
+// postponed reports whether no work was left for pods of the class.
+func (s rendering) postponed(c *assign.Class) bool {
+	return c.Left > 0 && c.Missing.Kind == match.Exhausted && s.Effort.Postponed(c.Account)
 }
