@@ -17,12 +17,13 @@ const (
 	effortOfAny  = 20_000
 )
 
-// Effort is the work that one packing has spent, by the template of the pods that it
-// was for. Templates whose pods are alike, such as those of an indexed Job, count as one.
+// Effort is the work that has been spent on a plan, by the template of the pods that it
+// was for. Each pass over all pods may spend the effort of a turn. Templates whose pods are alike, such as those of an indexed Job, count as one.
 type Effort struct {
 	Total, turn, share int64
+	before             int64 // of the total, what earlier passes have spent
 	least, apart       int64 // what a template may spend that has no pods, and how many templates do not count as another
-	begun              int64 // of the total, what the pods that have begun have spent
+	begun              int64 // in this pass, what the pods that have begun have spent
 	accounts           map[*cluster.Template]*Account
 	current            *Account // of the pods that work is being done for
 }
@@ -57,7 +58,7 @@ func (e *Effort) Lend(a *Account) bool {
 // Lent reports whether the pods got more to spend.
 func (a *Account) Lent() bool { return a != nil && a.lent > 0 }
 
-// NewEffort returns the effort of one packing of these pods into a cluster with so many
+// NewEffort returns the effort of a plan for these pods in a cluster with so many
 // nodes, of which nothing is spent. Until Begin names an account, work counts for an
 // account of its own, which no pod shares.
 func NewEffort(pods []Pod, nodes int) *Effort {
@@ -113,8 +114,16 @@ func (e *Effort) Greedy(a *Account) bool {
 	return e.begun > e.turn/2 && a != nil && a.begun && a.spent > e.share
 }
 
-// Again lets those spend again that have not spent what they may.
+// turnsOfPlan is up to how many turns' effort a plan may have taken when another way to place all
+// pods is tried. Where limits bind, there are up to a dozen of them.
+const turnsOfPlan = 2
+
+// Spare reports whether there is effort left to place all pods in another way, which may be better.
+func (e *Effort) Spare() bool { return e.Total < turnsOfPlan*e.turn }
+
+// Again begins another pass: those spend again that have not spent what they may.
 func (e *Effort) Again() {
+	e.before, e.begun = e.Total, 0
 	for _, a := range e.accounts {
 		if a.spent <= a.limit {
 			a.limit -= a.lent
@@ -153,6 +162,6 @@ func (e *Effort) Over() bool {
 	case a.begun:
 		return e.begun > e.turn && a.spent > e.share
 	default:
-		return e.Total > e.turn && a.spent > e.share
+		return e.Total-e.before > e.turn && a.spent > e.share
 	}
 }

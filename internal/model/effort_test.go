@@ -38,3 +38,25 @@ func TestEffortFinishesWhatHasBegun(t *testing.T) {
 		t.Error("a template that spends more than one may is postponed, want it to end")
 	}
 }
+
+// TestEachPassHasEffort: pods may begin in each pass, whatever earlier ones have spent, and other
+// ways to place all pods are tried only as long as these have not spent too much.
+func TestEachPassHasEffort(t *testing.T) {
+	pods := []Pod{{Pod: &cluster.Pod{Template: &cluster.Template{}}}}
+	e := NewEffort(pods, 0)
+	a := e.accounts[pods[0].Pod.Template]
+	for pass := range 4 {
+		if e.Again(); e.Spare() != (pass < turnsOfPlan) {
+			t.Errorf("after %d passes there is effort for another way: %v", pass, e.Spare())
+		}
+		e.Others()
+		e.Start()
+		e.Spend(int(e.turn))
+		e.Begin(a)
+		e.Again()
+		if e.Start(); !a.begun || e.Over() {
+			t.Errorf("in pass %d a pod cannot begin because of what earlier ones have spent", pass)
+		}
+		a.begun = false
+	}
+}

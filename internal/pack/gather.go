@@ -18,22 +18,20 @@ import (
 
 // bestGathered returns the best of the plan s and of plans in which pods gather: all that may, and
 // then, where there are few, those of each class in turn, or all but these.
-func (p *planning) bestGathered(s *solver, v variant) (*solver, variant) {
+func (p *planning) bestGathered(s *solver) *solver {
 	gathering := s.gathering()
 	if len(s.Machines()) == 0 || len(gathering) == 0 || !s.Uses(assign.Gather) {
-		return s, v
+		return s
 	}
 	try := func(classes []int) {
-		other := v
-		if other.gather = maps.Clone(v.gather); other.gather == nil {
+		other := s.made
+		if other.gather = maps.Clone(s.made.gather); other.gather == nil {
 			other.gather = map[int]bool{}
 		}
 		for _, c := range classes {
 			other.gather[c] = !other.gather[c]
 		}
-		if again := p.solved(other); again.serves(s) || again.cheaper(s) {
-			s, v = again, other
-		}
+		s = p.better(s, other)
 	}
 	try(gathering)
 	if len(gathering) > 1 && (len(s.Problem.Pods)+len(s.Existing()))*len(gathering) <= mostAgain {
@@ -41,7 +39,7 @@ func (p *planning) bestGathered(s *solver, v variant) (*solver, variant) {
 			try([]int{c})
 		}
 	}
-	return s, v
+	return s
 }
 
 // gathering lists the classes whose spreads leave them a choice, by their first pods.

@@ -29,39 +29,37 @@ func newShares() shares {
 	return shares{fewest: map[int]int64{}, most: map[int]int64{}, later: map[int]bool{}}
 }
 
-// bestShares returns the plan that serves most, and costs least: s, which was made in the way v, or one in which
+// bestShares returns the plan that serves most, and costs least: s, or one in which
 // only some of the pods that have no place are placed at first.
-func (p *planning) bestShares(s *solver, v variant) (*solver, variant) {
-	s, v = p.searchShares(s, v, s.limitedSpreads())
-	s, v = p.searchShares(s, v, s.limitedPriority())
-	other := v
+func (p *planning) bestShares(s *solver) *solver {
+	s = p.searchShares(s, s.limitedSpreads())
+	s = p.searchShares(s, s.limitedPriority())
+	other := s.made
 	if other.first = s.refused(); len(other.first) > 0 {
-		maps.Copy(other.first, v.first)
-		if again := p.solved(other); again.serves(s) || again.cheaper(s) {
-			s, v = again, other
-		}
+		maps.Copy(other.first, s.made.first)
+		s = p.better(s, other)
 	}
-	return s, v
+	return s
 }
 
 // searchShares begins with most pods, and then halves the distance between what could be served and what could not.
-func (p *planning) searchShares(s *solver, v variant, of shares) (*solver, variant) {
+func (p *planning) searchShares(s *solver, of shares) *solver {
 	ask := maps.Clone(of.most)
-	for try, open := 0, len(ask) > 0; open && try < maxShares; try++ {
-		other := v
-		other.first, other.later, other.patterns = maps.Clone(ask), of.later, of.patterns || v.patterns
-		for id, n := range v.first {
+	for try, open := 0, len(ask) > 0; open && try < maxShares && p.effort.Spare(); try++ {
+		other := s.made
+		other.first, other.later, other.patterns = maps.Clone(ask), of.later, of.patterns || s.made.patterns
+		for id, n := range s.made.first {
 			if _, asked := ask[id]; !asked {
 				other.first[id] = n
 			}
 		}
 		again := p.solved(other)
 		if again.serves(s) {
-			s, v = again, other
+			s = again
 		}
 		ask, open = of.next(again, ask)
 	}
-	return s, v
+	return s
 }
 
 // next returns how many pods to ask for after a plan was made for so many, and whether that is a new question.

@@ -13,6 +13,7 @@ import (
 // solver makes an assignment and completes it.
 type solver struct {
 	*assign.Assignment
+	made       variant
 	placing    *place.Placer
 	purchasing *purchase.Purchaser
 	bought     []int64 // by class: the pods that had a place before the plan was confirmed
@@ -44,7 +45,7 @@ func Solve(p *assign.Problem) *Layout {
 	if len(p.Pods) == 0 {
 		return &Layout{} // as most of the time
 	}
-	for planning := newPlanning(p); ; planning.effort.Again() {
+	for planning := newPlanning(p); ; {
 		s := planning.solved(variant{})
 		if planning.binding.Tighten(s.Assignment) {
 			continue
@@ -69,36 +70,45 @@ type variant struct {
 
 // bestVariant places all pods in other ways that may serve more of them than s does.
 func (p *planning) bestVariant(s *solver) *solver {
-	var v variant
 	if s.Uses(assign.Patterns) && s.leavesOver() {
 		// Patterns place more pods within limits, but do not know that those of some domains
 		// lose their places where too many of another domain are left over.
-		if again := p.solved(variant{patterns: true}); again.serves(s) {
-			s, v.patterns = again, true
-		}
+		other := s.made
+		other.patterns = true
+		s = p.better(s, other)
 	}
 	if s.Uses(assign.EvenNodes) && len(s.Existing()) > 0 && s.leavesOver() {
-		other := v
+		other := s.made
 		other.uneven = true
-		if again := p.solved(other); again.serves(s) {
-			s, v = again, other
-		}
+		s = p.better(s, other)
 	}
 	if s.Uses(assign.Shares) {
-		s, v = p.bestShares(s, v)
+		s = p.bestShares(s)
 	}
 	for range maxReorders {
-		other := v
+		other := s.made
 		if other.urgent = s.crowdedOut(); len(other.urgent) == 0 {
 			break
 		}
-		again := p.solved(other)
-		if !again.serves(s) {
+		again := p.better(s, other)
+		if again == s {
 			break
 		}
-		s, v = again, other
+		s = again
 	}
-	return p.bestZones(p.bestGathered(s, v))
+	return p.bestZones(p.bestGathered(s))
+}
+
+// better places all pods in another way, as long as there is effort for that, and returns the
+// better plan of both.
+func (p *planning) better(s *solver, other variant) *solver {
+	if !p.effort.Spare() {
+		return s
+	}
+	if again := p.solved(other); again.serves(s) || again.cheaper(s) {
+		return again
+	}
+	return s
 }
 
 // maxReorders bounds how often all is placed again in another order.
@@ -111,6 +121,7 @@ func (s *solver) leavesOver() bool {
 
 // solved places all pods.
 func (p *planning) solved(v variant) *solver {
+	p.effort.Again()
 	s := p.begun(v)
 	s.rounds(s.Classes(), nil)
 	if s.unjust() {
@@ -128,6 +139,7 @@ func (p *planning) solved(v variant) *solver {
 // begun returns a solver that has placed nothing but what is reserved.
 func (p *planning) begun(v variant) *solver {
 	s := p.newSolver()
+	s.made = v
 	if v.patterns {
 		s.purchasing.UsePatternsUnderLimits()
 	}

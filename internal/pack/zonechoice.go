@@ -29,7 +29,7 @@ const mostAgain, usualOfferings = 600, 20_000
 // pods that others without a place follow, with one zone for all of them and then one for each,
 // then, where there are few pods, with the same zone for all classes that may choose one, then
 // with a zone for each class.
-func (p *planning) bestZones(s *solver, v variant) *solver {
+func (p *planning) bestZones(s *solver) *solver {
 	choosing := s.choosingZones()
 	if len(s.Machines()) == 0 || len(choosing) == 0 || !s.Uses(assign.Zones) {
 		return s
@@ -45,15 +45,13 @@ func (p *planning) bestZones(s *solver, v variant) *solver {
 			if enough() {
 				return
 			}
-			other := v
+			other := s.made
 			other.zones = map[int]place.ZonePreference{}
-			maps.Copy(other.zones, v.zones)
+			maps.Copy(other.zones, s.made.zones)
 			for _, c := range classes {
 				other.zones[c] = preference
 			}
-			if again := p.solved(other); again.serves(s) || again.cheaper(s) {
-				s, v = again, other
-			}
+			s = p.better(s, other)
 		}
 	}
 	followed := s.followedInVain()

@@ -22,8 +22,14 @@ func (by *buyer) regions(groups []*assign.PodGroup, tier []*model.Pool, limits a
 		}
 	}
 	out := make([][]*assign.PodGroup, len(masks))
+	regionOf := map[int]int{} // by what the pod groups may use
 	for _, g := range groups {
-		if i := slices.IndexFunc(masks, g.Opt.Offerings.Meets); i >= 0 {
+		i, known := regionOf[g.Opt.ID]
+		if !known {
+			i = slices.IndexFunc(masks, g.Opt.Offerings.Meets)
+			regionOf[g.Opt.ID] = i
+		}
+		if i >= 0 {
 			out[i] = append(out[i], g)
 		}
 	}
