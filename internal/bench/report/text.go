@@ -78,21 +78,21 @@ const maxFaults = 3
 
 func faults(o *suite.Outcome) []string {
 	var out []string
-	tell := func(who string, list []string) {
-		for i, f := range list {
+	tell := func(who string, r *suite.Result) {
+		for i, f := range r.Faults {
 			if i == maxFaults {
-				out = append(out, fmt.Sprintf("%s: and %d more", who, len(list)-i))
+				out = append(out, fmt.Sprintf("%s: and %d more", who, len(r.Faults)-i))
 				break
 			}
 			out = append(out, who+": "+f)
 		}
-	}
-	tell("Packhorse", o.Ours.Faults)
-	if o.Peer != nil {
-		tell("the peer", o.Peer.Faults)
-		if n := o.Peer.Unplaced; n > 0 {
-			out = append(out, fmt.Sprintf("the peer: %d pods have no place", n))
+		if r.Unplaced > 0 {
+			out = append(out, fmt.Sprintf("%s: %d pods have no place", who, r.Unplaced))
 		}
+	}
+	tell("Packhorse", o.Ours)
+	if o.Peer != nil {
+		tell("the peer", o.Peer)
 	}
 	return out
 }

@@ -62,7 +62,7 @@ func (c *Case) Verdicts(o *Outcome, all []Outcome) []Verdict {
 	return out
 }
 
-// againstPeer holds for every case with a peer: the price is never above its.
+// againstPeer holds for every case with a peer: the price is never above its, unless more pods are served for that.
 func (c *Case) againstPeer(o *Outcome) []Verdict {
 	if c.Alone {
 		return nil
@@ -72,7 +72,11 @@ func (c *Case) againstPeer(o *Outcome) []Verdict {
 	machines := Verdict{Bar: "machines ≤ peer's", Got: "not measured", Unknown: true}
 	if p := o.Peer; p != nil {
 		speed = Verdict{Bar: speed.Bar, Got: fmt.Sprintf("%.0f×", o.Ratio), Met: o.Ratio >= c.Bars.Speed}
-		price = Verdict{Bar: price.Bar, Got: fmt.Sprintf("%.1f %%", 100*o.Ours.Price/p.Price), Met: o.Ours.Price <= p.Price*(1+roundingError)}
+		more := p.Unplaced - o.Ours.Unplaced
+		price = Verdict{Bar: price.Bar, Got: fmt.Sprintf("%.1f %%", 100*o.Ours.Price/p.Price), Met: o.Ours.Price <= p.Price*(1+roundingError) || more > 0}
+		if more > 0 {
+			price.Got += fmt.Sprintf(" with %s more", counted(more, "pod"))
+		}
 		machines = Verdict{Bar: machines.Bar, Got: fmt.Sprintf("%d of %d", o.Ours.Machines, p.Machines), Met: o.Ours.Machines <= p.Machines}
 	}
 	out := []Verdict{price}

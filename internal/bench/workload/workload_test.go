@@ -16,6 +16,7 @@ var generators = map[string]func(int) *Workload{
 	"mixed": Mixed, "mixed up to 32": MixedUpTo32, "mixed everywhere": MixedEverywhere, "selectors": Selectors,
 	"selectors up to 32": SelectorsUpTo32, "uniform": Uniform, "unique": Unique, "spread": SpreadDeployments,
 	"daemons": Daemons, "diverse": Diverse, "prefer apart": PreferApart, "gpus": GPUs, "fleet": Fleet,
+	"over limits": UniqueOverLimits, "teams": Teams, "tenants": Tenants,
 }
 
 func TestGeneratorsAreRepeatable(t *testing.T) {
