@@ -22,7 +22,7 @@ func cores(n int64) *api.Limits {
 	return &api.Limits{Resources: corev1.ResourceList{corev1.ResourceCPU: *resource.NewQuantity(n, resource.DecimalSI)}}
 }
 
-// UniqueOverLimits is Unique with ten Provisioners whose limits allow about a third of the pods.
+// UniqueOverLimits is Unique with ten Provisioners whose limits together do not allow all pods.
 func UniqueOverLimits(n int) *Workload {
 	w := Unique(n)
 	of := w.Pools()[0]
