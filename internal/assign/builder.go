@@ -120,6 +120,11 @@ func (b *builder) constrain() {
 		b.State.Resolve(c.Rules)
 		c.Level = c.FirstLevel(0)
 	}
+	for _, c := range b.classes {
+		if c.Account.Lent() {
+			b.State.NarrowKeys(c.Rules, b.Rules())
+		}
+	}
 	for t, r := range b.uses {
 		b.State.ResolveResident(t, &r.Resident)
 	}

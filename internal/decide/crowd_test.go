@@ -56,3 +56,33 @@ func TestManyUnknownLabels(t *testing.T) {
 		}
 	}
 }
+
+// TestPreferredSpreadsOfManyReplicas: a spread over instance types that may be violated keeps none of
+// thousands of replicas pending, and those of a required one over zones are spread.
+func TestPreferredSpreadsOfManyReplicas(t *testing.T) {
+	const spread = "{maxSkew: 1, topologyKey: %s, whenUnsatisfiable: %s, labelSelector: {matchLabels: {app: web}}}"
+	for _, n := range []int{300, 3000} {
+		for _, zones := range []string{"DoNotSchedule", "ScheduleAnyway"} {
+			w := newWorld(t, realTypes(t))
+			w.in.Prove = false
+			w.provisioner("default", "{requirements: [{key: $capacity, operator: In, values: [on-demand, spot]}]}")
+			spreads := fmt.Sprintf(spread+", "+spread, "$zone", zones, "node.kubernetes.io/instance-type", "ScheduleAnyway")
+			w.pods(n, "web", "{requests: {cpu: 2, memory: 4Gi}, labels: {app: web}, topologySpreadConstraints: ["+spreads+"]}")
+			plan := Decide(w.in)
+			if left := len(plan.Unplaced); left > 0 {
+				t.Fatalf("%d replicas, %s over zones: %d have no place: %s", n, zones, left, plan.Unplaced[0].Reason)
+			}
+			perZone := map[string]int{}
+			for _, m := range plan.Machines {
+				perZone[m.Chosen().Zone] += len(m.Pods)
+			}
+			few, many := n, 0
+			for _, pods := range perZone {
+				few, many = min(few, pods), max(many, pods)
+			}
+			if zones == "DoNotSchedule" && many-few > 1 {
+				t.Errorf("%d replicas are not spread over zones: %v", n, perZone)
+			}
+		}
+	}
+}

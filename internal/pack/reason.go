@@ -143,11 +143,7 @@ func (m *missed) who(of int) string {
 	if len(m.names) == of {
 		return fmt.Sprintf("all %d provisioners", of)
 	}
-	names := m.names
-	if len(names) > maxNames {
-		names = append(slices.Clone(names[:maxNames]), "…")
-	}
-	return fmt.Sprintf("%d of %d provisioners (%s)", len(m.names), of, strings.Join(names, ", "))
+	return fmt.Sprintf("%d of %d provisioners (%s)", len(m.names), of, match.Enumerate(m.names, maxNames))
 }
 
 // whyNot says why no offering of a pool that has the right ones was bought, unless it

@@ -2,6 +2,7 @@ package topology
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -102,7 +103,7 @@ func (c *Affinity) refusal(s *State, _ *Rules) string {
 	if g.Total == 0 && !c.self {
 		return text + ": there is no pod that it asks for"
 	}
-	return text + ": the pods that it asks for are in " + where(g.count) + ", where there is no room for it"
+	return text + ": the pods that it asks for are in " + match.Occupied(g.count) + ", where there is no room for it"
 }
 
 // begins reports whether a pod of the class may be where no pod matches its required affinity:
@@ -239,7 +240,7 @@ func (gs *Groups) foundBy(t *cluster.Template, terms ...podTerm) (found, error) 
 			out.selections = append(out.selections, pods)
 		}
 	}
-	out.identity = joined(known)
+	out.identity = fmt.Sprintf("%q", slices.Sorted(maps.Keys(known)))
 	return out, nil
 }
 

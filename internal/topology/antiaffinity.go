@@ -102,7 +102,7 @@ func (c *AntiAffinity) refusal(s *State, _ *Rules) string {
 		return ""
 	}
 	g := s.List[c.group]
-	return "pod anti-affinity over " + g.Key + ": the pods that it keeps away from are in " + where(g.count)
+	return "pod anti-affinity over " + g.Key + ": the pods that it keeps away from are in " + match.Occupied(g.count)
 }
 
 // Repelled reports whether pods in the domains keep those of the class away.

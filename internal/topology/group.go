@@ -50,6 +50,9 @@ func (t Tally) clone() Tally {
 // OfVolumes reports whether volumes are counted rather than pods.
 func (g *Group) OfVolumes() bool { return g.volumes }
 
+// keys lists what a node needs to count.
+func (g *Group) keys() []string { return append([]string{g.Key}, g.labelled...) }
+
 // Matches reports whether the pods of a template belong to the group.
 func (g *Group) Matches(t *cluster.Template) bool {
 	if g.volumes {

@@ -102,14 +102,43 @@ func (gs *Groups) Resolve(r *Rules) {
 		}
 		if g := gs.List[id]; g.Key != corev1.LabelHostname {
 			r.Members = append(r.Members, id)
-			keys = append(append(keys, g.Key), g.labelled...)
+			keys = append(keys, g.keys()...)
 		} else {
 			r.PerNode = addPerNode(r.PerNode, PerNode{Group: id, Self: 1, Cap: NoCap, Entry: NoCap})
 		}
 	}
+	r.setKeys(keys)
+	r.sort(gs)
+}
+
+func (r *Rules) setKeys(keys []string) {
 	slices.Sort(keys)
 	r.Keys = slices.DeleteFunc(slices.Compact(keys), func(key string) bool { return key == corev1.LabelHostname })
-	r.sort(gs)
+}
+
+// NarrowKeys leaves out the topology keys that only preferences are about, those of the class and those of
+// all others. It reports whether there are any.
+func (gs *Groups) NarrowKeys(r *Rules, all []*Rules) bool {
+	before := len(r.Keys)
+	counted := map[int]bool{}
+	for _, o := range all {
+		for _, c := range o.Spreads() {
+			counted[c.group] = counted[c.group] || c.Required()
+		}
+	}
+	var keys []string
+	for _, c := range r.list {
+		if c.preference() < 0 {
+			keys = append(keys, c.keys(gs)...)
+		}
+	}
+	for _, id := range r.Members {
+		if g := gs.List[id]; counted[id] || !g.spread {
+			keys = append(keys, g.keys()...)
+		}
+	}
+	r.setKeys(keys)
+	return len(r.Keys) < before
 }
 
 // sort tells the constraints by domain from those by node.

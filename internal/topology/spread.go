@@ -128,7 +128,7 @@ func (c *Spread) refusal(s *State, r *Rules) string {
 	for _, d := range domains {
 		count[d] = g.count[d]
 	}
-	text := fmt.Sprintf("topology spread over %s with a skew of at most %d: there are %s", g.Key, c.MaxSkew, numbers(count))
+	text := fmt.Sprintf("topology spread over %s with a skew of at most %d: there are %s", g.Key, c.MaxSkew, match.Counts(count))
 	if len(domains) < c.MinDomains {
 		text += fmt.Sprintf(", and at least %d domains are required", c.MinDomains)
 	}
@@ -171,7 +171,7 @@ func (s *State) Domains(r *Rules, c *Spread) []string {
 	for _, value := range s.present(g) {
 		seen[value] = true
 	}
-	keys := slices.DeleteFunc(append([]string{g.Key}, g.labelled...), func(key string) bool { return key == corev1.LabelHostname })
+	keys := slices.DeleteFunc(g.keys(), func(key string) bool { return key == corev1.LabelHostname })
 	slices.Sort(keys) // so that all spreads of a pod ask for the same combinations
 	mine := slices.Index(keys, g.Key)
 	for _, place := range r.Places {

@@ -190,11 +190,11 @@ func (s *State) Explain(r *Rules, most int) string {
 		}
 	}
 	if len(parts) > 0 {
-		return several(parts, most)
+		return match.Several(parts, most)
 	}
 	for _, id := range r.Members {
 		if g := s.List[id]; len(g.repel) > 0 {
-			return "anti-affinity of other pods over " + g.Key + " keeps it out of " + where(g.repel)
+			return "anti-affinity of other pods over " + g.Key + " keeps it out of " + match.Occupied(g.repel)
 		}
 	}
 	return "constraints on other pods leave no node for it"
