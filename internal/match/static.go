@@ -13,8 +13,8 @@ import (
 // claims have to find one that exists. Several claims may want the same volume, so
 // that as many as possible are given one each; the others have to wait.
 
-// maxVolumes bounds how many volumes are looked at for a claim, the smallest first, as
-// Kubernetes chooses them.
+// maxVolumes bounds how many volumes a claim may have in a plan, and how many are looked at to find
+// it one that another claim can leave to it; the smallest first, as Kubernetes chooses them.
 const maxVolumes = 128
 
 // static says, by claim, which existing volumes it may have.
@@ -29,12 +29,17 @@ func (v *Volumes) assign() static {
 	out := static{fitting: map[cluster.ClaimKey][]int{}, given: map[int]cluster.ClaimKey{}}
 	var give func(key cluster.ClaimKey, seen map[int]bool) bool
 	give = func(key cluster.ClaimKey, seen map[int]bool) bool { // an augmenting path
-		for _, i := range out.fitting[key] {
-			if seen[i] {
+		fitting := out.fitting[key]
+		if free := slices.IndexFunc(fitting, func(i int) bool { _, taken := out.given[i]; return !taken }); free >= 0 {
+			out.given[fitting[free]] = key
+			return true
+		}
+		for _, i := range fitting {
+			if seen[i] || len(seen) == maxVolumes {
 				continue
 			}
 			seen[i] = true
-			if other, taken := out.given[i]; !taken || give(other, seen) {
+			if give(out.given[i], seen) {
 				out.given[i] = key
 				return true
 			}
@@ -62,10 +67,12 @@ func (v *Volumes) existing(c *cluster.Claim, class *cluster.StorageClass) ([]Req
 	if !known { // of an ephemeral volume that is not there yet, or of no pod in the snapshot
 		fitting = v.fitting(c, class.Name)
 	}
-	free := slices.DeleteFunc(slices.Clone(fitting), func(i int) bool {
-		other, taken := v.static.given[i]
-		return taken && other != c.Key()
-	})
+	var free []int
+	for _, i := range fitting {
+		if other, taken := v.static.given[i]; taken && other == c.Key() || !taken && len(free) < maxVolumes {
+			free = append(free, i)
+		}
+	}
 	wants := fmt.Sprintf("persistent volume claim %s/%s needs an existing volume, because storage class %s does not provision volumes", c.Namespace, c.Name, class.Name)
 	switch {
 	case len(fitting) == 0:
@@ -117,7 +124,7 @@ func (v *Volumes) fitting(c *cluster.Claim, class string) []int {
 		aside := func(i int) int { return len(volumes[i].Claim.Name) }
 		return cmp.Or(cmp.Compare(aside(b), aside(a)), cmp.Compare(volumes[a].Capacity, volumes[b].Capacity))
 	})
-	return out[:min(len(out), maxVolumes)]
+	return out
 }
 
 // ofClass lists the volumes of a class that are somewhere. Where volumes are is read once, and not for each claim.

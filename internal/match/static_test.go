@@ -83,6 +83,31 @@ func TestStaticVolumesAreGivenOnce(t *testing.T) {
 	}
 }
 
+// TestManyEqualStaticVolumes: of hundreds of volumes that do not differ, each claim gets one of its own, as
+// long as there are any.
+func TestManyEqualStaticVolumes(t *testing.T) {
+	const n = 3 * maxVolumes
+	class := "static"
+	s := &cluster.Snapshot{StorageClasses: []cluster.StorageClass{{Name: class, Static: true, WaitForFirstConsumer: true}}}
+	for i := range n + 1 {
+		name := fmt.Sprintf("c%03d", i)
+		s.Claims = append(s.Claims, cluster.Claim{Namespace: "d", Name: name, StorageClass: &class})
+		s.Pods = append(s.Pods, usesClaims(name))
+	}
+	for i := range n {
+		s.Volumes = append(s.Volumes, cluster.Volume{Name: fmt.Sprintf("v%03d", i), StorageClass: class, Capacity: 1})
+	}
+	volumes, missed := NewVolumes(s), 0
+	for i := range s.Pods {
+		if _, miss := volumes.Needs(s.Pods[i].Template, false); miss.Missed() {
+			missed++
+		}
+	}
+	if missed != 1 {
+		t.Errorf("%d of %d claims have no volume of %d, want 1", missed, n+1, n)
+	}
+}
+
 // usesClaims is a pod of namespace d.
 func usesClaims(names ...string) cluster.Pod {
 	t := &cluster.Template{Namespace: "d"}
