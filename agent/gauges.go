@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"time"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/metrics"
@@ -17,10 +19,11 @@ func export(m *metrics.Metrics, v *view.View, plan *decide.Plan) {
 	m.Pending.Set(float64(len(v.Snapshot.Pending())))
 	m.Unplaced.Set(float64(len(plan.Waiting())))
 	m.Nodes.Reset()
+	m.UnreadySeconds.Reset()
 	m.Price.Reset()
 	m.Unavailable.Reset()
 	exportConditions(m, v)
-	there, price := map[string]bool{}, v.Prices()
+	there, price, unready := map[string]bool{}, v.Prices(), map[string]time.Duration{}
 	for _, p := range v.Provisioners {
 		there[p.Raw.Name] = true
 		m.Unavailable.WithLabelValues(p.Raw.Name).Set(float64(p.Unavailable()))
@@ -30,8 +33,16 @@ func export(m *metrics.Metrics, v *view.View, plan *decide.Plan) {
 			continue
 		}
 		there[n.Provisioner] = true
-		m.Nodes.WithLabelValues(n.Provisioner, nodeState(n)).Inc()
+		state, since := nodeState(n), time.Duration(0)
+		if state == "unready" && !n.UnreadySince.IsZero() {
+			since = v.Now.Sub(n.UnreadySince)
+		}
+		unready[n.Provisioner] = max(unready[n.Provisioner], since)
+		m.Nodes.WithLabelValues(n.Provisioner, state).Inc()
 		m.Price.WithLabelValues(n.Provisioner).Add(price(n).Dollars())
+	}
+	for provisioner, since := range unready {
+		m.UnreadySeconds.WithLabelValues(provisioner).Set(since.Seconds())
 	}
 	m.Follow(there, v.Now)
 }

@@ -267,3 +267,22 @@ func TestCountersBegin(t *testing.T) {
 		}
 	}
 }
+
+// TestUnreadyNodesAreTimed: short outages of several nodes do not add up to a long one.
+func TestUnreadyNodesAreTimed(t *testing.T) {
+	m, now := metrics.New(), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	s := &cluster.Snapshot{Nodes: []cluster.Node{
+		{Name: "a", Provisioner: "default", Initialized: true, UnreadySince: now.Add(-5 * time.Minute)},
+		{Name: "b", Provisioner: "default", Initialized: true, UnreadySince: now.Add(-7 * time.Minute)},
+		{Name: "c", Provisioner: "default", Initialized: true, Ready: true},
+		{Name: "d", Provisioner: "other", Initialized: true, Ready: true},
+	}}
+	export(m, &view.View{Snapshot: s, Now: now}, &decide.Plan{})
+	recorder := httptest.NewRecorder()
+	m.Handler().ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	for _, want := range []string{`packhorse_node_unready_seconds{provisioner="default"} 420`, `packhorse_node_unready_seconds{provisioner="other"} 0`} {
+		if !strings.Contains(recorder.Body.String(), want+"\n") {
+			t.Errorf("no %s in\n%s", want, recorder.Body)
+		}
+	}
+}

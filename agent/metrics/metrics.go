@@ -32,6 +32,7 @@ type Metrics struct {
 	Pending          prometheus.Gauge
 	Unplaced         prometheus.Gauge
 	Nodes            *prometheus.GaugeVec
+	UnreadySeconds   *prometheus.GaugeVec
 	Price            *prometheus.GaugeVec
 	Unavailable      *prometheus.GaugeVec
 	Surges           *prometheus.CounterVec
@@ -84,6 +85,7 @@ func New() *Metrics {
 	m.UntilBinding = m.histogram("unschedulable_to_binding_seconds", "Time from a pod being seen unschedulable to its binding by the agent, including waits for capacity.", waitBuckets)
 	m.UntilRunning = m.histogram("unschedulable_to_running_seconds", "Time from a pod being seen unschedulable to its being seen running.", lifeBuckets)
 	m.Nodes = m.gauges("nodes", "Nodes by state: starting, ready, unready or draining.", provisionerLabel, "state")
+	m.UnreadySeconds = m.gauges("node_unready_seconds", "Longest time for which a node that was ready has not been ready; 0 if all are.", provisionerLabel)
 	m.Price = m.gauges("hourly_price_dollars", "Price of the nodes per hour, at current prices.", provisionerLabel)
 	m.Unavailable = m.gauges("offerings_unavailable", "Offerings that cannot be bought now: without capacity, or avoided after a failure.", provisionerLabel)
 	m.Surges = m.counters("surges_total", "Deployments that were scaled up to move their pods off a node, by outcome: the pods have moved (moved), they could not be moved (failed), or the node did not go or they left it in another way (undone).", provisionerLabel, "outcome")
