@@ -18,6 +18,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/client"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/refusal"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
@@ -85,16 +86,16 @@ func (l *launch) requestFleet(ctx context.Context, request *fleetRequest, round 
 		return l.withoutLostTemplates(l.readFleet(out, request), request), nil
 	}
 	code := call.Code(err)
-	reason := refusalReason(code)
-	denied := reason == offer.RefusedUnauthorized && code != codeNoSpotRole
+	reason := refusal.Reason(code)
+	denied := reason == offer.RefusedUnauthorized && code != refusal.CodeNoSpotRole
 	switch {
 	case err == nil, code == "IdempotentParameterMismatch":
 		return l.alreadyLaunched(ctx)
-	case isTemplateGone(code), reason != offer.RefusedOther && !denied:
-		return l.withoutLostTemplates(request.refusedAll(code, reason, "create fleet: "+refusalMessage(code, err.Error())), request), nil
+	case refusal.TemplateGone(code), reason != offer.RefusedOther && !denied:
+		return l.withoutLostTemplates(request.refusedAll(code, reason, "create fleet: "+refusal.Message(code, err.Error())), request), nil
 	case denied: // EC2 would refuse a request for other offerings too
-		err = offer.Permanent(errors.New(refusalMessage(code, err.Error())))
-	case isMisconfigured(code, err.Error()):
+		err = offer.Permanent(errors.New(refusal.Message(code, err.Error())))
+	case refusal.Misconfigured(code, err.Error()):
 		l.cloud.forgetLookups()
 		err = offer.Permanent(err)
 	}
@@ -104,7 +105,7 @@ func (l *launch) requestFleet(ctx context.Context, request *fleetRequest, round 
 // withoutLostTemplates handles the agent's launch templates that somebody else has deleted, or that
 // EC2 does not know yet: it drops their failures, so that the next request creates the templates again.
 func (l *launch) withoutLostTemplates(result *fleetResult, request *fleetRequest) *fleetResult {
-	lost := func(f fleetFailure) bool { return isTemplateGone(f.code) }
+	lost := func(f fleetFailure) bool { return refusal.TemplateGone(f.code) }
 	at := slices.IndexFunc(result.failures, lost)
 	if at < 0 || l.resolved.profile.LaunchTemplate != nil {
 		return result
@@ -201,13 +202,13 @@ func (l *launch) readFleet(out *ec2.CreateFleetOutput, request *fleetRequest) *f
 			o = request.overrides[0]
 		}
 		code := strings.TrimSuffix(awssdk.ToString(e.ErrorCode), "Exception") // as call.Code
-		if code == codeThrottled {
-			result.again, result.passing = true, refusalMessage(code, awssdk.ToString(e.ErrorMessage))
+		if code == refusal.CodeThrottled {
+			result.again, result.passing = true, refusal.Message(code, awssdk.ToString(e.ErrorMessage))
 			continue
 		}
 		result.failures = append(result.failures, fleetFailure{
 			candidate: o.candidate, subnetID: o.subnetID, code: code,
-			reason: refusalReason(code), message: refusalMessage(code, awssdk.ToString(e.ErrorMessage)),
+			reason: refusal.Reason(code), message: refusal.Message(code, awssdk.ToString(e.ErrorMessage)),
 		})
 	}
 	return result

@@ -9,6 +9,7 @@ import (
 	smithytime "github.com/aws/smithy-go/time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/lookup"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/refusal"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
@@ -163,7 +164,7 @@ func (l *launch) slowDown(ctx context.Context, message string, round int) error 
 // support, others may still be bought. It makes the next launch look up again what the
 // profile's selectors find, because that may have been deleted.
 func (l *launch) misconfigured(result *fleetResult) error {
-	failed := func(f fleetFailure) bool { return isMisconfigured(f.code, f.message) }
+	failed := func(f fleetFailure) bool { return refusal.Misconfigured(f.code, f.message) }
 	if len(result.instances) > 0 || !slices.ContainsFunc(result.failures, failed) {
 		return nil
 	}

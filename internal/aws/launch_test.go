@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/refusal"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/kubelet/userdata"
@@ -583,7 +584,7 @@ func TestErrorsAreSorted(t *testing.T) {
 		}
 	})
 	t.Run("a role that may not be passed", func(t *testing.T) {
-		if !isMisconfigured("UnauthorizedOperation", "User x is not authorized to perform: iam:PassRole on resource: role/y") || isMisconfigured("UnauthorizedOperation", "ec2:RunInstances") {
+		if !refusal.Misconfigured("UnauthorizedOperation", "User x is not authorized to perform: iam:PassRole on resource: role/y") || refusal.Misconfigured("UnauthorizedOperation", "ec2:RunInstances") {
 			t.Error("it is not told from a permission that other offerings may not need")
 		}
 	})
@@ -592,7 +593,7 @@ func TestErrorsAreSorted(t *testing.T) {
 		create := f.writes.CreateFleet
 		f.writes.CreateFleet = func(ctx context.Context, in *ec2.CreateFleetInput, o ...func(*ec2.Options)) (*ec2.CreateFleetOutput, error) {
 			if in.SpotOptions != nil {
-				return nil, &smithy.GenericAPIError{Code: codeNoSpotRole}
+				return nil, &smithy.GenericAPIError{Code: refusal.CodeNoSpotRole}
 			}
 			return create(ctx, in, o...)
 		}
@@ -659,17 +660,17 @@ func TestThrottledLaunchIsRetried(t *testing.T) {
 // EC2 may throttle the launches of a fleet instead of the call. That says nothing about the offerings.
 func TestThrottledLaunchesOfAFleet(t *testing.T) {
 	f := start(t)
-	lift := f.account.Inject(cloud.Fault{Code: codeThrottled, InstanceType: "*", Times: 2})
+	lift := f.account.Inject(cloud.Fault{Code: refusal.CodeThrottled, InstanceType: "*", Times: 2})
 	d := f.launch(t, order("launch-1", 1, onDemand("m5.large", "a"), onDemand("m5.xlarge", "a")))
 	if len(d.Instances) != 1 || d.Instances[0].InstanceType != "m5.large" || len(d.Refusals) != 0 {
 		t.Errorf("delivery = %+v, want the first machine and no refusal", d)
 	}
 	lift()
-	f.account.Inject(cloud.Fault{Code: codeThrottled, InstanceType: "*"})
+	f.account.Inject(cloud.Fault{Code: refusal.CodeThrottled, InstanceType: "*"})
 	candidate := onDemand("m5.large", "b")
 	l, err := f.Cloud.newLaunch(t.Context(), new(order("launch-2", 1, candidate)))
 	must(t, err)
-	if err := l.askFleet(t.Context(), maxRounds-1); !offer.IsPermanent(err) || !strings.Contains(err.Error(), codeThrottled) {
+	if err := l.askFleet(t.Context(), maxRounds-1); !offer.IsPermanent(err) || !strings.Contains(err.Error(), refusal.CodeThrottled) {
 		t.Errorf("after the last round: %v, want a permanent error that says why", err)
 	}
 	if why := f.held(t, candidate, nil); why != "" || len(l.candidates) != 1 {

@@ -21,6 +21,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/client"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/refusal"
 )
 
 // templatePrefix is the prefix of the names of the agent's launch templates.
@@ -160,7 +161,7 @@ func (t *templates) remove(ctx context.Context, purpose string, filters []types.
 	}
 	for _, name := range names {
 		_, err := client.Invoke(ctx, t.writes.DeleteLaunchTemplate, &ec2.DeleteLaunchTemplateInput{LaunchTemplateName: &name})
-		if err != nil && !isTemplateGone(call.Code(err)) {
+		if err != nil && !refusal.TemplateGone(call.Code(err)) {
 			errs = append(errs, fmt.Errorf("delete launch template %s: %w", name, err))
 		}
 	}

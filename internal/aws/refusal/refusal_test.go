@@ -1,9 +1,9 @@
-package aws
+package refusal
 
 import "testing"
 
 // A role that lacks no permission is not said to lack one: EC2 says which policy denies the launch.
-func TestRefusalMessageNamesWhatDenies(t *testing.T) {
+func TestMessageNamesWhatDenies(t *testing.T) {
 	const said = "You are not authorized to perform this operation. User: arn:aws:sts::123456789012:assumed-role/agent/1 " +
 		"is not authorized to perform: ec2:RunInstances on resource: arn:aws:ec2:eu-west-1:123456789012:instance/*"
 	const lacks = "the agent's role lacks the permission ec2:RunInstances on arn:aws:ec2:eu-west-1:123456789012:instance/*"
@@ -14,7 +14,7 @@ func TestRefusalMessageNamesWhatDenies(t *testing.T) {
 		" with an explicit deny in a service control policy.":                   denied + " with an explicit deny in a service control policy",
 		" because no permissions boundary allows the ec2:RunInstances action.":  denied + " because no permissions boundary allows the ec2:RunInstances action",
 	} {
-		got := refusalMessage("UnauthorizedOperation", said+why+" Encoded authorization failure message: aBc-_d")
+		got := Message("UnauthorizedOperation", said+why+" Encoded authorization failure message: aBc-_d")
 		if got != "UnauthorizedOperation: "+want {
 			t.Errorf("%q: %s", why, got)
 		}

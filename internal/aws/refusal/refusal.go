@@ -1,4 +1,5 @@
-package aws
+// Package refusal reads the errors with which EC2 refuses to launch machines.
+package refusal
 
 import (
 	"regexp"
@@ -7,17 +8,17 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-// codeNoSpotRole is EC2's error code for a missing service-linked role, which only spot machines
+// CodeNoSpotRole is EC2's error code for a missing service-linked role, which only spot machines
 // need.
-const codeNoSpotRole = "AuthFailure.ServiceLinkedRoleCreationNotPermitted"
+const CodeNoSpotRole = "AuthFailure.ServiceLinkedRoleCreationNotPermitted"
 
-// codeThrottled is EC2's error code for too many requests. EC2 returns it for a call, or for one offering
+// CodeThrottled is EC2's error code for too many requests. EC2 returns it for a call, or for one offering
 // of a fleet. In the second case it does not mean that the offering is unavailable.
-const codeThrottled = "RequestLimitExceeded"
+const CodeThrottled = "RequestLimitExceeded"
 
-// refusalReasons groups EC2's error codes, as call.Code returns them, by what to do about them.
+// reasons groups EC2's error codes, as call.Code returns them, by what to do about them.
 // All other codes are RefusedOther.
-var refusalReasons = map[string]offer.RefusalReason{
+var reasons = map[string]offer.RefusalReason{
 	"InsufficientInstanceCapacity":         offer.RefusedCapacity,
 	"InsufficientHostCapacity":             offer.RefusedCapacity,
 	"InsufficientReservedInstanceCapacity": offer.RefusedCapacity,
@@ -41,29 +42,30 @@ var refusalReasons = map[string]offer.RefusalReason{
 	"UnauthorizedOperation": offer.RefusedUnauthorized,
 	"AccessDenied":          offer.RefusedUnauthorized,
 	"AuthFailure":           offer.RefusedUnauthorized,
-	codeNoSpotRole:          offer.RefusedUnauthorized,
+	CodeNoSpotRole:          offer.RefusedUnauthorized,
 }
 
-func refusalReason(code string) offer.RefusalReason {
-	if reason, ok := refusalReasons[code]; ok {
+// Reason returns the reason for a refusal with EC2's error code.
+func Reason(code string) offer.RefusalReason {
+	if reason, ok := reasons[code]; ok {
 		return reason
 	}
 	return offer.RefusedOther
 }
 
-// isMisconfigured reports whether a refusal is about what machines are built from, such as an
+// Misconfigured reports whether a refusal is about what machines are built from, such as an
 // image or a launch template of the user's own that was deleted, an instance profile that EC2
 // does not know yet, or a role that the agent may not pass. If all offerings fail so, the launch fails
 // with EC2's message; otherwise the offering is not used for a while.
-func isMisconfigured(code, message string) bool {
-	if refusalReason(code) == offer.RefusedUnauthorized {
+func Misconfigured(code, message string) bool {
+	if Reason(code) == offer.RefusedUnauthorized {
 		return strings.Contains(message, "iam:PassRole")
 	}
-	return refusalReason(code) == offer.RefusedOther && (strings.HasPrefix(code, "Invalid") || strings.HasPrefix(code, "Missing"))
+	return Reason(code) == offer.RefusedOther && (strings.HasPrefix(code, "Invalid") || strings.HasPrefix(code, "Missing"))
 }
 
-// isTemplateGone reports whether a launch template does not exist.
-func isTemplateGone(code string) bool {
+// TemplateGone reports whether a launch template does not exist.
+func TemplateGone(code string) bool {
 	return code == "InvalidLaunchTemplateName.NotFound" || code == "InvalidLaunchTemplateId.NotFound"
 }
 
@@ -74,11 +76,11 @@ var (
 	encodedReason = regexp.MustCompile(`\s*Encoded authorization failure message: \S+`)
 )
 
-// refusalMessage returns the code and EC2's message. If the agent may not do something, it names
+// Message returns the code and EC2's message. If the agent may not do something, it names
 // the action instead, and what denies it, as far as EC2 does. Unless EC2 names another policy, such
 // as a service control policy or a permissions boundary, that is a permission that the role lacks.
-func refusalMessage(code, message string) string {
-	if refusalReason(code) != offer.RefusedUnauthorized {
+func Message(code, message string) string {
+	if Reason(code) != offer.RefusedUnauthorized {
 		return code + ": " + message
 	}
 	message = encodedReason.ReplaceAllString(message, "")
