@@ -101,7 +101,8 @@ func addInterfaces(data *types.RequestLaunchTemplateData, r *resolved, b build) 
 }
 
 // metadataOptions returns the profile's options. In IPv6 clusters, the metadata service also
-// has an IPv6 address unless the profile says otherwise.
+// has an IPv6 address unless the profile says otherwise. It does not show the machine's tags, even if the account wants that
+// by default: EC2 would refuse the agent's tags, because their keys have a slash.
 func metadataOptions(r *resolved) *types.LaunchTemplateInstanceMetadataOptionsRequest {
 	given := r.profile.MetadataOptions
 	m := given.Defaulted()
@@ -113,6 +114,7 @@ func metadataOptions(r *resolved) *types.LaunchTemplateInstanceMetadataOptionsRe
 		HttpProtocolIpv6:        types.LaunchTemplateInstanceMetadataProtocolIpv6(*m.HTTPProtocolIPv6),
 		HttpPutResponseHopLimit: awssdk.Int32(int32(*m.HTTPPutResponseHopLimit)),
 		HttpTokens:              types.LaunchTemplateHttpTokensState(*m.HTTPTokens),
+		InstanceMetadataTags:    types.LaunchTemplateInstanceMetadataTagsStateDisabled,
 	}
 }
 

@@ -123,3 +123,16 @@ func TestNetworkInterfacesOfTemplates(t *testing.T) {
 		t.Errorf("adapters on a type that has none (-want +got):\n%s", diff)
 	}
 }
+
+func TestTagsInMetadataHaveNoSlash(t *testing.T) {
+	f := start(t)
+	f.template(t, "nodes")
+	f.change(func(b *account.Behaviour) { b.MetadataTags = true })
+	for key, want := range map[string]string{"example.com:pool": "1 m5.large eu-west-1a on-demand", "example.com/pool": "InvalidParameterValue m5.large"} {
+		in := f.fleet(t, 1, types.DefaultTargetCapacityTypeOnDemand, []string{"m5.large"}, "a")
+		in.TagSpecifications = []types.TagSpecification{{ResourceType: types.ResourceTypeInstance, Tags: []types.Tag{{Key: &key, Value: aws.String("default")}}}}
+		if diff := cmp.Diff([]string{want}, outcome(must2(f.ec2.CreateFleet(t.Context(), in))(t))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", key, diff)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"net/netip"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -115,7 +116,7 @@ func (c *EC2) view(m *Machine) Instance {
 
 // launch starts one machine, or says why it cannot be had.
 func (c *EC2) launch(spec launchSpec) (*Machine, *account.APIError) {
-	if problem := c.checkPlacement(spec); problem != nil {
+	if problem := cmp.Or(c.checkPlacement(spec), c.checkMetadataTags(spec)); problem != nil {
 		return nil, problem
 	}
 	if problem := reserve(c, &spec); problem != nil {
@@ -158,6 +159,23 @@ func (c *EC2) checkPlacement(spec launchSpec) *account.APIError {
 		return account.Fail("InvalidParameterCombination", "%d EFA interfaces were requested, but instance type %s supports %d.", spec.efas, t.Name, t.EFAInterfaces)
 	case !slices.Contains(t.Arches, spec.image.Arch):
 		return account.Fail("InvalidParameterValue", "The architecture '%s' of the specified instance type does not match the architecture '%s' of the specified AMI. Specify an instance type and an AMI that have matching architectures, and try again.", strings.Join(t.Arches, ","), spec.image.Arch)
+	}
+	return nil
+}
+
+// metadataKey is what the metadata service accepts as the key of a tag.
+var metadataKey = regexp.MustCompile(`^[0-9a-zA-Z\-_+=,.@:]{1,255}$`)
+
+// checkMetadataTags refuses tags that the machine would show in its metadata under keys that cannot be part of a path.
+func (c *EC2) checkMetadataTags(spec launchSpec) *account.APIError {
+	shown := c.Behaves.MetadataTags
+	if o := spec.metadata; o != nil && o.InstanceMetadataTags != "" {
+		shown = o.InstanceMetadataTags == types.LaunchTemplateInstanceMetadataTagsStateEnabled
+	}
+	for _, key := range account.SortedKeys(spec.tags) {
+		if shown && !metadataKey.MatchString(key) {
+			return account.Fail("InvalidParameterValue", "'%s' is not a valid tag key. Tag keys must match pattern ([0-9a-zA-Z\\-_+=,.@:]{1,255}), and must not be a reserved name ('.', '..', '_index')", key)
+		}
 	}
 	return nil
 }
