@@ -182,7 +182,7 @@ func (r *fleetRequest) configs() []types.FleetLaunchTemplateConfigRequest {
 }
 
 // readFleet translates the answer. An error that names none of the request's overrides is about
-// the whole request; it counts for the first candidate.
+// the whole request; it counts for the first candidate. One that only says that there are too few does not count beside others.
 func (l *launch) readFleet(out *ec2.CreateFleetOutput, request *fleetRequest) *fleetResult {
 	result := &fleetResult{}
 	for _, group := range out.Instances {
@@ -196,7 +196,12 @@ func (l *launch) readFleet(out *ec2.CreateFleetOutput, request *fleetRequest) *f
 			})
 		}
 	}
-	for _, e := range out.Errors {
+	unfulfilled := func(e types.CreateFleetError) bool { return awssdk.ToString(e.ErrorCode) == refusal.CodeUnfulfilled }
+	failures := slices.DeleteFunc(slices.Clone(out.Errors), unfulfilled)
+	if len(failures) == 0 {
+		failures = out.Errors
+	}
+	for _, e := range failures {
 		o, ok := request.find(e.LaunchTemplateAndOverrides)
 		if !ok {
 			o = request.overrides[0]

@@ -1,17 +1,79 @@
 package aws
 
 import (
+	"strings"
 	"testing"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud"
 )
+
+// change has the account behave in another way.
+func (f *fixture) change(alter func(*cloud.Behaviour)) {
+	behaviour := f.account.Behaviour()
+	alter(&behaviour)
+	f.account.SetBehaviour(behaviour)
+}
 
 // An account may want that machines show their tags in their metadata. EC2 refuses keys with a slash then, as the agent's tags have.
 func TestTagsStayOutOfMetadata(t *testing.T) {
 	f := start(t)
-	behaviour := f.account.Behaviour()
-	behaviour.MetadataTags = true
-	f.account.SetBehaviour(behaviour)
+	f.change(func(b *cloud.Behaviour) { b.MetadataTags = true })
 	d := f.launch(t, order("launch-1", 1, onDemand("m5.large", "a")))
 	if len(d.Instances) != 1 {
 		t.Errorf("refusals %+v, want a machine", d.Refusals)
 	}
+}
+
+// UnfulfillableCapacity says that there is too little capacity now, not that an offering is not supported.
+func TestUnfulfillableCapacityPassesInMinutes(t *testing.T) {
+	f := start(t)
+	f.account.Inject(cloud.Fault{Code: "UnfulfillableCapacity", InstanceType: "m5.large", CapacityType: "spot"})
+	f.launch(t, order("launch-1", 1, spot("m5.large", "a"), onDemand("m5.large", "a")))
+	if f.held(t, spot("m5.large", "a"), nil) == "" {
+		t.Error("the offering is not held back")
+	}
+	f.clock.Step(shortFor)
+	if why := f.held(t, spot("m5.large", "a"), nil); why != "" {
+		t.Errorf("after three minutes, the offering is still held back: %s", why)
+	}
+}
+
+// EC2 may add UnfulfillableCapacity, which names no offering, to the errors that say what is wrong with each of them.
+func TestUnfulfillableCapacityHidesNoOtherError(t *testing.T) {
+	summing := func(t *testing.T) *fixture {
+		f := start(t)
+		f.change(func(b *cloud.Behaviour) { b.SumsUp = true })
+		return f
+	}
+	t.Run("one offering", func(t *testing.T) {
+		f := summing(t)
+		f.account.Inject(cloud.Fault{Code: "InsufficientInstanceCapacity", Zone: testRegion + "b"})
+		d := f.launch(t, order("launch-1", 1, onDemand("m5.large", "b")))
+		if len(d.Refusals) != 1 || !strings.HasPrefix(d.Refusals[0].Message, "InsufficientInstanceCapacity") {
+			t.Errorf("refusals %+v, want the lack of capacity alone", d.Refusals)
+		}
+	})
+	t.Run("throttling", func(t *testing.T) {
+		f := summing(t)
+		f.account.Inject(cloud.Fault{Code: "RequestLimitExceeded", InstanceType: "*", Times: 1})
+		if d := f.launch(t, order("launch-1", 1, onDemand("m5.large", "a"))); len(d.Instances) != 1 {
+			t.Errorf("refusals %+v, want a machine at the second attempt", d.Refusals)
+		}
+	})
+	t.Run("misconfiguration", func(t *testing.T) {
+		f := summing(t)
+		f.account.Inject(cloud.Fault{Code: "InvalidParameterValue", Message: "Invalid IAM Instance Profile name", InstanceType: "*"})
+		d, err := f.Launch(t.Context(), order("launch-1", 1, onDemand("m5.large", "a"), onDemand("m5.xlarge", "a")))
+		if err == nil || !strings.Contains(err.Error(), "Invalid IAM Instance Profile name") {
+			t.Errorf("error %v and refusals %+v, want EC2's message", err, d.Refusals)
+		}
+	})
+	t.Run("alone", func(t *testing.T) {
+		f := summing(t)
+		f.account.Inject(cloud.Fault{Code: "UnfulfillableCapacity", InstanceType: "m5.large"})
+		d := f.launch(t, order("launch-1", 1, onDemand("m5.large", "a")))
+		if len(d.Refusals) == 0 || f.held(t, onDemand("m5.large", "a"), nil) == "" {
+			t.Errorf("refusals %+v, want that of the offering, which is held back", d.Refusals)
+		}
+	})
 }

@@ -16,6 +16,10 @@ const CodeNoSpotRole = "AuthFailure.ServiceLinkedRoleCreationNotPermitted"
 // of a fleet. In the second case it does not mean that the offering is unavailable.
 const CodeThrottled = "RequestLimitExceeded"
 
+// CodeUnfulfilled is EC2's error code for a lack of spare capacity that may pass within minutes. EC2 also adds an error with
+// it to those that say why a fleet has bought too few.
+const CodeUnfulfilled = "UnfulfillableCapacity"
+
 // reasons groups EC2's error codes, as call.Code returns them, by what to do about them.
 // All other codes are RefusedOther.
 var reasons = map[string]offer.RefusalReason{
@@ -25,9 +29,9 @@ var reasons = map[string]offer.RefusalReason{
 	"InsufficientCapacity":                 offer.RefusedCapacity,
 	"ReservationCapacityExceeded":          offer.RefusedCapacity,
 	"SpotMaxPriceTooLow":                   offer.RefusedCapacity,
+	CodeUnfulfilled:                        offer.RefusedCapacity,
 
 	"InvalidCapacityReservationId.NotFound": offer.RefusedUnsupported,
-	"UnfulfillableCapacity":                 offer.RefusedUnsupported,
 	"Unsupported":                           offer.RefusedUnsupported,
 	"UnsupportedOperation":                  offer.RefusedUnsupported,
 	"InvalidFleetConfiguration":             offer.RefusedUnsupported,

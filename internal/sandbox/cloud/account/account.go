@@ -86,6 +86,7 @@ type Behaviour struct {
 	IAMLag            time.Duration // until other calls know a new role, instance profile, inline policy or OIDC provider, and that a provider is gone
 	SpotWarning       time.Duration // from the warning until a spot instance is taken back
 	DuplicateEvents   bool          // every event comes twice
+	SumsUp            bool          // a fleet that buys too few adds an error that names no offering to those of its offerings
 	MetadataTags      bool          // instances show their tags in their metadata, unless their launch says otherwise
 	SpotVolatility    float64       // share by which spot prices move from hour to hour; 0: they stand still
 	SessionLifetime   time.Duration // of assumed roles at most, whatever was asked for; 0: no bound
