@@ -75,7 +75,7 @@ func (s *sizer) pods(h *Hardware) int64 {
 // eniPods is the number of pods that get an address from the machine's network
 // interfaces: each has one address of its own and the rest for pods.
 func (s *sizer) eniPods(h *Hardware) int64 {
-	enis := cmp.Or(h.DefaultCardENIs, h.ENIs) - s.ReservedENIs
+	enis := cmp.Or(h.DefaultCardENIs, h.ENIs) - s.ReservedENIs - s.trunk(h)
 	if enis <= 0 || h.IPv4PerENI <= 0 {
 		return 0
 	}
@@ -90,19 +90,29 @@ func (s *sizer) eniPods(h *Hardware) int64 {
 	return min(enis*perENI*prefixSize+hostNetworked, most)
 }
 
+// trunk is 1 if the VPC CNI plugin keeps one of the machine's network interfaces as the trunk of interfaces that pods have of
+// their own. It has one address, and none for other pods.
+func (o *NodeOptions) trunk(h *Hardware) int64 {
+	if o.PodENI && h.BranchInterfaces > 0 {
+		return 1
+	}
+	return 0
+}
+
 // StartingAddresses returns how many IPv4 addresses of its subnet a machine takes for itself and its first pods. By default,
 // the VPC CNI plugin keeps one interface or one prefix more than pods use
 // (https://github.com/aws/amazon-vpc-cni-k8s/blob/master/docs/eni-and-ip-target.md and prefix-and-ip-target.md).
 func StartingAddresses(h *Hardware, amiFamily string, o NodeOptions) int64 {
+	trunk := o.trunk(h)
 	switch {
 	case o.ReservedENIs > 0 || o.IgnoreENIs: // custom networking, or another plugin
 		return 1
 	case families[amiFamily].os == osWindows: // pods use the first interface alone
 		return max(h.IPv4PerENI, 1)
 	case o.PrefixDelegation && h.Hypervisor != xen: // prefixes need Nitro
-		return 1 + 2*prefixSize
+		return 1 + 2*prefixSize + trunk
 	}
-	return max(min(cmp.Or(h.DefaultCardENIs, h.ENIs), 2)*h.IPv4PerENI, 1)
+	return max(min(cmp.Or(h.DefaultCardENIs, h.ENIs)-trunk, 2)*h.IPv4PerENI, 1) + trunk
 }
 
 // tablePods is the number of pods in the table that comes with the images of Amazon

@@ -48,6 +48,9 @@ func TestPods(t *testing.T) {
 		"AWS-020: one reserved interface":           {hardware(t, "t3.large"), Settings{NodeOptions: NodeOptions{ReservedENIs: 1}}, 24},
 		"all interfaces reserved":                   {hardware(t, "t3.large"), Settings{NodeOptions: NodeOptions{ReservedENIs: 3}}, 0},
 		"AWS-021: more reserved than there are":     {hardware(t, "t3.large"), Settings{NodeOptions: NodeOptions{ReservedENIs: 1_000_000}}, 0},
+		"the trunk of security groups for pods":     {hardware(t, "m5.large"), Settings{NodeOptions: NodeOptions{PodENI: true}}, 20},
+		"a machine without a trunk":                 {hardware(t, "t3.large"), Settings{NodeOptions: NodeOptions{PodENI: true}}, 35},
+		"a trunk and a reserved interface":          {hardware(t, "m5.large"), Settings{NodeOptions: NodeOptions{PodENI: true, ReservedENIs: 1}}, 11},
 		"AWS-022: maxPods":                          {hardware(t, "t3.large"), Settings{Kubelet: &api.KubeletConfiguration{MaxPods: new(int32(10))}}, 10},
 		"maxPods above the interfaces":              {hardware(t, "t3.large"), Settings{Kubelet: &api.KubeletConfiguration{MaxPods: new(int32(200))}}, 200},
 		"maxPods wins on Windows":                   {hardware(t, "t3.large"), Settings{AMIFamily: api.FamilyWindows2019, Kubelet: &api.KubeletConfiguration{MaxPods: new(int32(10))}}, 10},
@@ -67,6 +70,14 @@ func TestPods(t *testing.T) {
 				t.Errorf("pods = %d, want %d", got, tt.want)
 			}
 		})
+	}
+}
+
+func TestStartingAddressesIncludeTheTrunk(t *testing.T) {
+	for name, want := range map[string]int64{"m5.large": 2*10 + 1, "m6g.medium": 4 + 1, "t3.large": 2 * 12} { // t3 has no trunk
+		if got := StartingAddresses(hardware(t, name), api.FamilyAL2023, NodeOptions{PodENI: true}); got != want {
+			t.Errorf("%s: addresses = %d, want %d", name, got, want)
+		}
 	}
 }
 

@@ -126,7 +126,8 @@ func (s *settings) flags(cmd *cobra.Command) {
 func nodeFlags(f *pflag.FlagSet, o *offer.NodeOptions) {
 	o.MemoryOverheadPercent = new(float64)
 	f.BoolVar(&o.PrefixDelegation, "prefix-delegation", false, "the network plugin assigns address prefixes, which allows more pods per node")
-	f.BoolVar(&o.PodENI, "pod-eni", false, "the network plugin gives each pod its own network interface")
+	f.BoolVar(&o.PodENI, "pod-eni", false, "the network plugin gives pods with security groups network interfaces of their own; "+
+		"reserved-enis need not include their trunk")
 	f.Int64Var(&o.ReservedENIs, "reserved-enis", 0, "network interfaces per node that pods cannot use, 1 with custom networking")
 	f.BoolVar(&o.IgnoreENIs, "ignore-enis", false, "pods do not use addresses of network interfaces: 110 pods fit on any node")
 	f.BoolVar(&o.EFA, "efa", false, "attach the Elastic Fabric Adapters that an instance type supports")
