@@ -40,10 +40,11 @@ type nodeConfigInstance struct {
 	} `json:"localStorage"`
 }
 
-// nodeConfig returns the user data of Amazon Linux 2023. The node's NodeConfig comes after the
-// user's own parts, because nodeadm lets a later NodeConfig override an earlier one.
+// nodeConfig returns the user data of Amazon Linux 2023. The node's NodeConfig comes before the
+// user's own parts, as with Karpenter: nodeadm lets a later NodeConfig override an earlier one, and adds up
+// their flags, so that the node keeps its labels.
 func (n *Node) nodeConfig() (string, error) {
-	parts, err := ownParts(n.Own)
+	own, err := ownParts(n.Own)
 	if err != nil {
 		return "", err
 	}
@@ -64,7 +65,7 @@ func (n *Node) nodeConfig() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("write NodeConfig: %w", err)
 	}
-	return writeMIME(append(parts, part{mediaType: mediaNodeConfig, content: strings.TrimSuffix(string(text), "\n")})), nil
+	return writeMIME(append([]part{{mediaType: mediaNodeConfig, content: strings.TrimSuffix(string(text), "\n")}}, own...)), nil
 }
 
 // kubeletConfig returns the fields of the kubelet's configuration file that the node sets. The

@@ -3,6 +3,7 @@ package userdata
 import (
 	"encoding/base64"
 	"flag"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -218,9 +219,12 @@ func TestOwnArchiveIsMerged(t *testing.T) {
 	}
 }
 
-func TestOwnNodeConfigComesFirst(t *testing.T) {
-	own := "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  kubelet:\n    config:\n      maxPods: 5\n      logging: {verbosity: 3}\n"
-	text, err := Build(api.FamilyAL2023, Node{Cluster: "prod", Endpoint: "https://x", CA: []byte("CA"), ServiceCIDR: "10.0.0.0/16", MaxPods: 29, Own: own})
+func TestFieldsOfOwnNodeConfigWin(t *testing.T) {
+	own := "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  kubelet:\n    config:\n      maxPods: 5\n      logging: {verbosity: 3}\n    flags: [--node-labels=team=a]\n"
+	text, err := Build(api.FamilyAL2023, Node{
+		Cluster: "prod", Endpoint: "https://x", CA: []byte("CA"), ServiceCIDR: "10.0.0.0/16", MaxPods: 29, Labels: map[string]string{"pool": "b"},
+		Taints: []corev1.Taint{{Key: "dedicated", Effect: "NoSchedule"}}, Own: own,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,8 +232,11 @@ func TestOwnNodeConfigComesFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if *got.Kubelet.MaxPods != 29 {
-		t.Errorf("max pods = %d: the user's NodeConfig won over ours", *got.Kubelet.MaxPods)
+	if *got.Kubelet.MaxPods != 5 {
+		t.Errorf("max pods = %d, the user's NodeConfig says 5", *got.Kubelet.MaxPods)
+	}
+	if got.ClusterName != "prod" || !maps.Equal(got.Kubelet.Labels, map[string]string{"team": "a", "pool": "b"}) || len(got.Kubelet.Taints) != 1 {
+		t.Errorf("cluster %q, labels %v and taints %v, want what the user's NodeConfig does not set", got.ClusterName, got.Kubelet.Labels, got.Kubelet.Taints)
 	}
 	if !strings.Contains(text, "verbosity: 3") {
 		t.Error("the user's own setting is gone")
@@ -247,8 +254,8 @@ func TestScriptThatWritesNodeConfig(t *testing.T) {
 	if err != nil || len(parts) != 2 {
 		t.Fatalf("parts = %v, %v", parts, err)
 	}
-	if parts[0] != (part{mediaType: mediaShell, content: own}) {
-		t.Errorf("the script is sent as %q", parts[0])
+	if parts[1] != (part{mediaType: mediaShell, content: own}) {
+		t.Errorf("the script is sent as %q", parts[1])
 	}
 }
 
@@ -274,7 +281,7 @@ func TestPartsThatAreNotASCII(t *testing.T) {
 			if strings.Contains(own, config) && !strings.Contains(text, "Content-Type: application/node.eks.aws\n\n"+config[:len(config)-1]) {
 				t.Errorf("the NodeConfig is not sent as it is:\n%s", text)
 			}
-			if parts, err := ownParts(text); err != nil || parts[0].content != shell {
+			if parts, err := ownParts(text); err != nil || parts[1].content != shell {
 				t.Errorf("parts = %q, %v", parts, err)
 			}
 		})

@@ -48,8 +48,10 @@ func Attributes() attribute.Level {
 		"ami_selector": attribute.TextMap("Selects the image by tag, `aws::ids`, `aws::name` or `aws::owners`. The newest image that " +
 			"matches is used; a deprecated one only if all are deprecated. Nodes with an older image have drifted. Without `aws::ids` and `aws::owners`, only images of this account and of Amazon are found. By default the family's current EKS image. Required with `Custom`."),
 		"user_data": attribute.Text("User data, merged with what the family needs: MIME parts for AL2 and Ubuntu, MIME with `NodeConfig` " +
-			"for AL2023, TOML for Bottlerocket, PowerShell for Windows. With `Custom` it is used as it is. Write labels and " +
-			"taints into the Provisioner: those that user data gives the kubelet do not reach the node. Nodes have the private DNS " +
+			"for AL2023, TOML for Bottlerocket, PowerShell for Windows. With `Custom` it is used as it is. The fields " +
+			"of your own `NodeConfig` replace those that the agent writes. Set `max_pods` and reserved resources in the " +
+			"Provisioner's `kubelet_configuration` instead: the agent then knows them before a machine runs. Write labels and " +
+			"taints into the Provisioner, too: those that user data gives the kubelet do not reach the node. Nodes have the private DNS " +
 			"names of their machines: user data that names them otherwise, for example with `InstanceIdNodeName`, is refused."),
 		"tags": attribute.TextMap("Tags of instances, volumes, network interfaces, launch templates and fleets. You may set " +
 			"`Name`, but not the keys that the agent uses. At most 43 beside `Name`, less the " +
