@@ -98,6 +98,10 @@ func (l *launch) requestFleet(ctx context.Context, request *fleetRequest, round 
 	case refusal.Misconfigured(code, err.Error()):
 		l.cloud.forgetLookups()
 		err = offer.Permanent(err)
+	case refusal.Broken(code): // the next plan tries others, such as another capacity type
+		for _, o := range request.overrides {
+			l.cloud.shortages.add(o.candidate, l.resolved.setup, reason, 0)
+		}
 	}
 	return nil, fmt.Errorf("create fleet with target capacity %d: %w", l.missing(), err)
 }

@@ -1,9 +1,15 @@
 package aws
 
 import (
+	"context"
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/smithy-go"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/refusal"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud"
 )
 
@@ -76,4 +82,23 @@ func TestUnfulfillableCapacityHidesNoOtherError(t *testing.T) {
 			t.Errorf("refusals %+v, want that of the offering, which is held back", d.Refusals)
 		}
 	})
+}
+
+// As long as EC2 itself fails on all that an order asks for, later plans try something else, such as on-demand machines.
+func TestFailuresOfEC2HoldBackWhatWasAskedFor(t *testing.T) {
+	for code, want := range map[string]bool{"InternalError": true, "InternalFailure": true, "ServiceUnavailable": true, "Unavailable": true, refusal.CodeThrottled: false} {
+		f := start(t)
+		f.writes.CreateFleet = func(context.Context, *ec2.CreateFleetInput, ...func(*ec2.Options)) (*ec2.CreateFleetOutput, error) {
+			return nil, &smithy.GenericAPIError{Code: code}
+		}
+		_, err := f.Launch(t.Context(), order("launch-1", 1, spot("m5.large", "a"), spot("m5.large", "b"), onDemand("m5.large", "a")))
+		if err == nil || offer.IsPermanent(err) {
+			t.Errorf("%s: error %v, want one that leaves open whether machines were bought", code, err)
+		}
+		for c, want := range map[offer.Candidate]bool{spot("m5.large", "a"): want, spot("m5.large", "b"): want, onDemand("m5.large", "a"): false} {
+			if why := f.held(t, c, nil); (why != "") != want {
+				t.Errorf("%s: %s in %s is held back: %q, want %t", code, c.CapacityType, c.Zone, why, want)
+			}
+		}
+	}
 }

@@ -3,6 +3,7 @@ package refusal
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
@@ -66,6 +67,11 @@ func Misconfigured(code, message string) bool {
 		return strings.Contains(message, "iam:PassRole")
 	}
 	return Reason(code) == offer.RefusedOther && (strings.HasPrefix(code, "Invalid") || strings.HasPrefix(code, "Missing"))
+}
+
+// Broken reports whether EC2 itself has failed. This has lasted for seconds: a call returns such an error after its last attempt.
+func Broken(code string) bool {
+	return slices.Contains([]string{"InternalError", "InternalFailure", "ServiceUnavailable", "Unavailable"}, code)
 }
 
 // TemplateGone reports whether a launch template does not exist.
