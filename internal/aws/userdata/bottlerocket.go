@@ -31,6 +31,9 @@ func (n *Node) bottlerocket() (string, error) {
 	if err := n.setBottlerocket(kubernetes); err != nil {
 		return "", err
 	}
+	if scaling, ok := settings["autoscaling"].(map[string]any); ok {
+		scaling["should-wait"] = false // the machine is in no Auto Scaling group, and would wait for its group for ever
+	}
 	if n.InstanceStoreRAID {
 		if err := mountInstanceStore(settings); err != nil {
 			return "", err

@@ -402,6 +402,18 @@ func TestOwnDNSOfBottlerocket(t *testing.T) {
 	}
 }
 
+// Without an Auto Scaling group, a machine that waits for its group to start it does not join the cluster.
+func TestBottlerocketWaitsForNoAutoScalingGroup(t *testing.T) {
+	const own = "[settings.autoscaling]\nshould-wait = true\n"
+	text, err := Build(api.FamilyBottlerocket, Node{Cluster: "prod", Endpoint: "https://x", CA: []byte("CA"), ServiceCIDR: "10.100.0.0/16", Own: own})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := reader.Parse(reader.Bottlerocket, []byte(text)); err != nil {
+		t.Errorf("%v in\n%s", err, text)
+	}
+}
+
 func TestSeveralAddressesOfDNS(t *testing.T) {
 	dns := []string{"169.254.20.10", "10.100.0.10"}
 	for family, readerFamily := range map[string]reader.Family{

@@ -25,6 +25,9 @@ type bottlerocketSettings struct {
 			SystemReserved     map[string]string `toml:"system-reserved"`
 			EvictionHard       map[string]string `toml:"eviction-hard"`
 		} `toml:"kubernetes"`
+		AutoScaling struct {
+			ShouldWait bool `toml:"should-wait"`
+		} `toml:"autoscaling"`
 		BootstrapCommands map[string]struct {
 			Commands [][]string `toml:"commands"`
 		} `toml:"bootstrap-commands"`
@@ -45,6 +48,9 @@ func parseBottlerocket(data []byte) (Settings, error) {
 		return Settings{}, errors.New("settings.kubernetes.api-server is missing")
 	case kubernetes.ClusterCertificate:
 		return Settings{}, errors.New("settings.kubernetes.cluster-certificate is missing")
+	}
+	if document.Settings.AutoScaling.ShouldWait {
+		return Settings{}, errors.New("settings.autoscaling.should-wait: the machine waits for ever, because it is in no Auto Scaling group")
 	}
 	ca, err := decodeCA(kubernetes.ClusterCertificate)
 	if err != nil {
