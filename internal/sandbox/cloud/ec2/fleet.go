@@ -290,7 +290,7 @@ func (c *fleets) fill(caller *account.Caller, in *ec2.CreateFleetInput, candidat
 		}
 	}
 	if c.Behaves.SumsUp && left > 0 {
-		code, message := "UnfulfillableCapacity", "Unable to fulfill capacity due to your request configuration. Please adjust your request and try again."
+		code, message := "UnfulfillableCapacity", "Please adjust your request and try again."
 		out.Errors = append(out.Errors, types.CreateFleetError{ErrorCode: &code, ErrorMessage: &message})
 	}
 	if short := minimumMissed(in, left); short {
