@@ -57,7 +57,7 @@ func (pu *Purchaser) purchases(groups []*assign.PodGroup, tier []*model.Pool) []
 // elsewhere, regions are then bought for again, together with these.
 func (by *buyer) purchases(groups []*assign.PodGroup, tier []*model.Pool, limits assign.RemainingLimits) []*bought {
 	var out, open []*bought
-	regions := by.regions(groups, tier, limits)
+	regions := assign.Regions(groups, tier, limits)
 	for _, groups := range regions {
 		b, final := best(newRequest(by, groups, tier, limits), len(regions))
 		if final {
