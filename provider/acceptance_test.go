@@ -32,6 +32,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/cmd/terraform-provider-packhorse/platform"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
 // The cluster and the AWS account that all tests of the package share, and
@@ -151,11 +152,28 @@ func install(ctx context.Context, crd api.CRD) error {
 	})
 }
 
-// factories serves the provider in process.
+// factories serves the provider in process. It does not wait for pod identity associations, which have an effect at once
+// in the sandbox.
 func factories() map[string]func() (tfprotov6.ProviderServer, error) {
 	return map[string]func() (tfprotov6.ProviderServer, error){
-		"packhorse": func() (tfprotov6.ProviderServer, error) { return provider.NewServer("test", platform.Connect)(), nil },
+		"packhorse": func() (tfprotov6.ProviderServer, error) { return provider.NewServer("test", connectWithoutLag)(), nil },
 	}
+}
+
+func connectWithoutLag(cfg session.Config) session.Platform {
+	return withoutLag{platform.Connect(cfg)}
+}
+
+type withoutLag struct{ session.Platform }
+
+func (p withoutLag) Account(ctx context.Context) (*session.Account, error) {
+	account, err := p.Platform.Account(ctx)
+	if err != nil {
+		return nil, err
+	}
+	prompt := *account
+	prompt.AssociationLag = 0
+	return &prompt, nil
 }
 
 // byName is a provider block that finds the cluster by its name. Plans do not

@@ -3,6 +3,7 @@ package podrole
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
@@ -11,6 +12,11 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
 )
+
+// AssociationLag is how long a new association may have no effect. A pod that is created
+// before then never gets the role, not even when its containers restart. EKS does not tell when
+// an association has taken effect (https://github.com/aws/amazon-eks-pod-identity-webhook/issues/264).
+const AssociationLag = 10 * time.Second
 
 // Associations manages pod identity associations of EKS clusters.
 type Associations struct{ client *eks.Client }

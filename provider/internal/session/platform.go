@@ -97,6 +97,9 @@ type Account struct {
 	Entries      Entries
 	Associations Associations
 	Queues       Queues
+
+	// AssociationLag is how long a new association may have no effect.
+	AssociationLag time.Duration
 }
 
 // Roles manages IAM roles. Errors are fs.ErrNotExist if there is no such role, and fs.ErrExist if there is

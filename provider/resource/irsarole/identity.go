@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	smithytime "github.com/aws/smithy-go/time"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
@@ -71,22 +72,29 @@ func (m *model) associated() map[string]asset.Association {
 	return out
 }
 
-// associate creates, changes and deletes pod identity associations, from those of the state before.
-func (m *model) associate(ctx context.Context, associations session.Associations, before model) error {
-	ids, was := map[string]string{}, before.associated()
+// associate creates, changes and deletes pod identity associations, from those of the state before. It waits until new ones
+// have an effect, because resources that depend on the role may create pods at once.
+func (m *model) associate(ctx context.Context, account *session.Account, before model) error {
+	ids, was, known := map[string]string{}, before.associated(), value.Strings(before.PodIdentityAssociations)
 	m.PodIdentityAssociations = value.Map(nil)
-	for account, wanted := range m.associations() {
-		id, err := associations.Ensure(ctx, was[account].Tags, wanted)
+	created := false
+	for pods, wanted := range m.associations() {
+		id, err := account.Associations.Ensure(ctx, was[pods].Tags, wanted)
 		if err != nil {
 			return err
 		}
-		ids[account] = id
+		ids[pods] = id
 		m.PodIdentityAssociations = value.Map(ids)
-		if was[account].Cluster == wanted.Cluster {
-			delete(was, account)
+		created = created || known[pods] != id
+		if was[pods].Cluster == wanted.Cluster {
+			delete(was, pods)
 		}
 	}
-	return dissociate(ctx, associations, was)
+	if err := dissociate(ctx, account.Associations, was); err != nil || !created {
+		return err
+	}
+	_ = smithytime.SleepWithContext(ctx, account.AssociationLag) // everything is done, even if the wait ends early
+	return nil
 }
 
 func dissociate(ctx context.Context, associations session.Associations, gone map[string]asset.Association) error {

@@ -60,7 +60,7 @@ func (r *irsaRole) Create(ctx context.Context, req resource.CreateRequest, resp 
 		resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 		err = account.Roles.Update(ctx, m.bareRole(), m.role())
 		if err == nil {
-			err = m.associate(ctx, account.Associations, model{})
+			err = m.associate(ctx, account, model{})
 		}
 		if err == nil {
 			err = r.annotate(ctx, &m)
@@ -108,7 +108,7 @@ func (r *irsaRole) change(ctx context.Context, account *session.Account, before,
 	if err := account.Roles.Update(ctx, before.role(), now.role()); err != nil {
 		return err
 	}
-	if err := now.associate(ctx, account.Associations, *before); err != nil {
+	if err := now.associate(ctx, account, *before); err != nil {
 		return err
 	}
 	if !now.OIDCProviderARN.Equal(before.OIDCProviderARN) {

@@ -72,7 +72,8 @@ func irsaTrustAttributes() attribute.Level {
 		"identity": schema.StringAttribute{
 			Optional: true, Computed: true, Default: stringdefault.StaticString(throughOIDC),
 			MarkdownDescription: "How pods get the role. `oidc`, the default, uses projected tokens. `pod-identity` uses EKS " +
-				"Pod Identity, whose add-on must run in the cluster, and which does not work on Fargate. `both` allows a migration between the two.",
+				"Pod Identity, whose add-on must run in the cluster, and which does not work on Fargate. `both` allows a migration between the two. " +
+				"Pods that exist when EKS Pod Identity is set up do not get the role. After creating associations, `apply` waits for 10 seconds until EKS knows them.",
 			Validators: []validator.String{stringvalidator.OneOf(throughOIDC, byPodIdentity, inBothWays)},
 		},
 		"pod_identity_associations": schema.MapAttribute{

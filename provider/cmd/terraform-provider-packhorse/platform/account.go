@@ -34,6 +34,8 @@ func (p *platform) newAccount(cfg aws.Config, partition, id string) *session.Acc
 		Entries:      noderole.NewEntries(eks.NewFromConfig(cfg)),
 		Associations: podrole.NewAssociations(eks.NewFromConfig(cfg)),
 		Queues:       eventqueue.NewQueues(queues, events),
+
+		AssociationLag: podrole.AssociationLag,
 	}
 }
 
