@@ -18,6 +18,7 @@ import (
 const (
 	Exists         = "EntityAlreadyExists"
 	DeleteConflict = "DeleteConflict"
+	LimitExceeded  = "LimitExceeded"
 	// InvalidParameter is a code of EKS.
 	InvalidParameter = "InvalidParameter"
 

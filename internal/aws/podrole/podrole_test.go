@@ -215,6 +215,32 @@ func TestUpdate(t *testing.T) {
 	}
 }
 
+// IAM limits the policies of a role. New ones that fit replace old ones, although both do not fit together.
+func TestPoliciesThatFitReplaceOthersThatDid(t *testing.T) {
+	inline := func(sizes map[string]int) asset.Role {
+		r := role(func(r *asset.Role) { r.Inline = map[string]string{} })
+		for name, size := range sizes {
+			r.Inline[name] = strings.Replace(readS3, `"*"`, `"arn:aws:s3:::`+strings.Repeat("x", size-len(readS3)-len("arn:aws:s3:::")+1)+`"`, 1)
+		}
+		return r
+	}
+	other := role(func(r *asset.Role) { r.Attached = []string{managedNode} })
+	tests := map[string]struct{ before, now asset.Role }{
+		"a policy under another name": {inline(map[string]int{"a": 6000}), inline(map[string]int{"b": 6000})},
+		"one grows and one shrinks":   {inline(map[string]int{"a": 1000, "b": 7000}), inline(map[string]int{"a": 7000, "b": 1000})},
+		"managed policies":            {role(), other},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			f := start(t)
+			f.make(t, tt.before)
+			f.account.Inject(cloud.Fault{Service: "iam", Action: "AttachRolePolicy", Code: "LimitExceeded", Times: 1})
+			must(t, f.Update(t.Context(), tt.before, tt.now))
+			f.wantRole(t, tt.now)
+		})
+	}
+}
+
 // An update that stops in the middle says where, and can be done again.
 func TestUpdateThatStopsIsContinued(t *testing.T) {
 	for action, step := range map[string]string{

@@ -1,10 +1,12 @@
 package podrole
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 )
 
 // Update changes a role from the declaration before to the declaration now. Policies and
@@ -70,10 +73,30 @@ func (r *Roles) updateTags(ctx context.Context, before, now asset.Role) error {
 	})
 }
 
-// updatePolicies puts and attaches the policies that are declared now, and removes those
-// that were declared only before. It waits until IAM knows a role that was just created.
+// updatePolicies adds the policies that are declared now, and then removes those that were
+// declared only before. If IAM's limits do not allow both together, it removes them first.
 func (r *Roles) updatePolicies(ctx context.Context, before, now asset.Role) error {
-	for _, name := range slices.Sorted(maps.Keys(now.Inline)) {
+	gone := asset.Role{Name: now.Name, Attached: sets.List(sets.New(before.Attached...).Delete(now.Attached...)), Inline: maps.Clone(before.Inline)}
+	maps.DeleteFunc(gone.Inline, func(name, _ string) bool { _, kept := now.Inline[name]; return kept })
+	err := r.addPolicies(ctx, before, now)
+	exceeded := call.Code(err) == call.LimitExceeded
+	if err != nil && !exceeded {
+		return err
+	}
+	if err := r.removePolicies(ctx, gone); err != nil || !exceeded {
+		return err
+	}
+	return r.addPolicies(ctx, before, now)
+}
+
+// addPolicies puts and attaches the policies that are declared now. It waits until IAM knows
+// a role that was just created. Inline policies that shrink make room for those that grow.
+func (r *Roles) addPolicies(ctx context.Context, before, now asset.Role) error {
+	growth := func(name string) int { return policy.Size(now.Inline[name]) - policy.Size(before.Inline[name]) }
+	names := slices.SortedFunc(maps.Keys(now.Inline), func(a, b string) int {
+		return cmp.Or(growth(a)-growth(b), strings.Compare(a, b))
+	})
+	for _, name := range names {
 		if before.Inline[name] == now.Inline[name] {
 			continue
 		}
@@ -90,9 +113,7 @@ func (r *Roles) updatePolicies(ctx context.Context, before, now asset.Role) erro
 			return call.Explain("attach "+arn, err)
 		}
 	}
-	removed := asset.Role{Name: now.Name, Attached: sets.List(sets.New(before.Attached...).Delete(now.Attached...)), Inline: maps.Clone(before.Inline)}
-	maps.DeleteFunc(removed.Inline, func(name, _ string) bool { _, kept := now.Inline[name]; return kept })
-	return r.removePolicies(ctx, removed)
+	return nil
 }
 
 // removePolicies removes the declared policies that the role still has.
