@@ -34,20 +34,20 @@ type Tagging struct {
 	Before, Now map[string]string
 }
 
-// Retag makes the change. If the declarations differ, it calls tag, which sets the tags of
-// now, and then untag with the keys that are only in before. Tags that are in neither stay
-// as they are.
+// Retag makes the change. It calls untag with the keys that are only in before, and then, if
+// the declarations differ, tag, which sets the tags of now. The other way round, a key of which
+// only the case changes would be lost: for IAM, the keys Team and team of a role are the same.
+// Tags that are in neither declaration stay as they are.
 func Retag(t Tagging, tag func() error, untag func(keys []string) error) error {
-	if !maps.Equal(t.Before, t.Now) && len(t.Now) > 0 {
-		if err := tag(); err != nil {
-			return Explain("tag "+t.What, err)
+	if gone := dropped(t.Before, t.Now); len(gone) > 0 {
+		if err := untag(gone); err != nil {
+			return Explain("untag "+t.What, err)
 		}
 	}
-	gone := dropped(t.Before, t.Now)
-	if len(gone) == 0 {
+	if maps.Equal(t.Before, t.Now) || len(t.Now) == 0 {
 		return nil
 	}
-	return Explain("untag "+t.What, untag(gone))
+	return Explain("tag "+t.What, tag())
 }
 
 // dropped returns the keys that are in before and not in now, sorted.

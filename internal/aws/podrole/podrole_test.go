@@ -193,6 +193,7 @@ func TestUpdate(t *testing.T) {
 		"settings":        {role(), role(func(r *asset.Role) { r.Description, r.MaxSession = "", 3600 })},
 		"with a boundary": {bounded, bounded},
 		"tags":            {role(), role(func(r *asset.Role) { r.Tags = map[string]string{"env": "test"} })},
+		"a tag's case":    {role(), role(func(r *asset.Role) { r.Tags = map[string]string{"Team": "infra"} })},
 		"no tags":         {role(), role(func(r *asset.Role) { r.Tags = nil })},
 		"a policy":        {role(), role(func(r *asset.Role) { r.Inline = map[string]string{"s3": readEC2} })},
 		"another policy":  {role(), role(func(r *asset.Role) { r.Inline = map[string]string{"ec2": readEC2} })},

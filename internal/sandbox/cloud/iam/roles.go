@@ -1,6 +1,7 @@
 package iam
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -135,11 +136,19 @@ func (c *IAM) deleteRole(r *Role, _ *iam.DeleteRoleInput) (*iam.DeleteRoleOutput
 }
 
 func (c *IAM) tagRole(r *Role, in *iam.TagRoleInput) (*iam.TagRoleOutput, error) {
-	return &iam.TagRoleOutput{}, account.Retag(r.tags, TagsOfIAM(in.Tags), nil)
+	set := TagsOfIAM(in.Tags)
+	return &iam.TagRoleOutput{}, account.Retag(r.tags, set, r.inOtherCase(slices.Collect(maps.Keys(set))))
 }
 
 func (c *IAM) untagRole(r *Role, in *iam.UntagRoleInput) (*iam.UntagRoleOutput, error) {
-	return &iam.UntagRoleOutput{}, account.Retag(r.tags, nil, in.TagKeys)
+	return &iam.UntagRoleOutput{}, account.Retag(r.tags, nil, slices.Concat(in.TagKeys, r.inOtherCase(in.TagKeys)))
+}
+
+// inOtherCase returns the role's keys of tags that differ from the given ones only in case. IAM takes them for the same.
+func (r *Role) inOtherCase(keys []string) []string {
+	return slices.DeleteFunc(slices.Collect(maps.Keys(r.tags)), func(have string) bool {
+		return !slices.ContainsFunc(keys, func(key string) bool { return key != have && strings.EqualFold(key, have) })
+	})
 }
 
 func (c *IAM) listRoleTags(r *Role, in *iam.ListRoleTagsInput) (*iam.ListRoleTagsOutput, error) {
