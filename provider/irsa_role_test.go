@@ -62,6 +62,10 @@ func TestIRSARoleOfTheAgent(t *testing.T) {
 				},
 			},
 			{
+				Config:   roleConfig(name, agent+`policies = { own = jsonencode({ Statement = [{ Effect = "Allow", Action = "*", Resource = [for i in range(300) : "arn:aws:s3:::bucket-${i}"] }] }) }`),
+				PlanOnly: true, ExpectError: words("policies: with those of the preset"),
+			},
+			{
 				Config: roleConfig(name, agent+"node_pools = true"), ConfigPlanChecks: empty,
 				Check: func(*terraform.State) error {
 					return inlinePolicies(name, policy.LaunchPolicy, policy.NodeRolePolicy, policy.ReadPolicy, policy.TakeoverPolicy, policy.TerminatePolicy)

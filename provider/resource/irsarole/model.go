@@ -58,8 +58,24 @@ func (m *model) settle(account *session.Account, nodeRoles []string) error {
 		return err
 	}
 	m.AssumeRolePolicy = awsresource.SpeltAs(m.AssumeRolePolicy, trust)
-	m.PresetPolicies, err = m.presetPolicies(account, nodeRoles)
-	return err
+	if m.PresetPolicies, err = m.presetPolicies(account, nodeRoles); err != nil {
+		return err
+	}
+	return m.checkSize()
+}
+
+// checkSize returns an error if IAM would refuse all inline policies together, before the role exists. Those that are
+// not known yet do not count.
+func (m *model) checkSize() error {
+	total := 0
+	for _, document := range m.role().Inline {
+		total += policy.Size(document)
+	}
+	if total > policy.MaxInline {
+		return fmt.Errorf("policies: with those of the preset, they have %d characters, and IAM takes at most %d for all inline policies of a role: attach managed policies with `policy_arns` instead",
+			total, policy.MaxInline)
+	}
+	return nil
 }
 
 func (m *model) presetPolicies(account *session.Account, nodeRoles []string) (types.Map, error) {
