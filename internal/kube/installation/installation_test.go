@@ -134,6 +134,25 @@ func TestStoredVersions(t *testing.T) {
 	}
 }
 
+// A webhook with side effects cannot be asked in a dry run. That says nothing of the installation.
+func TestCheckPassesOverWebhooksWithSideEffects(t *testing.T) {
+	k := keeper(nil)
+	answer := func(kind string, err error) {
+		k.objects.(*dynamicfake.FakeDynamicClient).PrependReactor("patch", kind, func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, err })
+	}
+	answer("deployments", errNoDryRun)
+	if err := k.Check(t.Context(), objects(t), false); err != nil {
+		t.Error(err)
+	}
+	answer("services", apierrors.NewBadRequest("unknown field"))
+	if err := k.Check(t.Context(), objects(t), false); err == nil || !strings.Contains(err.Error(), "unknown field") {
+		t.Errorf("error = %v, want that of the Service", err)
+	}
+}
+
+// errNoDryRun is what the API server says of a webhook that has side effects.
+var errNoDryRun = apierrors.NewBadRequest(`admission webhook "audit.example.com" does not support dry run`)
+
 func TestRemoveKeepsAnInhabitedNamespace(t *testing.T) {
 	foreign := func(version, kind, name string) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{
@@ -477,6 +496,10 @@ func TestReleaseScalesDeploymentsBack(t *testing.T) {
 	denied = apierrors.NewForbidden(schema.GroupResource{Group: "apps", Resource: "deployments"}, "grown", nil)
 	if err := k.MayScaleBack(t.Context()); err == nil || !strings.Contains(err.Error(), "scale Deployment a/grown back: ") {
 		t.Errorf("without the right: %v", err)
+	}
+	denied = errNoDryRun
+	if err := k.MayScaleBack(t.Context()); err != nil {
+		t.Errorf("with a webhook that has side effects: %v", err)
 	}
 	denied = nil
 	if _, err := k.Release(t.Context()); err != nil {

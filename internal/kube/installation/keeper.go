@@ -101,18 +101,24 @@ func (k *Keeper) Apply(ctx context.Context, objects []*unstructured.Unstructured
 }
 
 // Check validates the objects in a dry run of Apply. Objects whose namespace or definition does
-// not exist yet are not checked.
+// not exist yet are not checked, and neither are those about which a webhook cannot be asked.
 func (k *Keeper) Check(ctx context.Context, objects []*unstructured.Unstructured, force bool) error {
 	if err := k.checkStoredVersions(ctx, objects); err != nil {
 		return err
 	}
 	for _, object := range objects {
 		err := k.apply(ctx, object, metav1.ApplyOptions{Force: force, DryRun: []string{metav1.DryRunAll}})
-		if err != nil && !apierrors.IsNotFound(err) {
+		if err != nil && !apierrors.IsNotFound(err) && !unasked(err) {
 			return err
 		}
 	}
 	return nil
+}
+
+// unasked reports whether the API server refused a dry run because an admission webhook has side
+// effects, so that it cannot be asked. That says nothing of the object.
+func unasked(err error) bool {
+	return apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "does not support dry run")
 }
 
 func (k *Keeper) apply(ctx context.Context, object *unstructured.Unstructured, options metav1.ApplyOptions) error {

@@ -134,7 +134,10 @@ func (k *Keeper) MayScaleBack(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return k.scaleAllBack(ctx, live, metav1.DryRunAll)
+	if err := k.scaleAllBack(ctx, live, metav1.DryRunAll); !unasked(err) {
+		return err
+	}
+	return nil
 }
 
 // Release removes from all Provisioners and nodes what needs an agent: finalizers, the nodes'

@@ -67,10 +67,11 @@ func held(conflicts []Conflict) string {
 }
 
 // Refused reports whether an error of a dry run means that the API server, or a policy of the cluster, refuses the object.
-// Without the permission for a dry run, it is not known.
+// Without the permission for a dry run, or with a webhook that cannot be asked in one, it is not known.
 func Refused(err error) bool {
 	byPolicy := apierrors.IsForbidden(err) && (strings.Contains(err.Error(), "admission webhook") || strings.Contains(err.Error(), "ValidatingAdmissionPolicy"))
-	return byPolicy || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsConflict(err)
+	malformed := apierrors.IsBadRequest(err) && !strings.Contains(err.Error(), "does not support dry run")
+	return byPolicy || malformed || apierrors.IsInvalid(err) || apierrors.IsConflict(err)
 }
 
 // ExistsAlready returns an error that says how to import what already exists.

@@ -74,6 +74,8 @@ func TestRefused(t *testing.T) {
 		"a webhook":       {apierrors.NewForbidden(kind, "a", errors.New(`admission webhook "validation.gatekeeper.sh" denied the request`)), true},
 		"another policy":  {apierrors.NewForbidden(kind, "a", errors.New(`ValidatingAdmissionPolicy 'limits' with binding 'limits' denied request`)), true},
 		"a stale object":  {apierrors.NewConflict(kind, "a", errors.New("stale")), true},
+		"a malformed one": {apierrors.NewBadRequest("unknown field"), true},
+		"not to be asked": {apierrors.NewBadRequest(`admission webhook "audit.example.com" does not support dry run`), false},
 		"no response yet": {errors.New("timeout"), false},
 	} {
 		if got := Refused(fmt.Errorf("check: %w", tt.err)); got != tt.want {
