@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
@@ -180,6 +182,50 @@ func TestRoleThatExistsIsNotTakenOver(t *testing.T) {
 		t.Errorf("error = %v", err)
 	}
 	f.wantRole(t, role())
+}
+
+// The SDK repeats a call whose answer is lost. IAM then says of the role that it has just created that it exists.
+func TestRoleWhoseCreationIsRepeatedIsTheOwn(t *testing.T) {
+	other := role(func(r *asset.Role) { r.Trust = trustAccount })
+	for name, tt := range map[string]struct {
+		there *asset.Role // before
+		own   bool
+	}{
+		"none was there":        {nil, true},
+		"one that differs":      {&other, false},
+		"one that has policies": {new(role()), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := start(t)
+			if tt.there != nil {
+				f.make(t, *tt.there)
+			}
+			config := f.account.Config.Copy()
+			config.HTTPClient = &losesAnswer{HTTPClient: config.HTTPClient}
+			config.Retryer = func() aws.Retryer {
+				return retry.NewStandard(func(o *retry.StandardOptions) { o.MaxBackoff = time.Millisecond })
+			}
+			arn, err := keeperOf(config).Create(t.Context(), role())
+			if tt.own && (err != nil || arn != roleARN) || !tt.own && !errors.Is(err, fs.ErrExist) {
+				t.Errorf("ARN %q, %v; want the own role: %t", arn, err, tt.own)
+			}
+		})
+	}
+}
+
+// losesAnswer loses the answer of the first request.
+type losesAnswer struct {
+	aws.HTTPClient
+	lost bool
+}
+
+func (l *losesAnswer) Do(r *http.Request) (*http.Response, error) {
+	answer, err := l.HTTPClient.Do(r)
+	if err != nil || l.lost {
+		return answer, err
+	}
+	l.lost = true
+	return nil, errors.Join(errors.New("connection reset by peer"), answer.Body.Close())
 }
 
 // An update changes what is declared and leaves the policies and tags of others alone.

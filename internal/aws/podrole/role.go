@@ -5,17 +5,21 @@ package podrole
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/url"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 )
 
 // Roles manages roles in one account.
@@ -50,7 +54,7 @@ func (r *Roles) forget(role string) {
 }
 
 // Create creates the role without its policies and returns its ARN. If a role of the name
-// exists, the error is fs.ErrExist.
+// exists, the error is fs.ErrExist, unless this call has created it and the answer was lost.
 func (r *Roles) Create(ctx context.Context, role asset.Role) (arn string, err error) {
 	in := &iam.CreateRoleInput{
 		RoleName:                 aws.String(role.Name),
@@ -65,17 +69,48 @@ func (r *Roles) Create(ctx context.Context, role asset.Role) (arn string, err er
 	if role.Boundary != "" {
 		in.PermissionsBoundary = aws.String(role.Boundary)
 	}
-	out, err := call.Invoke(ctx, call.UnknownPrincipal, r.client.CreateRole, in)
-	if err != nil {
-		r.forget(role.Name)
+	repeated := false
+	create := func(ctx context.Context, in *iam.CreateRoleInput, _ ...func(*iam.Options)) (*iam.CreateRoleOutput, error) {
+		return r.client.CreateRole(ctx, in, func(o *iam.Options) { o.Retryer = observed{o.Retryer, &repeated} })
+	}
+	out, err := call.Invoke(ctx, call.UnknownPrincipal, create, in)
+	if err == nil {
+		return aws.ToString(out.Role.Arn), nil
 	}
 	if call.Code(err) == call.Exists {
-		return "", fmt.Errorf("create role %q: %w", role.Name, fs.ErrExist)
+		err = fs.ErrExist
+		if repeated {
+			if arn, ok := r.justCreated(ctx, role); ok {
+				return arn, nil
+			}
+		}
 	}
-	if err != nil {
-		return "", fmt.Errorf("create role %q: %w", role.Name, err)
-	}
-	return aws.ToString(out.Role.Arn), nil
+	r.forget(role.Name)
+	return "", fmt.Errorf("create role %q: %w", role.Name, err)
+}
+
+// observed notes whether the SDK repeats a call, such as after an answer that was lost.
+type observed struct {
+	aws.Retryer
+	repeated *bool
+}
+
+func (o observed) RetryDelay(attempt int, err error) (time.Duration, error) {
+	*o.repeated = true
+	return o.Retryer.RetryDelay(attempt, err)
+}
+
+// justCreated returns the ARN of a role that exists if it is as Create makes the wanted one. It
+// waits for a role that was just created.
+func (r *Roles) justCreated(ctx context.Context, wanted asset.Role) (arn string, ok bool) {
+	var live asset.Role
+	err := call.Eventually(ctx, func(err error) bool { return errors.Is(err, fs.ErrNotExist) }, func(ctx context.Context) (err error) {
+		live, arn, err = r.Read(ctx, wanted.Name)
+		return err
+	})
+	return arn, err == nil && len(live.Inline)+len(live.Attached) == 0 && policy.SamePolicy(live.Trust, wanted.Trust) &&
+		live.Path == wanted.Path && live.Description == wanted.Description && live.MaxSession == wanted.MaxSession &&
+		live.Boundary == wanted.Boundary && maps.Equal(live.Tags, wanted.Tags)
 }
 
 // Read returns the role with all of its policies, and its ARN. If there is no such role, the
