@@ -35,7 +35,8 @@ func Differences(declared, live []*unstructured.Unstructured) []string {
 			continue
 		}
 		compare("", object.Object, live[i].Object, func(path string, want, have any) {
-			out = append(out, fmt.Sprintf("%s: %s is %s, declared is %s", name, path[1:], short(have), short(want)))
+			is, wanted := excerpts(have, want)
+			out = append(out, fmt.Sprintf("%s: %s is %s, declared is %s", name, path[1:], is, wanted))
 		})
 	}
 	return out
@@ -72,7 +73,7 @@ func compare(path string, want, have any, tell func(path string, want, have any)
 			compare(fmt.Sprintf("%s[%d]", path, i), want[i], elements[i], tell)
 		}
 	default:
-		if short(want) != short(have) {
+		if asJSON(want) != asJSON(have) {
 			tell(path, want, have)
 		}
 	}
@@ -98,15 +99,36 @@ func pick(want, have []any, key string) []any {
 	return out
 }
 
-// short is a value as JSON, in which numbers of all types are alike.
-func short(value any) string {
-	text, err := json.Marshal(value)
+// asJSON is a value as JSON, in which numbers of all types are alike.
+func asJSON(value any) string {
+	out, err := json.Marshal(value)
 	if err != nil {
 		return fmt.Sprint(value)
 	}
-	const longest = 200
-	if len(text) > longest {
-		return string(slices.Concat(text[:longest], []byte("…")))
+	return string(out)
+}
+
+// excerpts returns two values as JSON. Of long ones, it returns the part around the place from which on they differ.
+func excerpts(a, b any) (string, string) {
+	const before, longest = 50, 200
+	x, y := []rune(asJSON(a)), []rune(asJSON(b))
+	from := 0
+	if max(len(x), len(y)) > longest {
+		same := 0
+		for same < min(len(x), len(y)) && x[same] == y[same] {
+			same++
+		}
+		from = max(0, same-before)
 	}
-	return string(text)
+	part := func(of []rune) string {
+		out := string(of[from:min(len(of), from+longest)])
+		if from > 0 {
+			out = "…" + out
+		}
+		if len(of) > from+longest {
+			out += "…"
+		}
+		return out
+	}
+	return part(x), part(y)
 }

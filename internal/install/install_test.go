@@ -263,6 +263,27 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
+// Long texts, such as the descriptions in the definitions, are compared to their end, and shown where they differ.
+func TestLongTextsDiffer(t *testing.T) {
+	object := func(text string) []*unstructured.Unstructured {
+		return []*unstructured.Unstructured{{Object: map[string]any{"kind": "ConfigMap", "metadata": map[string]any{"name": "a"}, "data": map[string]any{"text": text}}}}
+	}
+	a, b := strings.Repeat("ä", 300), strings.Repeat("b", 300)
+	for name, tt := range map[string]struct {
+		declared, live string
+		want           []string
+	}{
+		"nowhere":          {a, a, nil},
+		"at the end":       {a + "x", a + "y", []string{`ConfigMap a: data.text is …` + a[:100] + `y", declared is …` + a[:100] + `x"`}},
+		"in the middle":    {a + "x" + b, a + "y" + b, []string{`ConfigMap a: data.text is …` + a[:100] + `y` + b[:149] + `…, declared is …` + a[:100] + `x` + b[:149] + `…`}},
+		"at the beginning": {"x" + b, "y", []string{`ConfigMap a: data.text is "y", declared is "x` + b[:198] + `…`}},
+	} {
+		if diff := cmp.Diff(tt.want, install.Differences(object(tt.declared), object(tt.live))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
 // What an admission policy adds to lists that Kubernetes merges is neither a difference nor a setting.
 func TestAdditionsAreNoDifferences(t *testing.T) {
 	s := full.Defaulted("1.2.3")
