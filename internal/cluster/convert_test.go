@@ -378,6 +378,9 @@ func TestSame(t *testing.T) { // CONS-057
 		change(a)
 		return a
 	}
+	attachment := func(node string, attached bool) *storagev1.VolumeAttachment {
+		return &storagev1.VolumeAttachment{Spec: storagev1.VolumeAttachmentSpec{NodeName: node}, Status: storagev1.VolumeAttachmentStatus{Attached: attached}}
+	}
 	for name, c := range map[string]struct {
 		before, after any
 		want          bool
@@ -395,8 +398,10 @@ func TestSame(t *testing.T) { // CONS-057
 		"a measurement": {scaler(func(*autoscalingv2.HorizontalPodAutoscaler) {}), scaler(func(a *autoscalingv2.HorizontalPodAutoscaler) {
 			a.ResourceVersion, a.Status.CurrentReplicas = "2", 3
 		}), true},
-		"another target": {scaler(func(*autoscalingv2.HorizontalPodAutoscaler) {}), scaler(func(a *autoscalingv2.HorizontalPodAutoscaler) { a.Spec.ScaleTargetRef.Name = "db" }), false},
-		"another kind":   {&corev1.Namespace{}, &corev1.Namespace{}, false},
+		"another target":     {scaler(func(*autoscalingv2.HorizontalPodAutoscaler) {}), scaler(func(a *autoscalingv2.HorizontalPodAutoscaler) { a.Spec.ScaleTargetRef.Name = "db" }), false},
+		"an attached volume": {attachment("a", false), attachment("a", true), true},
+		"another node":       {attachment("a", true), attachment("b", true), false},
+		"another kind":       {&corev1.Namespace{}, &corev1.Namespace{}, false},
 	} {
 		if got := Same(c.before, c.after); got != c.want {
 			t.Errorf("%s: got %t", name, got)

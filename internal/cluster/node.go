@@ -71,8 +71,8 @@ func unreadiness(ready *corev1.NodeCondition, initialized bool) string {
 }
 
 // Same reports whether two versions of an object differ only in what nobody reads, such as a node before and after a
-// heartbeat, or an autoscaler and its measurements. Kubelets report every five minutes, and autoscalers measure every 15
-// seconds: each would count as a change of the cluster.
+// heartbeat, an autoscaler and its measurements, or a VolumeAttachment and its progress. Kubelets report every five minutes,
+// and autoscalers measure every 15 seconds: each would count as a change of the cluster.
 func Same(a, b any) bool {
 	switch b := b.(type) {
 	case *corev1.Node:
@@ -81,6 +81,9 @@ func Same(a, b any) bool {
 	case *autoscalingv2.HorizontalPodAutoscaler:
 		a, ok := a.(*autoscalingv2.HorizontalPodAutoscaler)
 		return ok && a.Spec.ScaleTargetRef == b.Spec.ScaleTargetRef
+	case *storagev1.VolumeAttachment:
+		a, ok := a.(*storagev1.VolumeAttachment)
+		return ok && a.Spec.NodeName == b.Spec.NodeName
 	}
 	return false
 }
@@ -156,6 +159,20 @@ func volumeLimits(csi *storagev1.CSINode) map[string]int64 {
 		out[d.Name] = int64(*d.Allocatable.Count)
 	}
 	return out
+}
+
+// SetAttached counts the volumes that are being detached among those that are attached to the nodes of a snapshot that is
+// being made. The status of a Node does not show them: kube-controller-manager takes a volume out of it before it deletes
+// the VolumeAttachment, which is gone only once the driver has detached the volume.
+func (s *Snapshot) SetAttached(by []*storagev1.VolumeAttachment) {
+	attached := map[string]int{}
+	for _, a := range by {
+		attached[a.Spec.NodeName]++
+	}
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		n.AttachedVolumes = max(n.AttachedVolumes, attached[n.Name])
+	}
 }
 
 // FromNamespace converts a namespace.

@@ -30,7 +30,7 @@ func clusterRules() []rbacv1.PolicyRule {
 		{APIGroups: []string{"batch"}, Resources: []string{"jobs"}, Verbs: []string{"get"}},
 		{APIGroups: core, Resources: []string{"resourcequotas"}, Verbs: []string{"list"}},
 		{APIGroups: []string{"policy"}, Resources: []string{"poddisruptionbudgets"}, Verbs: watch},
-		{APIGroups: []string{"storage.k8s.io"}, Resources: []string{"storageclasses", "csinodes", "csidrivers"}, Verbs: watch},
+		{APIGroups: []string{"storage.k8s.io"}, Resources: []string{"storageclasses", "csinodes", "csidrivers", "volumeattachments"}, Verbs: watch},
 		// Configuration: the finalizer is part of the object, the status is not.
 		{APIGroups: provisioners, Resources: []string{"provisioners"}, Verbs: []string{"get", "list", "watch", "patch"}},
 		{APIGroups: templates, Resources: []string{"awsnodetemplates"}, Verbs: watch},

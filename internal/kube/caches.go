@@ -41,6 +41,7 @@ type caches struct {
 	pods, nodes, csiNodes, daemonSets, namespaces *mirror
 	claims, volumes, storageClasses, budgets      *mirror
 	deployments, autoscalers, csiDrivers          *mirror
+	attachments                                   *mirror
 	provisioners, nodeTemplates                   *mirror
 	pools                                         *pools // nil unless NodePools are served
 	all                                           []*mirror
@@ -85,6 +86,7 @@ func newCaches(client kubernetes.Interface, custom dynamic.Interface, o Options)
 	c.nodes = c.mirror(corev1.SchemeGroupVersion.WithResource("nodes"), shared.Core().V1().Nodes().Informer())
 	c.csiNodes = c.mirror(storagev1.SchemeGroupVersion.WithResource("csinodes"), shared.Storage().V1().CSINodes().Informer())
 	c.csiDrivers = c.mirror(storagev1.SchemeGroupVersion.WithResource("csidrivers"), shared.Storage().V1().CSIDrivers().Informer())
+	c.attachments = c.mirror(storagev1.SchemeGroupVersion.WithResource("volumeattachments"), shared.Storage().V1().VolumeAttachments().Informer())
 	c.daemonSets = c.mirror(appsv1.SchemeGroupVersion.WithResource("daemonsets"), shared.Apps().V1().DaemonSets().Informer())
 	c.namespaces = c.mirror(corev1.SchemeGroupVersion.WithResource("namespaces"), shared.Core().V1().Namespaces().Informer())
 	c.claims = c.mirror(corev1.SchemeGroupVersion.WithResource("persistentvolumeclaims"), shared.Core().V1().PersistentVolumeClaims().Informer())

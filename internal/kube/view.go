@@ -62,6 +62,7 @@ func (v *view) take() *cluster.Snapshot {
 	s.Sort()
 	s.SetAutoscaled(list[*autoscalingv2.HorizontalPodAutoscaler](v.caches.autoscalers))
 	s.Pods, s.Nodes = pods, v.nodes.take() // sorted already
+	s.SetAttached(list[*storagev1.VolumeAttachment](v.caches.attachments))
 	v.snapshot, v.generation = s, generation
 	return s
 }
