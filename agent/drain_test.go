@@ -246,7 +246,7 @@ func TestDrainDoesNotWait(t *testing.T) { // TERM-007, TERM-010
 				r.stray("stays", old, edit)
 				time.Sleep(time.Second)
 				r.DeleteNode(old)
-				if took := r.until("the node is gone", r.gone(old)); took > 2*time.Second {
+				if took := r.until("the node is gone", r.gone(old)); took > drain.BalancerPatience+2*time.Second {
 					t.Errorf("the drain took %s", took)
 				}
 			})
@@ -348,6 +348,19 @@ func TestPodThatMayTakeYearsToStop(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A node without pods still passes connections on to pods of other nodes: load balancers get time to take it out.
+func TestLoadBalancersGetTimeToTakeOutANode(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.served(testProvisioner("default", emptyAfter(0)), sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("300m", "300Mi")})
+		old := r.ours()[0].Name
+		r.Scale("web", 0)
+		r.until("the node is excluded from load balancers", func() bool { return r.node(old).Labels[drain.ExcludeFromBalancers] != "" })
+		if took := r.until("the machine is terminated", func() bool { return len(r.Machines()) == 0 }); took < drain.BalancerPatience || took > 2*drain.BalancerPatience {
+			t.Errorf("the machine is terminated %s after its node was excluded from load balancers, want %s and a little", took, drain.BalancerPatience)
+		}
+	})
 }
 
 // Volumes are detached before the machine goes, or waited for a while.

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/drain"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/pace"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -74,8 +75,8 @@ func TestEmptinessAtOnce(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {
 		r.served(testProvisioner("default", emptyAfter(0)), sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("1", "1Gi")})
 		r.Scale("web", 0)
-		if took := r.until("nothing is left", r.nothingLeft); took > 6*time.Second {
-			t.Errorf("the empty node went after %s, want at once", took)
+		if took := r.until("nothing is left", r.nothingLeft); took > drain.BalancerPatience+6*time.Second {
+			t.Errorf("the empty node went after %s, want at once, after the time for load balancers", took)
 		}
 	})
 }

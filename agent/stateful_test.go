@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/utils/ptr"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/drain"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
 )
 
@@ -47,9 +48,9 @@ func TestNodeOfStatefulPodWithoutSuccessor(t *testing.T) {
 		scale      bool
 		most       time.Duration
 	}{
-		"scaled down":             {stop: 2 * time.Second, scale: true, most: 15 * time.Second},
+		"scaled down":             {stop: 2 * time.Second, scale: true, most: drain.BalancerPatience + 15*time.Second},
 		"its pod does not go":     {stop: 2 * time.Second, finalizers: []string{"example.com/hold"}, most: 22 * time.Minute},
-		"its pod takes its grace": {stop: 20 * time.Second, scale: true, most: 35 * time.Second},
+		"its pod takes its grace": {stop: 20 * time.Second, scale: true, most: drain.BalancerPatience + 35*time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, sim.Options{StopTime: c.stop}, func(r *rig) {

@@ -31,6 +31,10 @@ const (
 	stepPatience = time.Second
 	// ExcludeFromBalancers keeps load balancers from sending new connections.
 	ExcludeFromBalancers = "node.kubernetes.io/exclude-from-external-load-balancers"
+	// BalancerPatience is how long a machine runs at least after that, so that load balancers can take its node out:
+	// even a node without pods passes connections on to pods of other nodes. Cluster Autoscaler waits as long
+	// (--node-delete-delay-after-taint).
+	BalancerPatience = 5 * time.Second
 
 	podsAtOnce = 16 // of one node
 )
@@ -167,16 +171,16 @@ func (d *Drainer) pass(ctx context.Context) int {
 		}
 	}
 	d.memory.keep(leaving, s)
+	shut := d.memory.shutSince(closedNodes(seen))
 	d.memory.thought = time.Since(began)
 	if len(leaving) == 0 {
 		d.reportHeldUp(s)
 		return 0
 	}
-	pods, shut := s.PodsByNode(), closedNodes(seen)
-	limits, refused := d.drainLimits(), d.memory.refusedByBudgets()
+	pods, limits, refused := s.PodsByNode(), d.drainLimits(), d.memory.refusedByBudgets()
 	drained := d.takeSteps(leaving, func(n *cluster.Node) (*step, bool) {
-		s := step{node: n, pods: pods[n.Name], limit: limitOf(n, limits), now: time.Now(), refused: refused}
-		return &s, d.drain(ctx, &s, shut[n.Name])
+		s := step{node: n, pods: pods[n.Name], limit: limitOf(n, limits), now: time.Now(), refused: refused, shut: shut[n.Name]}
+		return &s, d.drain(ctx, &s)
 	})
 	d.conclude(ctx, drained)
 	d.reportHeldUp(s)
@@ -256,17 +260,15 @@ func (d *Drainer) exportHeldUp(s *cluster.Snapshot) {
 	}
 }
 
-// drain takes one step with a node and reports whether it is drained as far as the caches show. Shut
-// says that they show the node as closed: before that, they may lack pods that the scheduler has bound
-// to it.
-func (d *Drainer) drain(ctx context.Context, s *step, shut bool) bool {
+// drain takes one step with a node and reports whether it is drained as far as the caches show.
+func (d *Drainer) drain(ctx context.Context, s *step) bool {
 	n := s.node
 	if !closed(n) && !d.closeNode(ctx, n) {
 		d.memory.held.note(n.Name, holdUp{cause: HeldByNode, text: "the node could not be tainted and cordoned"})
 		return false
 	}
 	ended := d.Inventory.InstanceEnded(n.ProviderID)
-	if !ended && !shut && !hadKubelet(n, s.pods) {
+	if !ended && s.shut.IsZero() && !hadKubelet(n, s.pods) {
 		return false // its kubelet may have started since; the caches show that once they show the taint
 	}
 	// If no kubelet can stop the pods, they are deleted so that their controllers can replace them.
@@ -281,7 +283,7 @@ func (d *Drainer) drain(ctx context.Context, s *step, shut bool) bool {
 	for _, h := range s.held() {
 		d.memory.held.note(n.Name, h)
 	}
-	if len(next) > 0 || !shut {
+	if len(next) > 0 || s.shut.IsZero() {
 		return false
 	}
 	since := d.memory.emptySince(n.Name)
@@ -289,7 +291,7 @@ func (d *Drainer) drain(ctx context.Context, s *step, shut bool) bool {
 		d.memory.held.note(n.Name, holdUp{cause: HeldByVolume, text: volumesHeld(n.AttachedVolumes - kept)})
 		return false
 	}
-	return true
+	return s.now.Sub(s.shut) >= BalancerPatience
 }
 
 // closed reports whether the node takes no new pods and connections.

@@ -17,6 +17,7 @@ import (
 type memory struct {
 	mu      sync.Mutex
 	began   map[string]time.Time // by node
+	shut    map[string]time.Time // by node: the caches show it as closed
 	emptied map[string]time.Time // by node: all pods that are waited for are gone
 	retries map[string]retry     // by UID of the pod
 	denials map[string]string    // by node: what the cloud has last said when it did not terminate the machine
@@ -75,6 +76,20 @@ func (m *memory) keep(leaving []*cluster.Node, s *cluster.Snapshot) {
 		}
 	}
 	m.retries = retries
+}
+
+// shutSince returns since when each of the closed nodes has been known as closed. It forgets the others.
+func (m *memory) shutSince(closed map[string]bool) map[string]time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	shut := make(map[string]time.Time, len(closed))
+	for node := range closed {
+		if shut[node] = m.shut[node]; shut[node].IsZero() {
+			shut[node] = time.Now()
+		}
+	}
+	m.shut = shut
+	return shut
 }
 
 // occupied notes that there are pods on a node, so that it counts as empty only from a later time on.

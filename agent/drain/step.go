@@ -32,6 +32,9 @@ type step struct {
 	now   time.Time
 	// refused has the UIDs of the pods whose last eviction a PodDisruptionBudget did not allow.
 	refused map[string]bool
+	// shut is since when the caches have shown the node as closed; zero while they do not. Before that, they may lack pods
+	// that the scheduler has bound to it.
+	shut time.Time
 }
 
 // overdue reports whether pods are deleted instead of evicted, because the Provisioner's
