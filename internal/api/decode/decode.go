@@ -189,7 +189,7 @@ func (w *walk) cleanSlice(value any, t reflect.Type, path *field.Path) any {
 
 // check tries to decode a leaf into its type.
 func (w *walk) check(value any, t reflect.Type, path *field.Path) {
-	if t == reflect.TypeFor[resource.Quantity]() && amount.Long(fmt.Sprint(value)) {
+	if t == reflect.TypeFor[resource.Quantity]() && isLong(value) {
 		w.reject(path, value, finding.Say("%s: %s", Show(value), amount.ErrLong), finding.None)
 		return
 	}
@@ -347,6 +347,7 @@ func jsonFields(t reflect.Type) map[string]reflect.Type {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
 		case name == "-", !f.IsExported() && !f.Anonymous:
+		case f.Anonymous && name == "" && f.Type.Kind() != reflect.Struct: // as in a Quantity, which reads itself
 		case f.Anonymous && name == "":
 			maps.Copy(out, jsonFields(f.Type))
 		default:

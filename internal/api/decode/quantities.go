@@ -39,7 +39,7 @@ func checkTree(value any, t reflect.Type, path string) error {
 	if t == reflect.TypeFor[resource.Quantity]() {
 		text := fmt.Sprint(value)
 		switch {
-		case amount.Long(text):
+		case isLong(value):
 			return finding.Finding{Severity: finding.Error, Path: path, Text: finding.Say("Invalid value: %q: %s", shortened(text), amount.ErrLong)}
 		case strings.HasPrefix(text, "-"):
 			return finding.Finding{Severity: finding.Error, Path: path, Text: finding.Say("Invalid value: %q: must be greater than or equal to 0", text)}
@@ -68,6 +68,15 @@ func checkTree(value any, t reflect.Type, path string) error {
 		}
 	}
 	return nil
+}
+
+// isLong reports whether a text or a number would take seconds to read as a quantity.
+func isLong(value any) bool {
+	switch value.(type) {
+	case map[string]any, []any:
+		return false
+	}
+	return amount.Long(fmt.Sprint(value))
 }
 
 // memberOf returns the type of an object's member and its path, nil where it has none.
