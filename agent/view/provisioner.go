@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"runtime/debug"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -105,12 +106,18 @@ func (r *Reader) Read(ctx context.Context) []*Provisioner {
 	texts := newTexts(r.Texts)
 	var out []*Provisioner
 	for _, reading := range texts.unreadable {
-		out = append(out, unreadable(reading))
+		raw := &api.Provisioner{}
+		raw.Name, raw.UID = reading.Object.Name, types.UID(reading.Object.UID)
+		raw.DeletionTimestamp, raw.Finalizers = reading.Deleted, reading.Finalizers
+		out = append(out, unreadable(raw, reading.Findings.Errors().Summary()))
 	}
 	for _, raw := range r.Texts.Provisioners() {
-		p := &Provisioner{Raw: raw, Spec: raw.Defaulted()}
-		p.Findings = slices.Concat(texts.provisioners[raw.Name], validate.Provisioner(raw))
-		p.resolve(&texts)
+		p := &Provisioner{Raw: raw}
+		r.safely(p, func() {
+			p.Spec = raw.Defaulted()
+			p.Findings = slices.Concat(texts.provisioners[raw.Name], validate.Provisioner(raw))
+			p.resolve(&texts)
+		})
 		if raw.Source != nil && raw.Source.Waits != "" {
 			p.Block(ReasonKarpenterRuns, raw.Source.Waits)
 		}
@@ -118,7 +125,7 @@ func (r *Reader) Read(ctx context.Context) []*Provisioner {
 	}
 	parallel.Each(marketsAtOnce, out, func(p *Provisioner) {
 		if p.Blocked == "" {
-			r.readMarket(ctx, p)
+			r.safely(p, func() { r.readMarket(ctx, p) })
 		}
 	})
 	slices.SortFunc(out, func(a, b *Provisioner) int { return cmp.Compare(a.Raw.Name, b.Raw.Name) })
@@ -148,15 +155,31 @@ func findRivals(all []*Provisioner) {
 	}
 }
 
-// unreadable stands for a Provisioner that cannot be read. It buys nothing, and
+// safely reads a part of a Provisioner. If that panics, because of a bug in the agent, the Provisioner counts as
+// unreadable: the others must not wait for nodes until the bug is fixed.
+func (r *Reader) safely(p *Provisioner, read func()) {
+	defer func() {
+		fault := recover()
+		if fault == nil {
+			return
+		}
+		if r.Failures.Due(p.Raw.Name) {
+			r.Failures.Failed(p.Raw.Name)
+			r.Log.Error("could not read a Provisioner, because of a bug in the agent: please report it", "provisioner", p.Raw.Name,
+				"error", fmt.Sprintf("%v\n%s", fault, debug.Stack()))
+		}
+		*p = *unreadable(p.Raw, fmt.Sprintf("cannot be read, because of a bug in the agent: please report it: %v", fault))
+	}()
+	read()
+}
+
+// unreadable stands for a Provisioner that cannot be read, of which only the spec is left out. It buys nothing, and
 // its nodes stay: without it they would look as if it had been deleted.
-func unreadable(r cluster.Reading) *Provisioner {
-	raw := &api.Provisioner{}
-	raw.Name, raw.UID = r.Object.Name, types.UID(r.Object.UID)
-	raw.DeletionTimestamp, raw.Finalizers = r.Deleted, r.Finalizers
-	raw.Spec.Disruption = &api.Disruption{Drift: ptr.To(false)}
-	p := &Provisioner{Raw: raw, Spec: raw.Defaulted()}
-	p.Block(ReasonValidation, r.Findings.Errors().Summary())
+func unreadable(written *api.Provisioner, why string) *Provisioner {
+	raw := *written
+	raw.Spec = api.ProvisionerSpec{Disruption: &api.Disruption{Drift: ptr.To(false)}}
+	p := &Provisioner{Raw: &raw, Spec: raw.Defaulted()}
+	p.Block(ReasonValidation, why)
 	return p
 }
 

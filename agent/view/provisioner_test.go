@@ -31,7 +31,10 @@ func (s *shop) Provisioners() []*api.Provisioner      { return s.provisioners }
 func (s *shop) NodeTemplates() []*api.AWSNodeTemplate { return nil }
 func (s *shop) Readings() []cluster.Reading           { return nil }
 
-func (s *shop) Market(context.Context, *api.Provisioner, *api.NodeProfile) (offer.Market, error) {
+func (s *shop) Market(_ context.Context, p *api.Provisioner, _ *api.NodeProfile) (offer.Market, error) {
+	if p.Spec.Labels["bug"] != "" {
+		panic("divide by zero")
+	}
 	return s.market, nil
 }
 
@@ -47,6 +50,27 @@ func TestFindingsOfTheMarket(t *testing.T) {
 	p := s.reader(hclog.NewNullLogger()).Read(t.Context())[0]
 	if got := p.Findings.Warnings().Summary(); p.Blocked != "" || !strings.HasSuffix(got, "cr-1 is a capacity block") {
 		t.Errorf("blocked %q, warnings %q", p.Blocked, got)
+	}
+}
+
+// A bug that one Provisioner meets keeps neither the others nor the agent from working, and its own nodes stay.
+func TestBugStopsOnlyOneProvisioner(t *testing.T) {
+	sound, hit := provisioner(), provisioner()
+	sound.Name, hit.Name = "a", "b"
+	hit.UID, hit.Spec.Labels = "1", map[string]string{"bug": "yes"}
+	s := &shop{[]*api.Provisioner{sound, hit}, offer.Market{Types: []offer.InstanceType{{Name: "m5.large"}}}}
+	var log bytes.Buffer
+	r := s.reader(hclog.New(&hclog.LoggerOptions{Output: &log}))
+	r.Read(t.Context())
+	got := r.Read(t.Context())
+	if got[0].Blocked != "" || len(got[0].Market.Types) == 0 {
+		t.Errorf("the other Provisioner is blocked: %q", got[0].Blocked)
+	}
+	if p := got[1]; p.Reason != view.ReasonValidation || !strings.Contains(p.Blocked, "divide by zero") || p.Raw.UID != "1" || *p.Spec.Spec.Disruption.Drift {
+		t.Errorf("reason %s, blocked %q, %+v", p.Reason, p.Blocked, p.Raw)
+	}
+	if n := strings.Count(log.String(), "[ERROR] could not read a Provisioner"); n != 1 || !strings.Contains(log.String(), "provisioner_test.go") {
+		t.Errorf("%d errors are logged, want one with the stack:\n%s", n, &log)
 	}
 }
 
