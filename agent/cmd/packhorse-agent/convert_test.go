@@ -61,7 +61,7 @@ spec:
 ---
 apiVersion: karpenter.k8s.aws/v1
 kind: EC2NodeClass
-metadata: {name: a}
+metadata: {name: a, labels: {team: a}, annotations: {argocd.argoproj.io/sync-options: Prune=false, karpenter.k8s.aws/ec2nodeclass-hash: "1"}}
 spec:
   role: nodes
   associatePublicIPAddress: false
@@ -74,7 +74,7 @@ spec:
 		t.Fatalf("%v\n%s", err, got)
 	}
 	for _, path := range []string{
-		"spec.role", "spec.associatePublicIPAddress", "spec.amiSelectorTerms[0].alias", "spec.subnetSelectorTerms", "spec.securityGroupSelectorTerms",
+		"metadata.annotations", "metadata.labels", "spec.role", "spec.associatePublicIPAddress", "spec.amiSelectorTerms[0].alias", "spec.subnetSelectorTerms", "spec.securityGroupSelectorTerms",
 		"spec.template.spec.requirements[0].values", "spec.template.spec.kubelet.cpuManagerPolicy",
 	} {
 		if !strings.Contains(got, "# Lost: "+path) {

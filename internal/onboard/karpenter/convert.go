@@ -80,7 +80,7 @@ func Read(text []byte) (objects []Object, skipped []string, err error) {
 			skipped = append(skipped, fmt.Sprintf("%s: is skipped, because %s has this name too", o.title(), objects[n].title()))
 			continue
 		}
-		for _, f := range checked[o.from.Kind+" "+o.Name] {
+		for _, f := range checked[cmp.Or(o.from.Kind, o.Kind)+" "+o.Name] {
 			if !slices.ContainsFunc(o.Losses, func(loss finding.Finding) bool { return strings.HasPrefix(loss.Path, f.Path) }) {
 				o.Losses = append(o.Losses, f)
 			}
@@ -93,9 +93,13 @@ func Read(text []byte) (objects []Object, skipped []string, err error) {
 // title says what the object is made from.
 func (o *Object) title() string { return cmp.Or(o.Origin, o.Kind+" "+o.Name) }
 
-// findingsOf says what Karpenter's rules say against a document of Karpenter.
+// findingsOf says what Karpenter's rules say against a document of Karpenter, and what is lost of one of ours if it is
+// written anew. One that is imported keeps it.
 func findingsOf(document map[string]any) finding.List {
-	if !kinds.Known(document) || Foreign(document) != "" {
+	switch {
+	case !kinds.Known(document):
+		return ownMetadata(document)
+	case Foreign(document) != "":
 		return nil
 	}
 	return check.Object(document)
@@ -227,6 +231,7 @@ func (c *converter) convert(document map[string]any) error {
 	if object.Spec, err = plain(spec); err != nil {
 		return fmt.Errorf("%s %s: %w", kind, name, err)
 	}
+	object.Losses = append(object.Losses, ownMetadata(document)...)
 	problems := object.Problems()
 	object.Losses, object.lost = append(object.Losses, problems...), append(object.lost, problems...)
 	object.Unsupported = append(object.Unsupported, problems...)

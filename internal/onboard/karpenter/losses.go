@@ -2,10 +2,14 @@ package karpenter
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/suggest"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
@@ -20,6 +24,25 @@ func (o *Object) lose(path, why string) {
 // which is served all the same.
 func (o *Object) leave(path, why string) {
 	o.Losses = append(o.Losses, finding.Finding{Path: path, Text: finding.Plain(why)})
+}
+
+// ownMetadata says which labels and annotations of an object itself, not of its nodes, are lost. Those that Karpenter and
+// kubectl write mean nothing to others.
+func ownMetadata(document map[string]any) finding.List {
+	var out finding.List
+	metadata, _ := document["metadata"].(map[string]any)
+	for _, name := range []string{"annotations", "labels"} {
+		entries, _ := metadata[name].(map[string]any)
+		keys := slices.DeleteFunc(slices.Sorted(maps.Keys(entries)), func(key string) bool {
+			domain, _, _ := strings.Cut(key, "/")
+			return api.InDomain(domain, api.ProvisionerGroup) || api.InDomain(domain, api.NodeTemplateGroup) || domain == "kubectl.kubernetes.io"
+		})
+		if len(keys) > 0 {
+			text := "are not converted, so that tools such as Argo CD or Flux do not find them: " + strings.Join(keys, ", ")
+			out = append(out, finding.Finding{Path: "metadata." + name, Text: finding.Plain(text)})
+		}
+	}
+	return out
 }
 
 // refuse notes a field without which nodes would not be what they are meant to be.

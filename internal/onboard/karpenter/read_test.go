@@ -23,6 +23,9 @@ func TestReadNamesWhatIsWrong(t *testing.T) {
 		"twice in JSON": {`{"kind": "NodePool", "kind": "NodePool"}`, "", "", `read document 1: duplicate field "kind"`},
 		"a setting":     {strings.Replace(pool, "/v1", "/v1beta1", 1) + "spec: {template: {spec: {nodeClassRef: {name: c}, requirements: [], kubelet: {cpuManagerPolicy: static}}}}", "spec.template.spec.kubelet.cpuManagerPolicy: ", "", ""},
 		"a template":    {strings.Replace(pool, "name: a", "name: {{ .Values.name }}", 1), "", "", "holds the template {{ .Values.name }}"},
+		"annotations":   {strings.Replace(pool, "{name: a}", "{name: a, annotations: {argocd.argoproj.io/sync-options: Prune=false, karpenter.sh/nodepool-hash: '1'}}", 1) + nodes + "requirements: []}}}", "metadata.annotations: are not converted, so that tools such as Argo CD or Flux do not find them: argocd.argoproj.io/sync-options", "", ""},
+		"labels":        {"apiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nmetadata: {name: a, labels: {team: a}}\nspec: {weight: 3}\n", "metadata.labels: are not converted", "", ""},
+		"of Karpenter":  {strings.Replace(pool, "{name: a}", "{name: a, annotations: {compatibility.karpenter.sh/a: a, karpenter.k8s.aws/b: b, kubectl.kubernetes.io/last-applied-configuration: c}}", 1) + nodes + "requirements: []}}}", "", "", ""},
 		"another group": {strings.Replace(pool, "karpenter.sh", "karpenter.k8s.aws", 1), "", "NodePool a: cannot be read in the version karpenter.k8s.aws/v1", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
