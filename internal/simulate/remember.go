@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"sync"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-// Remember returns a market that answers once for all Provisioners that size
+// Remember returns a market that answers once for all Provisioners that build
 // machines alike. What the given market says must not change.
 func Remember(m Market) Market { return &remembering{market: m, known: map[string]offer.Market{}} }
 
@@ -17,11 +19,12 @@ type remembering struct {
 	market Market
 
 	mu    sync.Mutex
-	known map[string]offer.Market // by what sizes a machine
+	known map[string]offer.Market // by what a machine is built from
 }
 
 func (r *remembering) Market(ctx context.Context, p *api.Provisioner, profile *api.NodeProfile) (offer.Market, error) {
-	key, err := json.Marshal([]any{p.Spec.KubeletConfiguration, profile})
+	class := ptr.Deref(profile, api.NodeProfile{}).Class // which the JSON of a profile leaves out
+	key, err := json.Marshal([]any{p.Spec.KubeletConfiguration, profile, class})
 	if err != nil {
 		return offer.Market{}, err
 	}
