@@ -28,6 +28,6 @@ func (s *Source) Input() (decide.Input, []string, error) {
 		return decide.Input{}, nil, err
 	}
 	survey, warnings := FromManifests(s.Set)
-	whole := Cluster{Survey: survey, Market: CatalogueMarket{s.Catalogue, s.Region, s.Nodes}, Now: s.Now, Settings: s.Settings}
+	whole := Cluster{Survey: survey, Market: Remember(CatalogueMarket{s.Catalogue, s.Region, s.Nodes}), Now: s.Now, Settings: s.Settings}
 	return whole.Input(context.Background()), warnings, nil
 }

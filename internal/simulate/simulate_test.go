@@ -161,6 +161,17 @@ func TestNodesOfNodePools(t *testing.T) {
 	}
 }
 
+// Reading the catalogue for each of hundreds of Provisioners would take longer than planning.
+func TestProvisionersOfTheSameMachinesShareTheMarket(t *testing.T) {
+	in, _, err := input(t, "us-east-1", bigDisk, refers, strings.Replace(refers, "name: refers", "name: second", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := in.Provisioners[0], in.Provisioners[1]; a.Index != b.Index {
+		t.Errorf("%s and %s have markets of their own", a.Spec.Name, b.Spec.Name)
+	}
+}
+
 func TestUnknownRegion(t *testing.T) {
 	if _, _, err := input(t, "moon-1", bigDisk); err == nil || !strings.Contains(err.Error(), "moon-1") {
 		t.Errorf("got %v, want an error that names the region", err)
