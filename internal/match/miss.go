@@ -5,6 +5,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
 // MissKind sorts misses by the constraint that decided.
@@ -92,7 +93,7 @@ func (m Miss) String() string {
 			return fmt.Sprintf("has no instance type with %s together: the nearest, %s, has %s", m.Want, m.Hint, m.Have)
 		}
 		if m.Have == "0" {
-			return fmt.Sprintf("has no instance type with %s, none has any", m.Want)
+			return fmt.Sprintf("has no instance type with %s, none has any", m.Want) + m.option()
 		}
 		return fmt.Sprintf("has no instance type with %s, the largest has %s", m.Want, m.Have)
 	case Variety:
@@ -113,6 +114,15 @@ func (m Miss) String() string {
 		return m.Want
 	}
 	return m.Want
+}
+
+// option names the option of the agent that the resource needs.
+func (m Miss) option() string {
+	name := offer.OptionOf(m.Key)
+	if name == "" {
+		return ""
+	}
+	return ": machines offer it only with the agent's option " + name
 }
 
 // meantLabel proposes the label that was probably meant. Looking for it takes longer

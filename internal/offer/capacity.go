@@ -21,6 +21,17 @@ const (
 	resourceIPv4       = "vpc.amazonaws.com/PrivateIPv4Address" // which EKS adds to the requests of Windows pods
 )
 
+// OptionOf names the option of the agent without which no machine offers the resource; empty for other resources.
+func OptionOf(resource string) string {
+	switch resource {
+	case resourcePodENI:
+		return "pod-eni"
+	case resourceEFA:
+		return "efa"
+	}
+	return ""
+}
+
 const (
 	mebibyte = int64(1) << 20
 	gibibyte = int64(1) << 30
