@@ -7,12 +7,21 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// placeholder is one of Helm, Jinja, envsubst and their like.
-var placeholder = regexp.MustCompile(`\{\{.*?\}\}|\{\{|\{%|\$\{[^}]*\}`)
+// A directive is one of Helm, Jinja, Terraform and their like. A placeholder may also be one of envsubst or a shell.
+const directives = `\{\{.*?\}\}|\{\{|\{%|%\{~? *(?:if|else|endif|for|endfor)\b[^}]*\}`
+
+var (
+	directive   = regexp.MustCompile(directives)
+	placeholder = regexp.MustCompile(directives + `|\$\{[^}]*\}`)
+)
 
 // Template returns the first placeholder in a text that nobody has filled in, or
 // nothing.
 func Template(text string) string { return placeholder.FindString(text) }
+
+// Directive is Template without the placeholders of shells, which are valid YAML and occur in
+// scripts.
+func Directive(text string) string { return directive.FindString(text) }
 
 // RenderFirst is what to do about a template that was not rendered.
 const RenderFirst = "render the file first, for example with helm template, kustomize build or envsubst"

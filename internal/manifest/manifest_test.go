@@ -420,6 +420,10 @@ func TestProblemsHaveTheirPlace(t *testing.T) {
 				"in.yaml:5: document 1: Pod default/a: spec.priority: 99999999999 is a number, and must be from -2147483648 to 2147483647",
 			},
 		},
+		"a template of Terraform": {
+			"kind: NodePool\nmetadata:\n  name: ${name}\nspec:\n  %{ if taints != \"\" ~}\n  taints: []\n  %{ endif ~}\n",
+			[]string{`in.yaml:5: document 1: holds the template %{ if taints != "" ~}, which was not rendered; render the file first, for example with helm template, kustomize build or envsubst`},
+		},
 		"limits of a Provisioner in a NodePool": {
 			"apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: a}\nspec:\n  limits:\n    resources: {cpu: 1000}\n  template: {spec: {nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: a}, requirements: []}}\n",
 			[]string{`in.yaml:6: document 1: NodePool a: spec.limits[resources]: {"cpu":1000}: must be a quantity such as 500m or 2Gi; write it as a number with an optional unit, such as 2Gi`},

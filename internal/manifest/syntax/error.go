@@ -85,12 +85,12 @@ func cutOff(text []byte) bool {
 	return errors.Is(json.NewDecoder(bytes.NewReader(text)).Decode(&value), io.ErrUnexpectedEOF) && bytes.TrimSpace(text)[0] == '{'
 }
 
-// firstTemplate finds a placeholder of a template outside of comments. Those of shells
-// are YAML, and occur in scripts.
+// firstTemplate finds a directive of a template outside of comments.
 func firstTemplate(lines [][]byte) (int, string) {
 	for n, line := range lines {
-		if text := string(bytes.TrimSpace(line)); !strings.HasPrefix(text, "#") && (strings.Contains(text, "{{") || strings.Contains(text, "{%")) {
-			return n, finding.Template(text)
+		text := string(bytes.TrimSpace(line))
+		if found := finding.Directive(text); found != "" && !strings.HasPrefix(text, "#") {
+			return n, found
 		}
 	}
 	return 0, ""
