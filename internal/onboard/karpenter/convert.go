@@ -94,7 +94,7 @@ func Read(text []byte) (objects []Object, skipped []string, err error) {
 func (o *Object) title() string { return cmp.Or(o.Origin, o.Kind+" "+o.Name) }
 
 // findingsOf says what Karpenter's rules say against a document of Karpenter, and what is lost of one of ours if it is
-// written anew. One that is imported keeps it.
+// written again. One that is imported keeps it.
 func findingsOf(document map[string]any) finding.List {
 	switch {
 	case !kinds.Known(document):

@@ -109,6 +109,21 @@ func TestConvertWithoutReservations(t *testing.T) {
 	}
 }
 
+// Labels that no Provisioner may have are lost, and the rest of the labels makes a valid Provisioner.
+func TestLostLabelsAreNotWritten(t *testing.T) {
+	objects, _, err := karpenter.Read([]byte(strings.Replace(plainPool, "template:", "template:\n    metadata: {labels: {karpenter.sh/discovery: prod, team: a}}", 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := objects[0]
+	if want := map[string]any{"team": "a"}; !cmp.Equal(want, o.Spec["labels"]) || len(o.Problems()) > 0 {
+		t.Errorf("labels %v, want %v; problems %v", o.Spec["labels"], want, o.Problems())
+	}
+	if want := "spec.template.metadata.labels[karpenter.sh/discovery]: "; !strings.Contains(o.Losses.Error(), want) {
+		t.Errorf("losses %v, want %s", o.Losses, want)
+	}
+}
+
 // What an inline provider holds that nothing reads is a loss like any other.
 func TestReadInlineProvider(t *testing.T) {
 	objects, _, err := karpenter.Read([]byte(`{apiVersion: karpenter.sh/v1alpha5, kind: Provisioner, metadata: {name: a}, spec: {provider: {subnetSelectors: {a: b}}}}`))

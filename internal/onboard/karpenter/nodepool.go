@@ -3,6 +3,7 @@ package karpenter
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"k8s.io/utils/ptr"
@@ -42,7 +43,7 @@ func (c *converter) pool(o *Object, p *kinds.NodePool, document map[string]any) 
 		translateAutoMode(o, &about, &nodes)
 	}
 	out := provisionerSpec{
-		Labels: about.Labels, Annotations: about.Annotations, Taints: nodes.Taints, StartupTaints: nodes.StartupTaints,
+		Labels: labels(o, about.Labels), Annotations: about.Annotations, Taints: nodes.Taints, StartupTaints: nodes.StartupTaints,
 		Requirements: c.undefaulted(c.requirements(o, nodes.Requirements), about.Labels), Weight: spec.Weight,
 	}
 	if class != "" {
@@ -90,6 +91,18 @@ func onlyReserved(requirements []kinds.PoolRequirement) bool {
 	return slices.ContainsFunc(requirements, func(r kinds.PoolRequirement) bool {
 		return ptr.Deref(r.Key, "") == api.LabelCapacityType && ptr.Deref(r.Operator, "") == "In" && slices.Equal(r.Values, []string{api.CapacityReserved})
 	})
+}
+
+// labels keeps those that a Provisioner can have.
+func labels(o *Object, said map[string]string) map[string]string {
+	out := maps.Clone(said)
+	for _, key := range slices.Sorted(maps.Keys(said)) {
+		if why, restricted := (&api.Provisioner{Source: o.source()}).RestrictedLabel(key); restricted {
+			o.refuse("spec.template.metadata.labels["+key+"]", fmt.Sprintf("the label %s %s", key, why))
+			delete(out, key)
+		}
+	}
+	return out
 }
 
 // requirements keeps those that a Provisioner can have.
