@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/podcache"
 )
 
 // Bind binds a pod to a node, and selects the node for the pod's unbound claims. It succeeds if
@@ -31,13 +32,13 @@ func (c *Cluster) Bind(ctx context.Context, pod cluster.PodKey, node string) err
 }
 
 func (c *Cluster) bind(ctx context.Context, key cluster.PodKey, node string) error {
-	p, known := get[*pod](c.caches.pods, key.Namespace, key.Name)
+	p, known := get[*podcache.Pod](c.caches.pods, key.Namespace, key.Name)
 	known = known && string(p.UID) == key.UID
-	if n, ok := get[*corev1.Node](c.caches.nodes, "", node); ok && cluster.FromNode(n, nil).Ready && (!known || p.converted.NodeName != node) {
+	if n, ok := get[*corev1.Node](c.caches.nodes, "", node); ok && cluster.FromNode(n, nil).Ready && (!known || p.Converted.NodeName != node) {
 		return cluster.ErrLeftToScheduler
 	}
 	if known {
-		if err := c.selectNode(ctx, &p.converted, node); err != nil {
+		if err := c.selectNode(ctx, &p.Converted, node); err != nil {
 			return err
 		}
 	}

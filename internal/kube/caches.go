@@ -15,7 +15,6 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
@@ -29,6 +28,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/access"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/lease"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/podcache"
 )
 
 // accessPoll is how often to try to list a resource that cannot be listed yet, and to look whether a stale
@@ -74,15 +74,7 @@ func newCaches(client kubernetes.Interface, custom dynamic.Interface, o Options)
 	c := &caches{client: custom, access: o.Access, changed: make(chan struct{}, 1), unbound: make(chan struct{}, 1)}
 	templates := cluster.NewTemplates(o.Schedulers...)
 	shared := informers.NewSharedInformerFactory(client, 0)
-	// Finished pods use no resources, and a cluster may have thousands of them.
-	live := informers.NewSharedInformerFactoryWithOptions(client, 0,
-		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
-			o.FieldSelector = fields.AndSelectors(
-				fields.OneTermNotEqualSelector("status.phase", string(corev1.PodSucceeded)),
-				fields.OneTermNotEqualSelector("status.phase", string(corev1.PodFailed)),
-			).String()
-		}))
-	c.pods = c.mirror(corev1.SchemeGroupVersion.WithResource("pods"), live.Core().V1().Pods().Informer())
+	c.pods = c.mirror(corev1.SchemeGroupVersion.WithResource("pods"), podcache.Informer(client, templates))
 	c.nodes = c.mirror(corev1.SchemeGroupVersion.WithResource("nodes"), shared.Core().V1().Nodes().Informer())
 	c.csiNodes = c.mirror(storagev1.SchemeGroupVersion.WithResource("csinodes"), shared.Storage().V1().CSINodes().Informer())
 	c.csiDrivers = c.mirror(storagev1.SchemeGroupVersion.WithResource("csidrivers"), shared.Storage().V1().CSIDrivers().Informer())
@@ -105,7 +97,7 @@ func newCaches(client kubernetes.Interface, custom dynamic.Interface, o Options)
 	for _, m := range c.all {
 		transform := trim
 		if m == c.pods {
-			transform = podsFrom(templates)
+			transform = podcache.Transform(templates)
 		}
 		if err := c.prepare(m, transform); err != nil {
 			return nil, fmt.Errorf("prepare the cache of %s: %w", m.name(), err)
@@ -178,8 +170,8 @@ func unbound(object any) bool {
 	if gone, ok := object.(cache.DeletedFinalStateUnknown); ok {
 		object = gone.Obj
 	}
-	p, ok := object.(*pod)
-	return ok && p.converted.NodeName == ""
+	p, ok := object.(*podcache.Pod)
+	return ok && p.Converted.NodeName == ""
 }
 
 func (c *caches) start(ctx context.Context) error {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/podcache"
 )
 
 // Evict evicts a pod. If a PodDisruptionBudget does not allow that now, it returns a
@@ -52,8 +53,8 @@ func (c *Cluster) blocked(key cluster.PodKey, err error) error {
 		return err
 	}
 	var budgets []string
-	if p, ok := get[*pod](c.caches.pods, key.Namespace, key.Name); ok {
-		budgets = c.view.budgetsOver(&p.converted)
+	if p, ok := get[*podcache.Pod](c.caches.pods, key.Namespace, key.Name); ok {
+		budgets = c.view.budgetsOver(&p.Converted)
 	}
 	if byBudget || len(budgets) > 1 {
 		return &cluster.BlockedError{Budgets: budgets}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/podcache"
 )
 
 // view makes a Snapshot of the caches. It converts only pods and nodes that have changed, and makes no
@@ -29,7 +30,7 @@ type view struct {
 
 func newView(caches *caches) *view {
 	v := &view{caches: caches}
-	v.pods = newConverted(caches.pods, func(p *pod) (cluster.Pod, bool) { return p.converted, p.unfinished },
+	v.pods = newConverted(caches.pods, func(p *podcache.Pod) (cluster.Pod, bool) { return p.Converted, p.Unfinished },
 		func(p *cluster.Pod) cache.ObjectName { return cache.NewObjectName(p.Namespace, p.Name) })
 	v.nodes = newConverted(caches.nodes, func(n *corev1.Node) (cluster.Node, bool) {
 		csi, _ := get[*storagev1.CSINode](caches.csiNodes, "", n.Name)

@@ -23,6 +23,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/podcache"
 )
 
 // detached returns a Cluster whose caches nobody fills but the test.
@@ -36,7 +37,7 @@ func detached(t testing.TB) *Cluster {
 }
 
 // toStore is what the caches of all tests hold of an object.
-var toStore = podsFrom(cluster.NewTemplates())
+var toStore = podcache.Transform(cluster.NewTemplates())
 
 func put(t testing.TB, m *mirror, object any) {
 	t.Helper()
