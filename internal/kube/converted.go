@@ -9,10 +9,14 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
+// maxChanges is how many names of changed objects are kept. A replica that does not lead takes no snapshot for weeks, in
+// which millions of pods come and go.
+const maxChanges = 20_000
+
 // changes collects the names of objects that have changed in a cache.
 type changes struct {
 	mu    sync.Mutex
-	names map[cache.ObjectName]bool
+	names map[cache.ObjectName]bool // nil if there were more than maxChanges
 }
 
 func newChanges() *changes { return &changes{names: map[cache.ObjectName]bool{}} }
@@ -28,10 +32,15 @@ func (c *changes) add(object any) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.names[name] = true
+	if c.names != nil {
+		c.names[name] = true
+	}
+	if len(c.names) > maxChanges {
+		c.names = nil
+	}
 }
 
-// take returns the names that were added since the last call.
+// take returns the names that were added since the last call, or nil if they were too many: any object may have changed.
 func (c *changes) take() map[cache.ObjectName]bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -45,6 +54,7 @@ func (c *changes) take() map[cache.ObjectName]bool {
 // everything (BenchmarkSnapshot), and a turn takes several snapshots.
 type converted[T any] struct {
 	changes *changes
+	all     func() map[cache.ObjectName]bool
 	convert func(cache.ObjectName) (T, bool)
 	nameOf  func(*T) cache.ObjectName
 
@@ -56,6 +66,7 @@ type converted[T any] struct {
 func newConverted[O, T any](m *mirror, convert func(O) (T, bool), nameOf func(*T) cache.ObjectName) *converted[T] {
 	return &converted[T]{
 		changes: m.changes,
+		all:     m.names,
 		convert: func(name cache.ObjectName) (out T, ok bool) {
 			item, exists, err := m.informer.GetStore().GetByKey(name.String())
 			if o, is := item.(O); is && exists && err == nil {
@@ -67,6 +78,17 @@ func newConverted[O, T any](m *mirror, convert func(O) (T, bool), nameOf func(*T
 	}
 }
 
+// names returns the names of the objects in the cache.
+func (m *mirror) names() map[cache.ObjectName]bool {
+	out := map[cache.ObjectName]bool{}
+	for _, object := range m.informer.GetStore().List() {
+		if name, err := cache.ObjectToName(object); err == nil {
+			out[name] = true
+		}
+	}
+	return out
+}
+
 // take returns a copy of the list of all converted objects, sorted by namespace and name.
 func (c *converted[T]) take() []T {
 	c.update()
@@ -76,7 +98,11 @@ func (c *converted[T]) take() []T {
 func (c *converted[T]) update() {
 	var fresh []T
 	gone := map[int]bool{}
-	for name := range c.changes.take() {
+	changed := c.changes.take()
+	if changed == nil {
+		c.sorted, changed = nil, c.all()
+	}
+	for name := range changed {
 		value, ok := c.convert(name)
 		i, there := slices.BinarySearchFunc(c.sorted, name, func(v T, name cache.ObjectName) int { return compareNames(c.nameOf(&v), name) })
 		switch {

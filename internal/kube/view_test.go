@@ -302,6 +302,37 @@ func TestSnapshotIsTheSameUntilSomethingChanges(t *testing.T) {
 	}
 }
 
+// A replica that does not lead takes no snapshot, for weeks in which pods come and go.
+func TestChangesOfWeeksTakeLittleMemory(t *testing.T) {
+	c := detached(t)
+	for _, name := range []string{"stays", "goes"} {
+		put(t, c.caches.pods, fullPod("shop", name, metav1.OwnerReference{}))
+	}
+	c.Snapshot()
+	remove(t, c.caches.pods, fullPod("shop", "goes", metav1.OwnerReference{}))
+	for i := range 3 * maxChanges {
+		c.caches.pods.changes.add(fullPod("ci", fmt.Sprint(i), metav1.OwnerReference{}))
+		if got := len(c.caches.pods.changes.names); got > maxChanges {
+			t.Fatalf("%d names are kept, want at most %d", got, maxChanges)
+		}
+	}
+	put(t, c.caches.pods, fullPod("shop", "comes", metav1.OwnerReference{}))
+	snapshotHas := func(want ...string) {
+		t.Helper()
+		c.caches.dirty()
+		var names []string
+		for _, p := range c.Snapshot().Pods {
+			names = append(names, p.Name)
+		}
+		if !slices.Equal(names, want) {
+			t.Errorf("the snapshot has the pods %q, want %q", names, want)
+		}
+	}
+	snapshotHas("comes", "stays")
+	put(t, c.caches.pods, fullPod("shop", "is-next", metav1.OwnerReference{}))
+	snapshotHas("comes", "is-next", "stays")
+}
+
 func TestNewestPodOfADaemonSetCounts(t *testing.T) {
 	c := detached(t)
 	yes := true
