@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"runtime/debug"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
@@ -29,10 +28,6 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/status"
 )
-
-// gcPercent makes the heap half as large again as what is in use, not twice as large:
-// the agent rests most of the time, but its memory is taken all of it.
-const gcPercent = 50
 
 // settings are the flags of `run`.
 type settings struct {
@@ -161,9 +156,7 @@ func (s *settings) work(ctx context.Context, log hclog.Logger) error {
 		return errors.New("--cluster-name is missing")
 	}
 	klog.SetLogger(agent.NewLogr(log.Named("kubernetes")))
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
-	}
+	saveMemory()
 	log.Info("started", "version", version, "cluster", s.cloud.ClusterName)
 	s.agent.Metrics = metrics.New()
 	var fenced *fence.Fence // nil without a lease
