@@ -47,6 +47,13 @@ var changing = regexp.MustCompile(`\d\d:\d\d:\d\d|\d+(\.\d+){3}\S*|\S+ in use or
 // Lasting returns a reason without the parts that change although it stays the same.
 func Lasting(reason string) string { return changing.ReplaceAllLiteralString(reason, "") }
 
+// namedPod is the pod that a reason names.
+var namedPod = regexp.MustCompile(`\bpod \S+/\S+`)
+
+// anyPod returns why a node stays without the pod for which it does. If pods come and go, that is another one all the
+// time.
+func anyPod(why string) string { return namedPod.ReplaceAllLiteralString(why, "pod") }
+
 type fitting struct {
 	node  string
 	since time.Time
@@ -136,7 +143,7 @@ func (r *Reporter) say(of cluster.ObjectRef, reason, text string) bool {
 func (r *Reporter) Kept(plan *decide.Plan) {
 	for _, k := range plan.Kept {
 		node, text := event.Node(k.Node), (&explain.Kept{Reason: string(k.Reason), Why: k.Why}).Words()
-		if r.say(node, event.Kept, text) {
+		if r.say(node, event.Kept, anyPod(text)) {
 			r.Events.Normal(node, event.Kept, text)
 		}
 	}
@@ -149,7 +156,7 @@ func (r *Reporter) InUse(c *decide.Consolidation) {
 		return
 	}
 	stays := func(name string, blocker decide.Blocker, why string) {
-		node, reason := event.Node(name), why
+		node, reason := event.Node(name), anyPod(why)
 		switch blocker {
 		case decide.BlockedQuiet:
 			return

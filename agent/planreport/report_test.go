@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/go-hclog"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -148,6 +149,29 @@ func nodesInUseSayWhyTheyStay(t *testing.T) {
 	}
 	if recent := r.Events.Recent(); len(recent) > 0 {
 		t.Errorf("the status page, which lists these nodes, repeats %v", recent)
+	}
+}
+
+// A node on which Jobs come and go stays for the same reason all day, whichever pod is the first that has it.
+func TestNodesSayOnceThatTheyStayForPodsThatComeAndGo(t *testing.T) {
+	var events sink
+	r := &Reporter{Events: event.NewRecorder(&events), Log: hclog.NewNullLogger()}
+	tell := func(why string) {
+		r.InUse(&decide.Consolidation{Stays: []decide.StayingNode{{Node: "n1", Blocker: retire.BlockedProtection, Why: why}}})
+		r.Kept(&decide.Plan{Kept: []decide.Kept{{Node: "n1", Reason: decide.Drifted, Why: why}}})
+	}
+	for i := range 3 {
+		tell(fmt.Sprintf("pod ci/job-%d of a Job will finish by itself; the node is kept until then", i))
+	}
+	tell("pod ci/job-3 must not be disrupted")
+	want := []string{
+		"Node n1: NotConsolidated: stays (protection): pod ci/job-0 of a Job will finish by itself; the node is kept until then",
+		"Node n1: Kept: has drifted but is kept: pod ci/job-0 of a Job will finish by itself; the node is kept until then",
+		"Node n1: NotConsolidated: stays (protection): pod ci/job-3 must not be disrupted",
+		"Node n1: Kept: has drifted but is kept: pod ci/job-3 must not be disrupted",
+	}
+	if diff := cmp.Diff(want, []string(events)); diff != "" {
+		t.Errorf("events: -want +got\n%s", diff)
 	}
 }
 
