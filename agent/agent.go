@@ -83,7 +83,7 @@ type Agent struct {
 	nodes     *nodes.Writer
 	drainer   *drain.Drainer
 	reader    *view.Reader
-	quotes    *pace.Retries // by Provisioner and condition: when another error may be quoted
+	quotes    *pace.Retries // by Provisioner and condition: when another error may be quoted; by node profile: free addresses
 	buyer     *launch.Buyer
 	inventory *inventory.Inventory
 	binder    *bind.Binder

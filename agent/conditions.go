@@ -63,7 +63,7 @@ func (a *Agent) reportStatus(ctx context.Context, v *view.View) {
 		all = append(all, status{p.Raw.Name, func() error { return a.cluster.UpdateProvisionerStatus(ctx, p.Raw.Name, its) }})
 		if p.Template != "" && !written[p.Template] && p.Reason != view.ReasonMarket {
 			written[p.Template] = true
-			profile := profileStatus(p)
+			profile := profileStatus(p, a.quotes)
 			all = append(all, status{p.Raw.Name, func() error { return a.cluster.UpdateNodeTemplateStatus(ctx, p.Template, profile) }})
 		}
 	}
@@ -76,8 +76,9 @@ func (a *Agent) reportStatus(ctx context.Context, v *view.View) {
 
 // profileStatus is what became of the node profile's selectors, and whether nodes
 // can be built from it.
-func profileStatus(p *view.Provisioner) api.AWSNodeTemplateStatus {
+func profileStatus(p *view.Provisioner, quotes *pace.Retries) api.AWSNodeTemplateStatus {
 	status := p.Market.Status
+	status.Subnets = quotedSubnets(p, quotes)
 	c := metav1.Condition{Type: conditionReady, Status: metav1.ConditionTrue, Reason: view.ReasonReady, Message: "nodes can be built from it"}
 	switch {
 	case p.Reason == view.ReasonValidation:
@@ -88,6 +89,26 @@ func profileStatus(p *view.Provisioner) api.AWSNodeTemplateStatus {
 	status.Conditions = append(slices.Clone(status.Conditions), c)
 	setWarnings(&status.Conditions, p.ProfileFindings, 0)
 	return status
+}
+
+// quotedSubnets returns the subnets of a node profile with the free addresses that its status has. Once quotes are due, it
+// returns them as they are. Pods and machines take and give back addresses all the time, and writing their number changes
+// the object and triggers another turn. If another subnet is there, or one has become full or has room again, that is
+// written at once.
+func quotedSubnets(p *view.Provisioner, quotes *pace.Retries) []api.SubnetStatus {
+	was, now := p.TemplateSubnets, p.Market.Status.Subnets
+	alike := slices.EqualFunc(was, now, func(a, b api.SubnetStatus) bool {
+		return a.ID == b.ID && a.Zone == b.Zone && (a.FreeAddresses == 0) == (b.FreeAddresses == 0)
+	})
+	key := p.Template + " subnets"
+	switch {
+	case !alike || slices.Equal(was, now):
+		return now
+	case !quotes.Due(key):
+		return was
+	}
+	quotes.Failed(key)
+	return now
 }
 
 func (a *Agent) provisionerStatus(v *view.View, p *view.Provisioner) api.ProvisionerStatus {
@@ -136,7 +157,7 @@ func setFailure(p *view.Provisioner, conditions *[]metav1.Condition, kind string
 	setWhile(conditions, c)
 }
 
-// quotePause is how long a condition keeps its message at least, if its reason stays.
+// quotePause is how long a condition keeps its message at least, if its reason stays, and a subnet its free addresses.
 const quotePause = 5 * time.Minute
 
 // firstMessage is what was first written of a failure, for as long as the failure stays the same. Each error of AWS has

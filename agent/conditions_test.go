@@ -2,9 +2,11 @@ package agent
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -336,6 +338,40 @@ func TestMarketConditions(t *testing.T) {
 			t.Errorf("step %d: %s is %q, want %q", i, conditionStock, got, c.stock)
 		}
 	}
+}
+
+// The free addresses of a subnet change all the time. Each time they are written, the agent looks at the cluster again.
+func TestFreeAddressesAreWrittenNowAndThen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, quotes := &view.Provisioner{Template: "standard"}, pace.NewRetries(quotePause, quotePause)
+		for i, c := range []struct {
+			after      time.Duration
+			free, want []int64 // of each subnet
+		}{
+			{0, []int64{250, 250}, []int64{250, 250}},
+			{0, []int64{249, 250}, []int64{249, 250}},
+			{time.Minute, []int64{240, 251}, []int64{249, 250}},
+			{time.Minute, []int64{240, 0}, []int64{240, 0}}, // a subnet is full
+			{time.Minute, []int64{239, 0}, []int64{240, 0}},
+			{time.Minute, []int64{239, 3}, []int64{239, 3}}, // and has room again
+			{quotePause, []int64{238, 5}, []int64{238, 5}},
+			{time.Minute, []int64{238}, []int64{238}}, // no longer selected
+		} {
+			time.Sleep(c.after)
+			p.Market.Status.Subnets = nil
+			for i, free := range c.free {
+				p.Market.Status.Subnets = append(p.Market.Status.Subnets, api.SubnetStatus{ID: fmt.Sprintf("subnet-%d", i), FreeAddresses: free})
+			}
+			p.TemplateSubnets = profileStatus(p, quotes).Subnets
+			var got []int64
+			for _, s := range p.TemplateSubnets {
+				got = append(got, s.FreeAddresses)
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("step %d: %v are written, want %v", i, got, c.want)
+			}
+		}
+	})
 }
 
 // An admission webhook hangs when statuses of many Provisioners are written. Pods that wait get a machine meanwhile.

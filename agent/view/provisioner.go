@@ -54,9 +54,10 @@ type Provisioner struct {
 	Spec     *api.Provisioner // with defaults
 	Profile  *api.NodeProfile // nil: the cloud's default
 	Template string           // name of its AWSNodeTemplate; empty without one
-	// TemplateUID is that of the AWSNodeTemplate.
-	TemplateUID types.UID
-	Market      offer.Market
+	// TemplateUID is that of the AWSNodeTemplate, and TemplateSubnets are those in its status.
+	TemplateUID     types.UID
+	TemplateSubnets []api.SubnetStatus
+	Market          offer.Market
 	// Findings are about its text and its spec, and ProfileFindings about those of
 	// its AWSNodeTemplate.
 	Findings, ProfileFindings finding.List
@@ -208,7 +209,7 @@ func (p *Provisioner) resolve(texts *texts) {
 			p.Block(ReasonProfileGoes, fmt.Sprintf("node profile %q is being deleted, and a finalizer keeps it: name another one", ref.Name))
 			return
 		}
-		p.Template, p.TemplateUID = t.Name, t.UID
+		p.Template, p.TemplateUID, p.TemplateSubnets = t.Name, t.UID, t.Status.Subnets
 		p.ProfileFindings = slices.Concat(read, validate.NodeTemplate(t))
 		if errs := p.ProfileFindings.Errors(); len(errs) > 0 {
 			p.Block(ReasonValidation, fmt.Sprintf("node profile %q: %s", ref.Name, errs.Summary()))
