@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"sync"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/access"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/kinds"
 )
 
 // While a kind cannot be read, the agent is not ready, and its objects are what they
@@ -127,6 +129,24 @@ func TestCacheThatDoesNotFillIsReported(t *testing.T) {
 	})
 }
 
+// A cluster without Karpenter lacks its kinds for ever, and may get them.
+func TestKindsThatAClusterMayLackAreAskedForRarely(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &gate{resource: kinds.NodePools.Resource, refusal: apierrors.NewNotFound(kinds.NodePools, ""), closed: true}
+		c, _ := g.cluster(t)
+		time.Sleep(time.Hour)
+		most := len(kinds.Versions) * (int(time.Hour/missingPoll) + 10)
+		if got := g.refusals(); got > most || !c.Synced() {
+			t.Errorf("asked %d times in an hour, want at most %d; synced %t", got, most, c.Synced())
+		}
+		g.shut(false)
+		time.Sleep(missingPoll + time.Second)
+		if !c.caches.pools.nodePools.handler.HasSynced() {
+			t.Error("the kind is there, but has not been read")
+		}
+	})
+}
+
 func bare(name string) *unstructured.Unstructured {
 	p := &unstructured.Unstructured{}
 	p.SetAPIVersion(api.ProvisionerGVR.GroupVersion().String())
@@ -135,12 +155,14 @@ func bare(name string) *unstructured.Unstructured {
 	return p
 }
 
-// gate refuses to read Provisioners while it is shut.
+// gate refuses to read a kind while it is shut.
 type gate struct {
-	refusal error
+	resource string // Provisioners if empty
+	refusal  error
 
 	mu      sync.Mutex
 	closed  bool
+	refused int // requests to list
 	watches []*watch.FakeWatcher
 	told    []string
 }
@@ -148,23 +170,28 @@ type gate struct {
 // cluster has a Provisioner called first.
 func (g *gate) cluster(t *testing.T) (*Cluster, *fake.FakeDynamicClient) {
 	t.Helper()
-	plain := kubefake.NewClientset()
-	kinds := map[schema.GroupVersionResource]string{}
-	unread, err := newCaches(plain, nil, Options{})
+	plain, resource := kubefake.NewClientset(), cmp.Or(g.resource, api.ProvisionerGVR.Resource)
+	listKinds := map[schema.GroupVersionResource]string{}
+	unread, err := newCaches(plain, nil, Options{NodePools: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, m := range unread.all {
-		kinds[m.resource] = m.resource.Resource + "List"
+		for _, version := range append(kinds.Versions, m.resource.Version) {
+			listKinds[m.resource.GroupResource().WithVersion(version)] = m.resource.Resource + "List"
+		}
 	}
-	kinds[api.ProvisionerGVR] = "ProvisionerList"
-	client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, bare("first"))
-	client.PrependReactor("list", "provisioners", func(clienttesting.Action) (bool, runtime.Object, error) {
+	listKinds[api.ProvisionerGVR] = "ProvisionerList"
+	client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), listKinds, bare("first"))
+	client.PrependReactor("list", resource, func(clienttesting.Action) (bool, runtime.Object, error) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
+		if g.closed {
+			g.refused++
+		}
 		return g.closed, nil, g.refusal
 	})
-	client.PrependWatchReactor("provisioners", func(clienttesting.Action) (bool, watch.Interface, error) {
+	client.PrependWatchReactor(resource, func(clienttesting.Action) (bool, watch.Interface, error) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		if g.closed {
@@ -174,7 +201,7 @@ func (g *gate) cluster(t *testing.T) (*Cluster, *fake.FakeDynamicClient) {
 		g.watches = append(g.watches, w)
 		return true, w, nil
 	})
-	caches, err := newCaches(plain, client, Options{Access: g.tell})
+	caches, err := newCaches(plain, client, Options{Access: g.tell, NodePools: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,6 +220,13 @@ func (g *gate) shut(closed bool) {
 		w.Stop()
 	}
 	g.watches = nil
+}
+
+// refusals returns how often the kind could not be listed.
+func (g *gate) refusals() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.refused
 }
 
 func (g *gate) tell(resource string, err error) {

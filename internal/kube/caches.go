@@ -35,6 +35,9 @@ import (
 // cache has been refreshed.
 const accessPoll = 2 * time.Second
 
+// missingPoll is how often to try to list, in the end, a resource that the cluster may lack for ever.
+const missingPoll = 30 * time.Second
+
 // caches mirror the objects that decisions depend on. Their event handlers only note that
 // something has changed.
 type caches struct {
@@ -200,8 +203,12 @@ func (c *caches) noteRefreshed(context.Context) {
 // awaitAccess waits until the resource can be listed or ctx ends. An informer would wait too,
 // but without reporting why, and with pauses of up to half a minute.
 func (c *caches) awaitAccess(ctx context.Context, m *mirror) {
+	pauses := wait.Backoff{Duration: accessPoll, Steps: 10, Cap: missingPoll}
+	if m.optional {
+		pauses.Factor = 2
+	}
 	// The only possible error is that of ctx.
-	_ = wait.PollUntilContextCancel(ctx, accessPoll, true, func(ctx context.Context) (bool, error) {
+	_ = pauses.DelayFunc().Until(ctx, true, false, func(ctx context.Context) (bool, error) {
 		err := callOnce(ctx, func(ctx context.Context) error {
 			list := c.client.Resource(m.resource).List
 			if m.versions != nil {

@@ -58,5 +58,6 @@ func (v *versioned) informer() cache.SharedIndexInformer {
 			return v.use().Watch(ctx, o)
 		},
 	}
-	return cache.NewSharedIndexInformer(source, &unstructured.Unstructured{}, 0, cache.Indexers{})
+	semantics := cache.ToListWatcherWithWatchListSemantics(source, v.client) // fake clients do not stream lists
+	return cache.NewSharedIndexInformer(semantics, &unstructured.Unstructured{}, 0, cache.Indexers{})
 }
