@@ -18,6 +18,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/client"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/connect"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/learnt"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/lookup"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/stock"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
@@ -71,7 +72,7 @@ type Cloud struct {
 	stock        *stock.Stock
 	shortages    *shortages
 	reservations *lookup.Reservations
-	learnt       *learnt
+	learnt       *learnt.Store
 	templates    *templates
 	markets      *markets
 	absences     *absences // of instances to be terminated
@@ -123,7 +124,7 @@ func New(ctx context.Context, cfg awssdk.Config, o Options) (*Cloud, error) {
 		stock:        stock.New(reads, cfg, !o.NoPricing, o.Now),
 		shortages:    newShortages(o.Now),
 		reservations: lookup.NewReservations(reads, o.Now),
-		learnt:       newLearnt(),
+		learnt:       learnt.New(),
 		templates:    newTemplates(listings, writes, o),
 		markets:      newMarkets(o.Now),
 		absences:     newAbsences(),

@@ -174,17 +174,6 @@ func TestDevicesAreLearntForTheirProvisioner(t *testing.T) {
 	}
 }
 
-// The name of a Provisioner may begin with a digit.
-func TestStatesOfProvisionersDiffer(t *testing.T) {
-	l := newLearnt()
-	l.devised.Insert("2gpus", "gpus")
-	l.version = 1
-	before := l.state("2gpus")
-	if l.version = 12; l.state("gpus") == before {
-		t.Errorf("two Provisioners have the same state %q", before)
-	}
-}
-
 // Where two nodes have fewer devices than their type promises, so has the next one. One node alone may be broken, and a
 // later one that has more corrects what was learnt.
 func TestFewerDevicesAreLearnt(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/client"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/learnt"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/lookup"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
@@ -122,20 +123,28 @@ func (c *Cloud) types(catalogue *offer.Catalogue, r *resolved, p *api.Provisione
 	}
 	types := catalogue.Types(settings)
 	c.addReserved(types, r, room)
-	at, ownPods := setup{kubelet: kubeletKey(p.Spec.KubeletConfiguration), profile: r.profile.SizeHash(), provisioner: p.Name}, r.ownPods()
+	at, ownPods := learnt.Setup{Kubelet: learnt.KubeletKey(p.Spec.KubeletConfiguration), Profile: r.profile.SizeHash(), Provisioner: p.Name}, r.ownPods()
 	return slices.DeleteFunc(types, func(t offer.InstanceType) bool {
-		at.model = model{instanceType: t.Name}
+		at.Model = learnt.Model{InstanceType: t.Name}
 		if r.profile.LaunchTemplate == nil {
 			im, ok := lookup.ImageFor(r.images, t.Labels)
 			if !ok {
 				return true
 			}
-			t.Labels[api.LabelInstanceAMIID], at.imageID = []string{im.ID}, im.ID
+			t.Labels[api.LabelInstanceAMIID], at.ImageID = []string{im.ID}, im.ID
 		}
-		c.learnt.correct(&t, at, ownPods)
+		c.learnt.Correct(&t, at, ownPods)
 		return false
 	})
 }
+
+// Learn remembers what a node reported when it registered, for the predictions of later
+// markets. Repeating it is cheap.
+func (c *Cloud) Learn(o offer.Observed) { c.learnt.Add(o) }
+
+// Learnt returns the memory capacities that Learn has remembered, sorted by instance type and
+// image.
+func (c *Cloud) Learnt() []offer.Learnt { return c.learnt.List() }
 
 // ownPods reports whether user data, or a launch template, of the user's own may say how many pods a
 // kubelet takes.
@@ -156,7 +165,7 @@ func (c *Cloud) marketKey(p *api.Provisioner, r *resolved) string {
 	}
 	key, err := json.Marshal([]any{
 		p.Spec.KubeletConfiguration, r.profile.SizeHash(), r.family, r.zones(), full, images, left,
-		c.shortages.state(), c.shortages.own(r.setup), c.learnt.state(p.Name),
+		c.shortages.state(), c.shortages.own(r.setup), c.learnt.State(p.Name),
 	})
 	if err != nil {
 		return "" // equals no other
