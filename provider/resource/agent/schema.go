@@ -130,7 +130,8 @@ func agentPodAttributes() attribute.Level {
 		}),
 		"ca_bundle": attribute.Text("Name of a ConfigMap in the namespace. Its key `ca.crt` has the authorities that the agent trusts when it calls AWS, in PEM, such as that of a proxy " +
 			"that inspects TLS. They replace the public ones: add these if the agent calls a part of AWS directly. The pods start only once the ConfigMap exists: create the namespace " +
-			"and the ConfigMap before, and set `create_namespace = false`."),
+			"and the ConfigMap before, and set `create_namespace = false`. The agent reads the authorities when it starts. After a change of the ConfigMap, restart it: " +
+			"`kubectl -n packhorse rollout restart deployment packhorse-agent`."),
 		"environment": environment,
 	}
 }
