@@ -130,7 +130,7 @@ func TestCacheIsFilledAgainWhenTheWatchExpires(t *testing.T) {
 			}}
 			informer := door.run(t)
 			sameAsLive(t, informer)
-			door.breakWatches()
+			door.breakWatches(t)
 			planetest.Within(t, "the refusal of the second watch", expired)
 			sameAsLive(t, informer)
 			var want []string
@@ -253,12 +253,20 @@ func (d *door) lists() []string {
 	return slices.Clone(d.listed)
 }
 
-func (d *door) breakWatches() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, w := range d.open {
-		_ = w.Close()
-	}
+// breakWatches breaks the watch that there is, once there is one.
+func (d *door) breakWatches(t *testing.T) {
+	t.Helper()
+	eventually(t, "a watch has begun", func() error {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if len(d.open) == 0 {
+			return errors.New("there is none")
+		}
+		for _, w := range d.open {
+			_ = w.Close()
+		}
+		return nil
+	})
 }
 
 func refusal(code int, reason metav1.StatusReason) *http.Response {
