@@ -61,10 +61,9 @@ type consolidator struct {
 	busy     map[string]bool
 	changed  map[string]time.Time
 	packings int
-	// saving and cost are those of the steps that go, and of their nodes.
-	saving, cost offer.Price
-	spot         bool
-	going        []string
+	// going are the nodes of the steps that go, by step, and kept is what these steps save at least.
+	going [][]string
+	kept  offer.Price
 }
 
 // consolidateNodes plans for the nodes in use, and lets those go whose steps are due and

@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/consolidate"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/pack"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/retire"
 )
 
@@ -138,15 +140,11 @@ func (c *consolidator) try(steps []consolidate.Step, these []int) {
 // those of nodes that do not leave.
 func (c *consolidator) takeOver(steps []consolidate.Step, these []int) (why string) {
 	var nodes []string
-	saving, cost, spot := c.saving, c.cost, c.spot
+	going, saving := slices.Clone(c.going), offer.Price(0)
 	for _, i := range these {
 		st := &steps[i]
-		nodes = append(nodes, st.Nodes...)
+		nodes, going = append(nodes, st.Nodes...), append(going, st.Nodes)
 		saving += st.Saving
-		for _, name := range st.Nodes {
-			cost += c.priceOf(c.nodes[name]) + c.in.Settings.nodeCost()
-			spot = spot || c.nodes[name].Labels[api.LabelCapacityType] == api.CapacitySpot
-		}
 		for _, at := range st.Places {
 			if at.Node != "" {
 				c.hints[at.Pod] = at.Node
@@ -157,9 +155,10 @@ func (c *consolidator) takeOver(steps []consolidate.Step, these []int) (why stri
 		c.leaving[name] = true
 	}
 	next := c.packed()
-	replacement := consolidate.Restrict(next.layout.Machines, cost, spot)
+	machines, kept, ok := c.restrict(next, going)
 	why = c.fault(next, steps, these)
-	if kept, ok := replacement.Saving(); why == "" && (!ok || kept < saving/2) {
+	// What the steps before save does not pay for these: they may have taken the last of what is cheap.
+	if why == "" && (!ok || kept-c.kept < saving/2) {
 		why = "the machines that its pods would need cost too much"
 	}
 	if why != "" {
@@ -168,17 +167,60 @@ func (c *consolidator) takeOver(steps []consolidate.Step, these []int) (why stri
 		}
 		return why
 	}
-	next.layout.Machines = replacement.Machines
-	c.now, c.saving, c.cost, c.spot = next, saving, cost, spot
-	c.going = append(c.going, nodes...)
+	next.layout.Machines = machines
+	c.now, c.kept, c.going = next, kept, going
 	return ""
+}
+
+// restrict restricts the machines that take the pods of steps, each of which is given by its nodes. It does so step by
+// step: what one saves does not pay for an expensive machine of another. It returns all machines of the packing, and what the
+// steps save at least; false if one of them may not be taken.
+func (c *consolidator) restrict(next attempt, steps [][]string) (machines []pack.Machine, saving offer.Price, ok bool) {
+	machines = slices.Clone(next.layout.Machines)
+	take := map[string][]int{} // by node: the machines that take its pods
+	for k := range machines {
+		for _, pod := range machines[k].Pods {
+			from := next.problem.Pods[pod].From
+			take[from] = append(take[from], k)
+		}
+	}
+	var each []joined[int]
+	for _, nodes := range steps {
+		st := joined[int]{nodes: nodes}
+		for _, name := range nodes {
+			st.machines = append(st.machines, take[name]...)
+		}
+		each = append(each, st)
+	}
+	for _, st := range join(each) {
+		var cost offer.Price
+		spot := false
+		for _, name := range st.nodes {
+			cost += c.priceOf(c.nodes[name]) + c.in.Settings.nodeCost()
+			spot = spot || c.nodes[name].Labels[api.LabelCapacityType] == api.CapacitySpot
+		}
+		var its []pack.Machine
+		for _, k := range st.machines {
+			its = append(its, machines[k])
+		}
+		replacement := consolidate.Restrict(its, cost, spot)
+		saved, saves := replacement.Saving()
+		if !saves {
+			return nil, 0, false
+		}
+		saving += saved
+		for i, k := range st.machines {
+			machines[k] = replacement.Machines[i]
+		}
+	}
+	return machines, saving, true
 }
 
 // fault says which pod lacks the place that it should have; empty if none does. Pods that wait, or whose nodes
 // leave for another reason, keep the room that they have on nodes: they need not wait for a machine.
 func (c *consolidator) fault(next attempt, steps []consolidate.Step, these []int) string {
 	deleted := map[string]bool{} // without a machine in their place
-	going := slices.Clone(c.going)
+	going := slices.Concat(c.going...)
 	for _, i := range these {
 		going = append(going, steps[i].Nodes...)
 		if len(steps[i].Machines) == 0 {
@@ -214,40 +256,48 @@ func (c *consolidator) fault(next attempt, steps []consolidate.Step, these []int
 const needed = "pods that wait for a place need it"
 
 // joined are nodes that go together, and the machines that replace them.
-type joined struct{ nodes, machines []string }
+type joined[M cmp.Ordered] struct {
+	nodes    []string
+	machines []M
+}
+
+// join makes one step of those whose pods share a machine, and sorts its nodes and machines.
+func join[M cmp.Ordered](steps []joined[M]) (out []joined[M]) {
+	for _, next := range steps {
+		out = slices.DeleteFunc(out, func(one joined[M]) bool {
+			shares := slices.ContainsFunc(one.machines, func(m M) bool { return slices.Contains(next.machines, m) })
+			if shares {
+				next.nodes, next.machines = slices.Concat(next.nodes, one.nodes), slices.Concat(next.machines, one.machines)
+			}
+			return shares
+		})
+		out = append(out, joined[M]{slices.Sorted(slices.Values(next.nodes)), slices.Compact(slices.Sorted(slices.Values(next.machines)))})
+	}
+	return out
+}
 
 // joinSteps lets each node of a step that goes wait for all machines of the step, and know the others: only the whole
-// step is known to pay, and a machine may not be had. Steps whose pods share a machine are one.
+// step is known to pay, and a machine may not be had.
 func joinSteps(c *Consolidation, to map[string]*destinations) {
 	if c == nil {
 		return
 	}
-	var steps []joined
+	var going []joined[string]
 	for i := range c.Steps {
 		if !c.Steps[i].Going {
 			continue
 		}
-		next := joined{nodes: slices.Clone(c.Steps[i].Nodes)}
-		for _, name := range next.nodes {
-			next.machines = append(next.machines, to[name].machines...)
+		st := joined[string]{nodes: c.Steps[i].Nodes}
+		for _, name := range st.nodes {
+			st.machines = append(st.machines, to[name].machines...)
 		}
-		steps = slices.DeleteFunc(steps, func(one joined) bool {
-			shares := slices.ContainsFunc(one.machines, func(m string) bool { return slices.Contains(next.machines, m) })
-			if shares {
-				next.nodes, next.machines = append(next.nodes, one.nodes...), append(next.machines, one.machines...)
-			}
-			return shares
-		})
-		steps = append(steps, next)
+		going = append(going, st)
 	}
-	for _, one := range steps {
-		slices.Sort(one.nodes)
-		slices.Sort(one.machines)
-		machines := slices.Compact(one.machines)
-		for _, name := range one.nodes {
-			to[name].machines = machines
-			if len(one.nodes) > 1 {
-				to[name].step = one.nodes
+	for _, st := range join(going) {
+		for _, name := range st.nodes {
+			to[name].machines = st.machines
+			if len(st.nodes) > 1 {
+				to[name].step = st.nodes
 			}
 		}
 	}
