@@ -113,12 +113,12 @@ func (r *replacer) brought() map[string]offer.Price {
 	return out
 }
 
-// used is the part of a node's price that its pods use.
+// used is the part of a node's price that its pods use, and would use elsewhere.
 func (r *replacer) used(src *Source) (value offer.Price) {
 	for _, p := range r.pods[src.Node.Name] {
 		value += r.unitPrices.Value(p.Template.Requests)
 	}
-	return value
+	return value - r.relieved(src)
 }
 
 // onto are the steps that bring pods to a node, and the others.
@@ -217,6 +217,7 @@ type replacer struct {
 	requests   map[cluster.PodKey]amount.List
 	pods       map[string][]*cluster.Pod // by node, with those that wait and have their place there
 	spare      []*room                   // those with the most room first
+	vacancies  *vacancies
 	packed     int
 }
 
@@ -224,7 +225,7 @@ type replacer struct {
 func (r *replacer) over() bool { return r.packed >= maxGroups || r.spent() }
 
 func newReplacer(s *solver) *replacer {
-	r := &replacer{solver: s, requests: map[cluster.PodKey]amount.List{}, pods: map[string][]*cluster.Pod{}}
+	r := &replacer{solver: s, vacancies: newVacancies(&s.Base), requests: map[cluster.PodKey]amount.List{}, pods: map[string][]*cluster.Pod{}}
 	snapshot := s.Base.Snapshot
 	for i := range snapshot.Pods {
 		p := &snapshot.Pods[i]
