@@ -2,6 +2,7 @@ package consolidate
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -113,12 +114,33 @@ func (r *replacer) brought() map[string]offer.Price {
 	return out
 }
 
-// used is the part of a node's price that its pods use, and would use elsewhere.
+// used is what the pods of a node would cost elsewhere: on full machines, each of which also runs what belongs to the
+// node, such as pods of DaemonSets. A few large machines run those fewer times than many small ones.
 func (r *replacer) used(src *Source) (value offer.Price) {
+	var own amount.List
+	var pods []*cluster.Pod
 	for _, p := range r.pods[src.Node.Name] {
-		value += r.unitPrices.Value(p.Template.Requests)
+		if p.Template.BelongsToNode() {
+			own = own.Plus(p.Template.Requests)
+		} else {
+			pods = append(pods, p)
+		}
 	}
-	return value - r.relieved(src)
+	prices := r.pricesBeside(own)
+	for _, p := range pods {
+		value += prices.Value(p.Template.Requests)
+	}
+	return value - r.relieved(src, prices)
+}
+
+// pricesBeside are the unit prices on machines on which something else runs, too.
+func (r *replacer) pricesBeside(own amount.List) *UnitPrices {
+	key := fmt.Sprint(own)
+	if r.beside[key] == nil {
+		r.beside[key] = new(r.market.unitPrices(r.demand, own))
+		r.done += priceSteps * r.offerings
+	}
+	return r.beside[key]
 }
 
 // onto are the steps that bring pods to a node, and the others.
@@ -213,7 +235,10 @@ func (r *replacer) now(st *Step) float64 {
 // replacer looks for replacements.
 type replacer struct {
 	*solver
+	market     market
+	demand     amount.List
 	unitPrices UnitPrices
+	beside     map[string]*UnitPrices // by what else runs on the machines
 	requests   map[cluster.PodKey]amount.List
 	pods       map[string][]*cluster.Pod // by node, with those that wait and have their place there
 	spare      []*room                   // those with the most room first
@@ -225,7 +250,7 @@ type replacer struct {
 func (r *replacer) over() bool { return r.packed >= maxGroups || r.spent() }
 
 func newReplacer(s *solver) *replacer {
-	r := &replacer{solver: s, vacancies: newVacancies(&s.Base), requests: map[cluster.PodKey]amount.List{}, pods: map[string][]*cluster.Pod{}}
+	r := &replacer{solver: s, vacancies: newVacancies(&s.Base), beside: map[string]*UnitPrices{}, requests: map[cluster.PodKey]amount.List{}, pods: map[string][]*cluster.Pod{}}
 	snapshot := s.Base.Snapshot
 	for i := range snapshot.Pods {
 		p := &snapshot.Pods[i]
@@ -239,7 +264,8 @@ func newReplacer(s *solver) *replacer {
 		p.NodeName, p.State = at, cluster.PodBound
 		r.pods[at] = append(r.pods[at], &p)
 	}
-	r.unitPrices = NewUnitPrices(s.Base.Provisioners, Demand(snapshot))
+	r.market, r.demand = newMarket(s.Base.Provisioners), Demand(snapshot)
+	r.unitPrices = r.market.unitPrices(r.demand, nil)
 	for _, m := range s.rooms.list {
 		if !s.gone[m.node.Name] && !s.taken[m.node.Name] {
 			r.spare = append(r.spare, m)

@@ -21,30 +21,48 @@ type UnitPrices struct {
 }
 
 // pricedType is what an instance type has, at its best price.
-type pricedType struct{ cpu, memory, price float64 }
+type pricedType struct {
+	has   amount.List
+	price offer.Price
+}
 
-// NewUnitPrices finds the prices for a demand among what the Provisioners may buy.
-func NewUnitPrices(provisioners []pack.Provisioner, demand amount.List) UnitPrices {
-	r := UnitPrices{others: map[string]float64{}}
-	var all []pricedType
+// market is what Provisioners may buy.
+type market []pricedType
+
+func newMarket(provisioners []pack.Provisioner) (out market) {
 	for i := range provisioners {
 		p := &provisioners[i]
 		asks := match.ForProvisioner(p.Spec)
 		for k := range p.Types {
-			t := &p.Types[k]
-			price, ok := cheapest(asks, t)
-			if !ok {
-				continue
+			if price, ok := cheapest(asks, &p.Types[k]); ok {
+				out = append(out, pricedType{p.Types[k].Allocatable(), price})
 			}
-			has := t.Allocatable()
-			if !r.special(has, price) && has[amount.CPU] > 0 && has[amount.Memory] > 0 {
-				all = append(all, pricedType{float64(has[amount.CPU]), float64(has[amount.Memory]), float64(price)})
-			}
+		}
+	}
+	return out
+}
+
+// NewUnitPrices finds the prices for a demand among what the Provisioners may buy.
+func NewUnitPrices(provisioners []pack.Provisioner, demand amount.List) UnitPrices {
+	return newMarket(provisioners).unitPrices(demand, nil)
+}
+
+// unitPrices finds the prices for a demand if each machine also runs something else, which takes a part of it.
+func (m market) unitPrices(demand, beside amount.List) UnitPrices {
+	r := UnitPrices{others: map[string]float64{}}
+	var all []machine
+	for _, t := range m {
+		cpu, memory := t.has[amount.CPU]-beside[amount.CPU], t.has[amount.Memory]-beside[amount.Memory]
+		if !r.special(t.has, t.price) && cpu > 0 && memory > 0 {
+			all = append(all, machine{float64(cpu), float64(memory), float64(t.price)})
 		}
 	}
 	r.solve(all, float64(demand[amount.CPU]), float64(demand[amount.Memory]))
 	return r
 }
+
+// machine is what pods can have of one, and its price.
+type machine struct{ cpu, memory, price float64 }
 
 // special notes what the devices of a machine cost; false where it has none.
 func (r *UnitPrices) special(has amount.List, price offer.Price) bool {
@@ -100,7 +118,7 @@ const searchSteps = 100
 
 // solve maximises cpu·C + memory·M such that no machine is worth more than its price. For
 // a price of CPU the best one of memory is known, and the sum is concave in it.
-func (r *UnitPrices) solve(all []pricedType, cpu, memory float64) {
+func (r *UnitPrices) solve(all []machine, cpu, memory float64) {
 	if len(all) == 0 {
 		return
 	}

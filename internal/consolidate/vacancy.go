@@ -96,15 +96,15 @@ func (v *vacancy) takes(t *cluster.Template, places []match.Requirements) bool {
 }
 
 // relieved is the part of what a node's pods use that costs nothing more once they are in capacity reservations.
-func (r *replacer) relieved(src *Source) (value offer.Price) {
+func (r *replacer) relieved(src *Source, prices *UnitPrices) (value offer.Price) {
 	room := map[string]offer.Price{} // by reservation, of which several Provisioners may share one
 	for _, m := range src.Moves {
 		open := r.vacancies.openTo(m.Pod.Template)
 		for _, v := range open {
-			room[v.reservation] = r.unitPrices.Value(v.room) * offer.Price(v.left)
+			room[v.reservation] = prices.Value(v.room) * offer.Price(v.left)
 		}
 		if len(open) > 0 {
-			value += r.unitPrices.Value(m.Pod.Template.Requests)
+			value += prices.Value(m.Pod.Template.Requests)
 		}
 	}
 	var most offer.Price

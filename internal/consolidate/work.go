@@ -18,6 +18,8 @@ const (
 	// objectSteps is what a packing takes to read a node or a pod, offeringSteps the same for
 	// what a Provisioner may buy.
 	objectSteps, offeringSteps = 200, 100
+	// priceSteps is what it takes for each offering to find unit prices.
+	priceSteps = 10
 	// seekSteps is what it takes to see whether a pod fits into a room, landSteps what it
 	// takes to see how much kube-scheduler prefers the room.
 	seekSteps, landSteps = 2, 40
