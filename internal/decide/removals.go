@@ -123,14 +123,18 @@ func (d *decision) caseOf(f retire.DueNode) *retire.Case {
 	return &retire.Case{DueNode: f, Now: d.in.Now, PDBs: d.pdbs, Snapshot: d.in.Snapshot, Policy: d.in.Settings.Policy, Begun: d.in.Begun[f.Node.Name]}
 }
 
-func unplaced(a attempt) int {
-	n := 0
-	for i := range a.layout.Places {
-		if !a.layout.Places[i].Placed() {
-			n++
+// keepsPlaces reports whether each pod that has a place has one in another packing, too.
+func (a attempt) keepsPlaces(in attempt) bool {
+	placed := map[cluster.PodKey]bool{}
+	for i, place := range in.layout.Places {
+		placed[in.problem.Pods[i].Pod.PodKey] = place.Placed()
+	}
+	for i, place := range a.layout.Places {
+		if place.Placed() && !placed[a.problem.Pods[i].Pod.PodKey] {
+			return false
 		}
 	}
-	return n
+	return true
 }
 
 // emptiness returns the emptiness timestamps to set or remove.

@@ -246,7 +246,7 @@ func (c *consolidator) fault(next attempt, steps []consolidate.Step, these []int
 			return "pod " + d.Pod.String() + " would have no place on the nodes that stay"
 		}
 	}
-	if unplaced(next) > unplaced(c.now) {
+	if !c.now.keepsPlaces(next) {
 		return needed
 	}
 	return ""

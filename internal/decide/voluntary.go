@@ -207,7 +207,7 @@ func (v *voluntary) without(batch []retire.DueNode) (next attempt, needed map[st
 			needed[d.From] = v.in.Unreplaced[d.From]
 		}
 	}
-	if len(needed) == 0 && unplaced(next) > unplaced(v.now) {
+	if len(needed) == 0 && !v.now.keepsPlaces(next) {
 		for _, one := range batch {
 			needed[one.Node.Name] = "pending pods need it"
 		}

@@ -132,3 +132,35 @@ func TestVoluntaryNodesThatAreNotReplacedNow(t *testing.T) {
 		t.Errorf("beside a node with room: removals %+v, kept %+v", plan.Removals, plan.Kept)
 	}
 }
+
+// A pod that waits keeps the place that it has if an expired node goes, also if another pod gets one instead.
+func TestPendingPodsKeepTheirPlaces(t *testing.T) {
+	for name, c := range map[string]struct {
+		also string // another pod of the node that stays
+		want string
+	}{
+		"there is room for both":        {want: "old"},
+		"there is room for one of them": {also: "requests: {cpu: 1}"},
+	} {
+		types := catalogueA()
+		for i := range types { // nothing is sold in zone b
+			types[i].Offerings = slices.DeleteFunc(slices.Clone(types[i].Offerings), func(o offer.Offering) bool { return o.Zone == "b" })
+		}
+		w := newWorld(t, types).provisioner("default", "{ttlSecondsUntilExpired: 600}")
+		w.node("old", "small", "a", nil).node("young", "std", "b", func(n *cluster.Node) { n.Created = noon.Add(-time.Minute) })
+		w.running("moves", "old", "labels: {app: moves}, priority: 100, requests: {cpu: 1.5}, affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: $host, operator: In, values: [old, young]}]}]}}}")
+		if c.also != "" {
+			w.running("other", "young", c.also)
+		}
+		w.pods(1, "has-room", "requests: {cpu: 1.5}, nodeSelector: {$zone: b}")
+		w.pods(1, "has-none", "requests: {cpu: 1.5}, nodeSelector: {$zone: a}, affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: $zone, labelSelector: {matchLabels: {app: moves}}}]}}")
+		p := w.decide()
+		var gone []string
+		for _, r := range p.Removals {
+			gone = append(gone, r.Node)
+		}
+		if got := strings.Join(gone, " "); got != c.want {
+			t.Errorf("%s: %q goes, want %q; kept %+v, without a place %+v", name, got, c.want, p.Kept, p.Unplaced)
+		}
+	}
+}
