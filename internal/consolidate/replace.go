@@ -369,6 +369,9 @@ func (r *replacer) try(group []*Source) *Step {
 	slices.Sort(st.Nodes)
 	for i, at := range layout.Places {
 		if !at.Placed() {
+			if len(group) == 1 { // a limit, for example, leaves no room for both the node and what would replace it
+				r.refuse(st.Nodes[0], "pod "+p.Pods[i].Pod.String()+" would have no other place: "+at.Reason)
+			}
 			return nil
 		}
 		st.Places = append(st.Places, Place{p.Pods[i].Pod.PodKey, p.Pods[i].From, at.Node})

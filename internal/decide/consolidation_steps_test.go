@@ -105,3 +105,18 @@ func TestStepsThatShareAMachineAreOne(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
+
+// A node stays if a limit leaves no room for what would replace it, and the reason names the limit.
+func TestLimitThatKeepsANodeIsNamed(t *testing.T) {
+	for limit, want := range map[string]string{
+		"5": "pod default/web-0 would have no other place: provisioner default would exceed its limit of 5 CPU: 4 in use or planned, and the smallest machine for the pod has 2",
+		"6": "",
+	} {
+		w := newWorld(t, shop()).provisioner("default", "limits: {resources: {cpu: "+limit+"}}, "+consolidating)
+		w.node("n", "medium", "a", nil).replicas(1, "web", "n", "requests: {cpu: 1, memory: 1Gi}")
+		p := w.older().decide()
+		if got := why(p, "n"); got != want || (consolidated(p) == "n -> small") != (want == "") {
+			t.Errorf("with a limit of %s: got %q, and n stays: %q, want %q", limit, consolidated(p), got, want)
+		}
+	}
+}
