@@ -78,9 +78,9 @@ func fill(value reflect.Value) {
 		value.Set(reflect.New(value.Type().Elem()))
 		fill(value.Elem())
 	case reflect.Struct:
-		for i := range value.NumField() {
-			if value.Field(i).CanSet() {
-				fill(value.Field(i))
+		for _, field := range value.Fields() {
+			if field.CanSet() {
+				fill(field)
 			}
 		}
 	case reflect.Map:
