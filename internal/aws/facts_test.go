@@ -155,7 +155,7 @@ func TestVolumeFacts(t *testing.T) {
 	})
 }
 
-// AWS-083: instances, volumes, interfaces and the fleet carry the Provisioner's name.
+// AWS-083: instances, volumes, network interfaces and the fleet carry the Provisioner's name.
 func TestTagsOfAFleet(t *testing.T) {
 	f := start(t)
 	r := f.record(t)
@@ -167,7 +167,10 @@ func TestTagsOfAFleet(t *testing.T) {
 		tagged[kind] = tags["karpenter.sh/provisioner-name"] + " " + tags["Name"]
 	}
 	const both = "the-provisioner karpenter.sh/provisioner-name/the-provisioner"
-	want := map[string]string{"instance": both, "volume": both, "network-interface": both, "fleet": both}
+	for _, s := range f.templateContent(t).TagSpecifications {
+		tagged["template: "+string(s.ResourceType)] = tagMap(s.Tags)["karpenter.sh/provisioner-name"] + " " + tagMap(s.Tags)["Name"]
+	}
+	want := map[string]string{"instance": both, "volume": both, "fleet": both, "template: network-interface": both}
 	if diff := cmp.Diff(want, tagged); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}

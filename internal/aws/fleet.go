@@ -145,7 +145,6 @@ func (l *launch) fleetInput(request *fleetRequest, token string) *ec2.CreateFlee
 		TagSpecifications: []types.TagSpecification{
 			{ResourceType: types.ResourceTypeInstance, Tags: tags},
 			{ResourceType: types.ResourceTypeVolume, Tags: tags},
-			{ResourceType: types.ResourceTypeNetworkInterface, Tags: tags},
 			{ResourceType: types.ResourceTypeFleet, Tags: tags},
 		},
 	}

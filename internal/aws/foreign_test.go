@@ -127,6 +127,8 @@ func (n *neighbours) run(tags map[string]string, profile string) *ec2.RunInstanc
 func (n *neighbours) template(name, profile string, tags map[string]string) *ec2.CreateLaunchTemplateInput {
 	in := &ec2.CreateLaunchTemplateInput{LaunchTemplateName: &name, LaunchTemplateData: &types.RequestLaunchTemplateData{
 		ImageId: &n.image, IamInstanceProfile: &types.LaunchTemplateIamInstanceProfileSpecificationRequest{Name: &profile},
+		// A fleet is then refused for nothing else than what the case says.
+		TagSpecifications: []types.LaunchTemplateTagSpecificationRequest{{ResourceType: types.ResourceTypeNetworkInterface, Tags: tagList(ownTags)}},
 	}}
 	if tags != nil {
 		in.TagSpecifications = []types.TagSpecification{tagged(types.ResourceTypeLaunchTemplate, tags)}
@@ -148,7 +150,6 @@ func (n *neighbours) fleet(template string, tags map[string]string) *ec2.CreateF
 	if tags != nil {
 		in.TagSpecifications = []types.TagSpecification{
 			tagged(types.ResourceTypeFleet, tags), tagged(types.ResourceTypeInstance, tags), tagged(types.ResourceTypeVolume, tags),
-			tagged(types.ResourceTypeNetworkInterface, tags),
 		}
 	}
 	return in

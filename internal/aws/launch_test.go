@@ -101,7 +101,7 @@ func TestLaunchTemplateDefaults(t *testing.T) {
 	for _, s := range data.TagSpecifications {
 		tagged = append(tagged, string(s.ResourceType))
 	}
-	if diff := cmp.Diff([]string{"spot-instances-request"}, tagged); diff != "" {
+	if diff := cmp.Diff([]string{"network-interface", "spot-instances-request"}, tagged); diff != "" {
 		t.Errorf("what is tagged: -want +got\n%s", diff)
 	}
 }
@@ -724,9 +724,12 @@ func TestAtMostSixtyTypes(t *testing.T) {
 func TestOwnLaunchTemplate(t *testing.T) {
 	f := start(t).asAgent(t)
 	image := f.market(t, nil).Status.AMIs[0].ID
+	ofCluster := map[string]string{api.TagClusterPrefix + "prod": owned}
 	_, err := f.admin.CreateLaunchTemplate(t.Context(), &ec2.CreateLaunchTemplateInput{
-		LaunchTemplateName: awssdk.String("mine"), LaunchTemplateData: &types.RequestLaunchTemplateData{ImageId: &image},
-		TagSpecifications: []types.TagSpecification{tagged(types.ResourceTypeLaunchTemplate, map[string]string{api.TagClusterPrefix + "prod": owned})},
+		LaunchTemplateName: awssdk.String("mine"), LaunchTemplateData: &types.RequestLaunchTemplateData{
+			ImageId: &image, TagSpecifications: []types.LaunchTemplateTagSpecificationRequest{{ResourceType: types.ResourceTypeNetworkInterface, Tags: tagList(ofCluster)}},
+		},
+		TagSpecifications: []types.TagSpecification{tagged(types.ResourceTypeLaunchTemplate, ofCluster)},
 	})
 	if err != nil {
 		t.Fatal(err)

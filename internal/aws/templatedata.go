@@ -44,10 +44,14 @@ func (c *Cloud) templateData(order *offer.Order, r *resolved, b build) (*types.R
 		data.UserData = awssdk.String(base64.StdEncoding.EncodeToString([]byte(text)))
 	}
 	addInterfaces(data, r, b)
-	if b.capacityType == api.CapacitySpot { // a fleet request tags all else
-		data.TagSpecifications = []types.LaunchTemplateTagSpecificationRequest{
-			{ResourceType: types.ResourceTypeSpotInstancesRequest, Tags: tagList(c.options.sharedTags(order.Provisioner, r.profile))},
-		}
+	// EC2 documents for these that a launch template can tag them, but not that a fleet request can.
+	kinds := []types.ResourceType{types.ResourceTypeNetworkInterface}
+	if b.capacityType == api.CapacitySpot {
+		kinds = append(kinds, types.ResourceTypeSpotInstancesRequest)
+	}
+	tags := tagList(c.options.sharedTags(order.Provisioner, r.profile))
+	for _, kind := range kinds {
+		data.TagSpecifications = append(data.TagSpecifications, types.LaunchTemplateTagSpecificationRequest{ResourceType: kind, Tags: tags})
 	}
 	return data, nil
 }

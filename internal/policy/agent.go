@@ -88,7 +88,7 @@ func (a Agent) check() error {
 
 func (a Agent) launch() []statement {
 	create := values{"ec2:CreateFleet", "ec2:RunInstances"}
-	machines := a.ec2("fleet", "instance", "network-interface", "volume")
+	machines, interfaces := a.ec2("fleet", "instance", "volume"), a.ec2("network-interface")
 	spotRequests := a.ec2("spot-instances-request")
 	return []statement{
 		allow("UseImagesAndNetworks", create,
@@ -100,10 +100,15 @@ func (a Agent) launch() []statement {
 			"StringEqualsIfExists": a.managed("aws:ResourceTag/"),
 		}),
 		allow("LaunchTagged", create, machines, a.tagged("aws:RequestTag/")),
+		// Only a launch template can tag them, which may be one of the user's own for several Provisioners.
+		allow("CreateTaggedInterfaces", create, interfaces, map[string]condition{
+			"StringEquals":         a.owned("aws:RequestTag/"),
+			"StringEqualsIfExists": a.managed("aws:RequestTag/"),
+		}),
 		allow("CreateTaggedTemplates", values{"ec2:CreateLaunchTemplate"}, a.ec2("launch-template"), map[string]condition{
 			"StringEquals": a.marked("aws:RequestTag/"),
 		}),
-		allow("TagWhatIsCreated", values{"ec2:CreateTags"}, slices.Concat(machines, spotRequests, a.ec2("launch-template")), map[string]condition{
+		allow("TagWhatIsCreated", values{"ec2:CreateTags"}, slices.Concat(machines, interfaces, spotRequests, a.ec2("launch-template")), map[string]condition{
 			"StringEquals": {
 				a.clusterTag("aws:RequestTag/"): {"owned"},
 				"ec2:CreateAction":              {"CreateFleet", "CreateLaunchTemplate", "RunInstances"},

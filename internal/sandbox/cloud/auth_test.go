@@ -122,7 +122,7 @@ func TestPermissionsByTags(t *testing.T) {
 	}
 	_, err = agent.ec2.CreateFleet(t.Context(), in)
 	wantCode(t, err, "UnauthorizedOperation") // the interface has only the launch template's tag
-	in.TagSpecifications = append(in.TagSpecifications, types.TagSpecification{ResourceType: types.ResourceTypeNetworkInterface, Tags: owned})
+	f.cloud.Templates.ByName("nodes").Data.TagSpecifications[0].Tags = owned
 	mine := must2(agent.ec2.CreateFleet(t.Context(), in))(t)
 
 	in.TagSpecifications, in.ClientToken = nil, nil // the client filled the token in

@@ -208,6 +208,9 @@ func TestCreateFleetRefusals(t *testing.T) {
 		"too many overrides": {func(in *ec2.CreateFleetInput) {
 			in.LaunchTemplateConfigs[0].Overrides = slices.Repeat(in.LaunchTemplateConfigs[0].Overrides, 301)
 		}, "InvalidParameterValue"},
+		"tags of network interfaces": {func(in *ec2.CreateFleetInput) {
+			in.TagSpecifications[0].ResourceType = types.ResourceTypeNetworkInterface
+		}, "InvalidParameterValue"},
 		"reserved tag": {func(in *ec2.CreateFleetInput) { in.TagSpecifications[0].Tags[0].Key = aws.String("aws:x") }, "InvalidParameterValue"},
 		"dry run":      {func(in *ec2.CreateFleetInput) { in.DryRun = aws.Bool(true) }, "DryRunOperation"},
 	}

@@ -40,8 +40,9 @@ func Attributes() attribute.Level {
 			"`default_instance_profile`."),
 		"launch_template": attribute.Text("Name of your own launch template. You cannot combine it with the arguments that a generated " +
 			"template would contain: image, user data, security groups, metadata options, volumes, instance store policy and " +
-			"instance profile. The agent's IAM policies only allow a template with the tag `kubernetes.io/cluster/<cluster>` " +
-			"set to `owned`. Set `instance_metadata_tags = \"disabled\"` in its `metadata_options`: an account may have another " +
+			"instance profile. The agent's IAM policies only allow a template that has the tag `kubernetes.io/cluster/<cluster>` " +
+			"set to `owned`, and that gives this tag to `network-interface` in a block `tag_specifications`: the agent's requests cannot " +
+			"tag network interfaces. Set `instance_metadata_tags = \"disabled\"` in its `metadata_options`: an account may have another " +
 			"default, with which EC2 refuses the agent's tags, because their keys have a slash."),
 		"ami_family": attribute.Text("`AL2`, `AL2023`, `Bottlerocket`, `Ubuntu`, `Windows2019`, `Windows2022` or `Custom`. " +
 			"By default `AL2023` from Kubernetes 1.30 on, else `AL2`."),

@@ -153,7 +153,7 @@ func checkFleet(in *ec2.CreateFleetInput) error {
 }
 
 func checkFleetDetails(in *ec2.CreateFleetInput) error {
-	allowed := []types.ResourceType{types.ResourceTypeFleet, types.ResourceTypeInstance, types.ResourceTypeVolume, types.ResourceTypeNetworkInterface}
+	allowed := []types.ResourceType{types.ResourceTypeFleet, types.ResourceTypeInstance, types.ResourceTypeVolume}
 	for _, s := range in.TagSpecifications {
 		if !slices.Contains(allowed, s.ResourceType) {
 			return account.Fail("InvalidParameterValue", "'%s' is not a valid taggable resource type for this operation.", s.ResourceType)
