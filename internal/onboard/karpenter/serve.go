@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/kinds"
@@ -84,7 +86,8 @@ func (o *Object) served() (Served, error) {
 		}
 		// Selectors and affinities name the pool and its class by them.
 		p.Spec.Labels[api.LabelNodePool], p.Spec.Labels[api.LabelRegistered] = o.Name, "true"
-		if ref := p.Spec.ProviderRef; ref != nil {
+		// The API server would refuse the Node objects of a class whose name is too long for the value of a label.
+		if ref := p.Spec.ProviderRef; ref != nil && len(ref.Name) <= validation.LabelValueMaxLength {
 			p.Spec.Labels[api.LabelNodeClass] = ref.Name
 		}
 		return out, err

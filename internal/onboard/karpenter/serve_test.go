@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
@@ -224,6 +225,20 @@ func TestServeLabels(t *testing.T) {
 	}
 	if _, miss := match.Combined(pool, match.ForProvisioner(pool), match.Labels(want)); miss.Missed() {
 		t.Errorf("a pod that selects nodes by them: %s", miss)
+	}
+}
+
+// Machines are not bought for nodes that the API server would refuse.
+func TestServeLabelsThatNodesCanHave(t *testing.T) {
+	for _, length := range []int{63, 64, 253} {
+		class := strings.Repeat("n", length)
+		pool := serve(t, strings.Replace(plainPool, "kind: EC2NodeClass, name: a}", "kind: EC2NodeClass, name: "+class+"}", 1)).Provisioner
+		if got := pool.Spec.ProviderRef.Name; got != class || len(pool.Source.Unsupported) > 0 {
+			t.Errorf("the class is %s, and %v is not served", got, pool.Source.Unsupported)
+		}
+		if label, ok := pool.Spec.Labels[api.LabelNodeClass]; ok != (length <= 63) || len(validation.IsValidLabelValue(label)) > 0 {
+			t.Errorf("a class whose name has %d characters: its label is %q", length, label)
+		}
 	}
 }
 
