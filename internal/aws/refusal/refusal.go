@@ -58,15 +58,20 @@ func Reason(code string) offer.RefusalReason {
 	return offer.RefusedOther
 }
 
+// misconfigurations are the beginnings of codes about what machines are built from. EC2 limits how many security groups and tags
+// every machine has.
+var misconfigurations = []string{"Invalid", "Missing", "SecurityGroupsPerInstance", "SecurityGroupsPerInterface", "TagLimitExceeded"}
+
 // Misconfigured reports whether a refusal is about what machines are built from, such as an
 // image or a launch template of the user's own that was deleted, an instance profile that EC2
-// does not know yet, or a role that the agent may not pass. If all offerings fail so, the launch fails
+// does not know yet, too many security groups, or a role that the agent may not pass. If all offerings fail so, the launch fails
 // with EC2's message; otherwise the offering is not used for a while.
 func Misconfigured(code, message string) bool {
 	if Reason(code) == offer.RefusedUnauthorized {
 		return strings.Contains(message, "iam:PassRole")
 	}
-	return Reason(code) == offer.RefusedOther && (strings.HasPrefix(code, "Invalid") || strings.HasPrefix(code, "Missing"))
+	begins := func(prefix string) bool { return strings.HasPrefix(code, prefix) }
+	return Reason(code) == offer.RefusedOther && slices.ContainsFunc(misconfigurations, begins)
 }
 
 // Broken reports whether EC2 itself has failed. This has lasted for seconds: a call returns such an error after its last attempt.

@@ -2,6 +2,25 @@ package refusal
 
 import "testing"
 
+// If all offerings fail so, the launch fails with EC2's message: other offerings would fail alike.
+func TestMisconfiguredTellsWhatMachinesAreBuiltFrom(t *testing.T) {
+	for code, want := range map[string]bool{
+		"InvalidAMIID.NotFound":                   true,
+		"MissingParameter":                        true,
+		"SecurityGroupsPerInterfaceLimitExceeded": true,
+		"SecurityGroupsPerInstanceLimitExceeded":  true,
+		"TagLimitExceeded":                        true,
+		"VcpuLimitExceeded":                       false,
+		"InvalidFleetConfiguration":               false,
+		"NetworkInterfaceLimitExceeded":           false,
+		"InvalidCapacityReservationId.NotFound":   false,
+	} {
+		if got := Misconfigured(code, ""); got != want {
+			t.Errorf("%s: %t, want %t", code, got, want)
+		}
+	}
+}
+
 // A role that lacks no permission is not said to lack one: EC2 says which policy denies the launch.
 func TestMessageNamesWhatDenies(t *testing.T) {
 	const said = "You are not authorized to perform this operation. User: arn:aws:sts::123456789012:assumed-role/agent/1 " +
