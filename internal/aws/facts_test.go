@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -173,6 +174,41 @@ func TestTagsOfAFleet(t *testing.T) {
 	want := map[string]string{"instance": both, "volume": both, "fleet": both, "template: network-interface": both}
 	if diff := cmp.Diff(want, tagged); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+// A launch does not fail for tags that only help to make a lost Node object again.
+func TestLaunchWithMoreLabelsThanTags(t *testing.T) {
+	label := func(name string) string { return api.TagLabelPrefix + "example.com/" + name }
+	fits := label(strings.Repeat("n", 127-len(label(""))))
+	full := &api.NodeProfile{Tags: map[string]string{}}
+	for i := range 42 {
+		full.Tags[fmt.Sprintf("tag-%d", i)] = "a"
+	}
+	for name, tc := range map[string]struct {
+		profile    *api.NodeProfile
+		tags, want []string
+	}{
+		"a long key": {nil, []string{fits, fits + "n"}, []string{fits}},
+		"50 tags":    {full, []string{label("1"), label("2"), api.AnnotationProfileHash, api.AnnotationProvisionerHash}, []string{api.AnnotationProfileHash, api.AnnotationProvisionerHash, label("1")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := start(t)
+			o := order("launch-1", 1, onDemand("m5.large", "a"))
+			o.Node.Profile, o.Tags = tc.profile, map[string]string{}
+			for _, key := range tc.tags {
+				o.Tags[key] = "a"
+			}
+			bought := f.launch(t, o).Instances
+			if len(bought) != 1 {
+				t.Fatal("no machine was bought")
+			}
+			for _, key := range tc.tags {
+				if _, has := bought[0].Tags[key]; has != slices.Contains(tc.want, key) {
+					t.Errorf("tag %s: %t", key, has)
+				}
+			}
+		})
 	}
 }
 

@@ -3,6 +3,7 @@ package aws
 import (
 	"maps"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
@@ -35,11 +36,19 @@ func (o *Options) ownership() map[string]string {
 	}
 }
 
-// launchTags returns the tags of everything that one launch creates.
+// maxTags is how many tags EC2 allows on a machine, and maxTagKey how many characters in a key.
+const maxTags, maxTagKey = 50, 127
+
+// launchTags returns the tags of everything that one launch creates. It leaves out those of the order that EC2 would
+// refuse, because they only help to make a lost Node object again.
 func (o *Options) launchTags(order *offer.Order, profile *api.NodeProfile) map[string]string {
-	out := maps.Collect(maps.All(order.Tags)) // never nil
-	maps.Copy(out, o.sharedTags(order.Provisioner, profile))
+	out := o.sharedTags(order.Provisioner, profile)
 	out[api.TagLaunchID] = order.LaunchID
+	for _, key := range slices.Sorted(maps.Keys(order.Tags)) { // the hashes before the labels
+		if _, set := out[key]; !set && len(out) < maxTags && utf8.RuneCountInString(key) <= maxTagKey {
+			out[key] = order.Tags[key]
+		}
+	}
 	return out
 }
 
