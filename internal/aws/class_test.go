@@ -11,6 +11,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/lookup"
 )
 
 // classOf is a profile with the terms of an EC2NodeClass.
@@ -178,7 +179,7 @@ func TestProfileOfAnEarlierRole(t *testing.T) {
 func TestPublicAddress(t *testing.T) {
 	no := false
 	for _, efas := range []int64{0, 2} {
-		r := &resolved{profile: classOf(func(c *api.ClassTerms) { c.PublicAddress = &no }), cluster: &asset.Cluster{}, securityGroups: []api.SecurityGroupStatus{{ID: "sg-1"}}}
+		r := &resolved{profile: classOf(func(c *api.ClassTerms) { c.PublicAddress = &no }), cluster: &asset.Cluster{}, securityGroups: []lookup.SecurityGroup{{SecurityGroupStatus: api.SecurityGroupStatus{ID: "sg-1"}}}}
 		data := &types.RequestLaunchTemplateData{}
 		addInterfaces(data, r, build{efas: efas})
 		for i, n := range data.NetworkInterfaces {

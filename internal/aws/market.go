@@ -58,7 +58,7 @@ func (c *Cloud) Market(ctx context.Context, p *api.Provisioner, profile *api.Nod
 	}
 	market := offer.Market{
 		ProfileHash: r.profile.Hash(), FormerHashes: r.profile.FormerHashes(r.role.All...),
-		Status: r.status(c.now()), Findings: r.doubts(), Blocked: r.blocked, BlockedReason: r.reason,
+		Status: r.status(c.now()), Findings: slices.Concat(r.doubts(), r.doubtGroups(c.options.ClusterName)), Blocked: r.blocked, BlockedReason: r.reason,
 	}
 	market.AddFault(outdated.Fault())
 	if unused, all := r.unsupported(); len(unused) > 0 {
@@ -98,6 +98,35 @@ func (r *resolved) doubts() finding.List {
 	}
 	text := fmt.Sprintf("spec.role of its EC2NodeClass: its status names the instance profile %s, which may have another role: %s", r.role.Name, r.role.Doubt)
 	return finding.List{{Text: finding.Plain(text), Advice: finding.Plain("name the instance profile in spec.instanceProfile, or let the agent ask IAM")}}
+}
+
+// usualGroups is how many security groups EC2 allows on a network interface unless AWS has raised the quota.
+const usualGroups = 5
+
+// doubtGroups returns warnings about security groups that are probably too many.
+func (r *resolved) doubtGroups(cluster string) finding.List {
+	field := "spec.securityGroupSelector of its node profile"
+	if r.profile.Class != nil {
+		field = "spec.securityGroupSelectorTerms of its EC2NodeClass"
+	}
+	var out finding.List
+	warn := func(text, advice string) {
+		out = append(out, finding.Finding{Text: finding.Plain(field + ": " + text), Advice: finding.Plain(advice)})
+	}
+	var tagged []string
+	for _, g := range r.securityGroups {
+		if slices.Contains(g.Clusters, cluster) {
+			tagged = append(tagged, g.ID)
+		}
+	}
+	if len(tagged) > 1 {
+		warn(fmt.Sprintf("the security groups %s all have the tag %s%s, but load balancers of Services can only use machines of which one group has it",
+			strings.Join(tagged, ", "), api.TagClusterPrefix, cluster), "select one of them by its id, or remove the tag from the others")
+	}
+	if found := len(r.securityGroups); found > usualGroups {
+		warn(fmt.Sprintf("%d security groups match, but EC2 allows %d on a network interface unless AWS has raised the quota", found, usualGroups), "select fewer")
+	}
+	return out
 }
 
 // namedTypes returns the instance types that a Provisioner requires by name.

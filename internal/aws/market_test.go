@@ -14,6 +14,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/lookup"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud"
 )
@@ -476,5 +477,27 @@ func TestNoCallIsRetriedWithoutReason(t *testing.T) {
 		if got := f.calls("DescribeInstanceTypes", ""); got > pages {
 			t.Errorf("instance types were asked for %d times, want at most %d", got, pages)
 		}
+	}
+}
+
+// Load balancers would not reach the pods of machines that nobody has warned of.
+func TestSecurityGroupsThatAreDoubted(t *testing.T) {
+	const tag = " all have the tag kubernetes.io/cluster/prod"
+	f := start(t)
+	for want, selector := range map[string]map[string]string{tag: nil, "": {"Name": "prod-node"}} {
+		if got := f.market(t, &api.NodeProfile{SecurityGroupSelector: selector}).Findings.Warnings().Summary(); strings.Contains(got, tag) != (want != "") {
+			t.Errorf("selector %v: warnings %q", selector, got)
+		}
+	}
+	for found, want := range map[int]string{5: "", 6: "spec.securityGroupSelector of its node profile: 6 security groups match"} {
+		r := &resolved{profile: &api.NodeProfile{}, securityGroups: make([]lookup.SecurityGroup, found)}
+		r.securityGroups[0].Clusters, r.securityGroups[1].Clusters = []string{"prod"}, []string{"other"}
+		if got := r.doubtGroups("prod").Warnings().Summary(); got != want && (want == "" || !strings.HasPrefix(got, want)) {
+			t.Errorf("%d groups: warnings %q, want %q", found, got, want)
+		}
+	}
+	r := &resolved{profile: classOf(func(*api.ClassTerms) {}), securityGroups: make([]lookup.SecurityGroup, 6)}
+	if got := r.doubtGroups("prod").Warnings().Summary(); !strings.HasPrefix(got, "spec.securityGroupSelectorTerms of its EC2NodeClass: ") {
+		t.Errorf("warnings %q do not name the field of the class", got)
 	}
 }

@@ -34,7 +34,7 @@ type resolved struct {
 	family          string
 	cluster         *asset.Cluster
 	subnets         []lookup.Subnet
-	securityGroups  []api.SecurityGroupStatus
+	securityGroups  []lookup.SecurityGroup
 	images          []lookup.Image // preferred ones first; none with a launch template of the user's own
 	instanceProfile string
 	role            lookup.Profile // of the role of an EC2NodeClass
@@ -125,7 +125,10 @@ func (r *resolved) zones() []string {
 }
 
 func (r *resolved) status(now time.Time) api.AWSNodeTemplateStatus {
-	out := api.AWSNodeTemplateStatus{SecurityGroups: r.securityGroups}
+	var out api.AWSNodeTemplateStatus
+	for _, g := range r.securityGroups {
+		out.SecurityGroups = append(out.SecurityGroups, g.SecurityGroupStatus)
+	}
 	for _, s := range r.subnets {
 		out.Subnets = append(out.Subnets, api.SubnetStatus{ID: s.ID, Zone: s.Zone, FreeAddresses: s.Free})
 	}

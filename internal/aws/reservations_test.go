@@ -286,6 +286,7 @@ func TestUnsupportedReservations(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, profile := provisioner(name), classWith(c.terms...)
+			profile.Class.SecurityGroups = []map[string]string{{"Name": "prod-node"}} // of two with the cluster's tag it would warn
 			if c.allowed != nil {
 				p.Spec.Requirements = []api.Requirement{{Key: api.LabelCapacityType, Operator: api.OpIn, Values: c.allowed}}
 			}

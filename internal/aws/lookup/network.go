@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -32,7 +33,7 @@ type Network struct {
 	ec2     *client.EC2
 	now     func() time.Time
 	subnets *client.Memo[[]Subnet]
-	groups  *client.Memo[[]api.SecurityGroupStatus]
+	groups  *client.Memo[[]SecurityGroup]
 
 	mu        sync.Mutex
 	counted   map[string]int64     // by subnet, what EC2 said last
@@ -44,6 +45,12 @@ type Network struct {
 type Subnet struct {
 	ID, Zone string
 	Free     int64 // number of free IPv4 addresses
+}
+
+// SecurityGroup is a security group that machines get.
+type SecurityGroup struct {
+	api.SecurityGroupStatus
+	Clusters []string // those whose tag it has
 }
 
 // promise is a number of addresses that a starting machine will take, and which EC2 may not
@@ -59,7 +66,7 @@ func NewNetwork(sdk *client.EC2, now func() time.Time) *Network {
 	return &Network{
 		ec2: sdk, now: now,
 		subnets:   client.NewMemo[[]Subnet](now, subnetsDue, networkOutdated),
-		groups:    client.NewMemo[[]api.SecurityGroupStatus](now, securityGroupsDue, networkOutdated),
+		groups:    client.NewMemo[[]SecurityGroup](now, securityGroupsDue, networkOutdated),
 		counted:   map[string]int64{},
 		promised:  map[string][]promise{},
 		exhausted: map[string]time.Time{},
@@ -126,21 +133,27 @@ func (n *Network) settlePromises(seen []Subnet) {
 }
 
 // SecurityGroups returns the security groups that match any of the selectors, sorted by id.
-func (n *Network) SecurityGroups(ctx context.Context, selectors []map[string]string) ([]api.SecurityGroupStatus, error) {
+func (n *Network) SecurityGroups(ctx context.Context, selectors []map[string]string) ([]SecurityGroup, error) {
 	out, err := anyOf(ctx, n.groups, selectors, n.describeSecurityGroups)
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(out, func(a, b api.SecurityGroupStatus) int { return cmp.Compare(a.ID, b.ID) })
-	return slices.CompactFunc(out, func(a, b api.SecurityGroupStatus) bool { return a.ID == b.ID }), nil
+	slices.SortFunc(out, func(a, b SecurityGroup) int { return cmp.Compare(a.ID, b.ID) })
+	return slices.CompactFunc(out, func(a, b SecurityGroup) bool { return a.ID == b.ID }), nil
 }
 
-func (n *Network) describeSecurityGroups(ctx context.Context, selector map[string]string) ([]api.SecurityGroupStatus, error) {
-	var out []api.SecurityGroupStatus
+func (n *Network) describeSecurityGroups(ctx context.Context, selector map[string]string) ([]SecurityGroup, error) {
+	var out []SecurityGroup
 	in := &ec2.DescribeSecurityGroupsInput{Filters: filters(selector, filterSecurityGroupID)}
 	err := client.EachPage(ctx, ec2.NewDescribeSecurityGroupsPaginator(n.ec2, in), func(page *ec2.DescribeSecurityGroupsOutput) {
 		for _, g := range page.SecurityGroups {
-			out = append(out, api.SecurityGroupStatus{ID: awssdk.ToString(g.GroupId), Name: awssdk.ToString(g.GroupName)})
+			found := SecurityGroup{SecurityGroupStatus: api.SecurityGroupStatus{ID: awssdk.ToString(g.GroupId), Name: awssdk.ToString(g.GroupName)}}
+			for _, tag := range g.Tags {
+				if cluster, ok := strings.CutPrefix(awssdk.ToString(tag.Key), api.TagClusterPrefix); ok {
+					found.Clusters = append(found.Clusters, cluster)
+				}
+			}
+			out = append(out, found)
 		}
 	})
 	if err != nil {

@@ -35,7 +35,7 @@ func (Kind) Schema(ctx context.Context) schema.Schema {
 func Attributes() attribute.Level {
 	return attribute.Level{
 		"subnet_selector":         attribute.TextMap("Subnets that machines are launched into. By default those with the tag `kubernetes.io/cluster/NAME` of the cluster. " + selectorSyntax),
-		"security_group_selector": attribute.TextMap("Security groups of the machines. All that match are attached. By default those with the tag `kubernetes.io/cluster/NAME` of the cluster, unless `launch_template` is set. " + selectorSyntax),
+		"security_group_selector": attribute.TextMap("Security groups of the machines. All that match are attached, of which EC2 allows 5 unless AWS has raised the quota. By default those with the tag `kubernetes.io/cluster/NAME` of the cluster, unless `launch_template` is set. For load balancers of Services, exactly one of the groups may have this tag: if several have it, select one of them by `aws::ids`. " + selectorSyntax),
 		"instance_profile": attribute.Text("Name of the IAM instance profile of the nodes. By default the agent's " +
 			"`default_instance_profile`."),
 		"launch_template": attribute.Text("Name of your own launch template. You cannot combine it with the arguments that a generated " +
