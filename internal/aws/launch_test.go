@@ -731,9 +731,7 @@ func TestOwnLaunchTemplate(t *testing.T) {
 		},
 		TagSpecifications: []types.TagSpecification{tagged(types.ResourceTypeLaunchTemplate, ofCluster)},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	o := order("launch-spot", 1, spot("m5.large", "a"))
 	o.Node.Profile = &api.NodeProfile{LaunchTemplate: new("mine")}
 	if d := f.launch(t, o); len(d.Instances) != 1 {
