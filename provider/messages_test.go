@@ -141,7 +141,7 @@ var brokenRules = map[string]map[string]string{
 		"instance_store_policy: unknown":                   `instance_store_policy: RAID1`,
 		"instance_store_policy: family":                    `{instance_store_policy: RAID0, ami_family: Ubuntu}`,
 		"user_data: length":                                `user_data: ` + strings.Repeat("x", 16<<10+1),
-		"tags: length of a key":                            `tags: {` + strings.Repeat("k", 129) + `: a}`,
+		"tags: length of a key":                            `tags: {` + strings.Repeat("k", 128) + `: a}`,
 		"tags: length of a value":                          `tags: {a: ` + strings.Repeat("v", 257) + `}`,
 		"tags: typographic quotes":                         `tags: {a: “b”}`,
 		"tags: empty key":                                  `tags: {"": a}`,

@@ -190,7 +190,7 @@ func TestTheTablesHoldEveryKey(t *testing.T) {
 func TestLimitsOfLength(t *testing.T) {
 	profile := &api.NodeProfile{
 		UserData: ptr.To(strings.Repeat("x", maxUserData+1)),
-		Tags:     map[string]string{strings.Repeat("k", 129): "", "long": strings.Repeat("v", 257)},
+		Tags:     map[string]string{strings.Repeat("k", 127): "", strings.Repeat("k", 128): "", "long": strings.Repeat("v", 257)},
 	}
 	if errs := nodeProfileErrors(profile, field.NewPath("spec")); len(errs) != 3 {
 		t.Errorf("%d errors, want 3: %v", len(errs), errs)

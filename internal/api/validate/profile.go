@@ -142,7 +142,7 @@ var reservedTags = []string{api.LabelProvisioner, api.TagManagedBy, api.TagLaunc
 const maxTags = 43
 
 // maxTagKey and maxTagValue are the most characters that EC2 allows in a tag.
-const maxTagKey, maxTagValue = 128, 256
+const maxTagKey, maxTagValue = 127, 256
 
 func validateTags(tags map[string]string, path *field.Path) finding.List {
 	var errs finding.List
