@@ -50,8 +50,9 @@ const (
 // a failure that lasts, such as a missing permission, is not repeated by every look of every turn.
 func NextPause(last time.Duration) time.Duration { return min(max(2*last, time.Second), RetryInterval) }
 
-// maxAnswers is the number of keys at which the cache is emptied.
-const maxAnswers = 500
+// maxAnswers is the number of keys at which the cache is emptied. It is more than a cluster has selectors: otherwise each turn would
+// look all of them up again.
+const maxAnswers = 5000
 
 // NewMemo returns an empty cache. An answer is looked up again when it is as old as due.
 // If that fails, the old answer is used until it is as old as outdated. A lookup that keeps failing

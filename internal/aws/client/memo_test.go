@@ -200,6 +200,22 @@ func TestMemoOutlivesItsCaller(t *testing.T) {
 	})
 }
 
+// If the selectors of all node profiles did not fit, each turn would empty the cache and ask EC2 again.
+func TestMemoKeepsTheAnswersOfAThousandSelectors(t *testing.T) {
+	m := NewMemo[int](time.Now, time.Hour, time.Hour)
+	asked := 0
+	for range 2 {
+		for i := range 1000 {
+			if _, err := m.Get(t.Context(), fmt.Sprint(i), func(context.Context) (int, error) { asked++; return i, nil }); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if asked != 1000 {
+		t.Errorf("%d lookups of 1000 selectors, want one of each", asked)
+	}
+}
+
 func TestMemoIsBounded(t *testing.T) {
 	m := NewMemo[int](time.Now, time.Hour, time.Hour)
 	for i := range 3 * maxAnswers {
