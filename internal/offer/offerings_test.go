@@ -118,6 +118,16 @@ func TestOperatingSystems(t *testing.T) {
 	}
 }
 
+// https://docs.aws.amazon.com/linux/al2023/ug/system-requirements.html
+func TestAL2023IsNotForTheFirstGravitonProcessors(t *testing.T) {
+	for family, want := range map[string]bool{"": false, api.FamilyAL2023: false, api.FamilyAL2: true, api.FamilyBottlerocket: true, api.FamilyCustom: true} {
+		types := Embedded().Types(Settings{Region: "us-east-1", AMIFamily: family})
+		if got := slices.ContainsFunc(types, func(it InstanceType) bool { return strings.HasPrefix(it.Name, "a1.") }); got != want {
+			t.Errorf("AMI family %q: a1 is offered: %t, want %t", family, got, want)
+		}
+	}
+}
+
 func TestOfferingsOfSomeZones(t *testing.T) {
 	it := find(t, Settings{
 		Zones: []string{"us-east-1f", "us-east-1a", "us-east-1z"},

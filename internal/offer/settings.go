@@ -70,7 +70,7 @@ func (c *Catalogue) Types(s Settings) []InstanceType {
 	for i := range c.Hardware {
 		h := &c.Hardware[i]
 		sale, ok := region.Sales[h.Name]
-		if !ok || h.Arch == "" || sizes.family.os == osWindows && h.Arch != "amd64" || s.IPv6 && h.Hypervisor == xen {
+		if !ok || !sizes.boots(h) || s.IPv6 && h.Hypervisor == xen {
 			continue
 		}
 		offerings := s.offerings(h, region, sale, sizes.family.licence(h))
@@ -93,6 +93,17 @@ type sizer struct {
 	kubeReserved   amount.List
 	systemReserved amount.List
 	dataVolume     int64
+}
+
+// boots reports whether the family's images run on machines of the type.
+func (s *sizer) boots(h *Hardware) bool {
+	switch {
+	case s.family.os == osWindows:
+		return h.Arch == "amd64"
+	case s.AMIFamily == api.FamilyAL2023 && h.Family == "a1":
+		return false // Amazon Linux 2023 needs ARMv8.2, which the first Graviton processors do not have.
+	}
+	return h.Arch != ""
 }
 
 func newSizer(s Settings) *sizer {

@@ -66,7 +66,7 @@ type catalogueModel struct {
 func (d *instanceTypesData) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Returns the instance types of the region that meet the given requirements, with the capacity of " +
-			"their nodes and their prices.\n\nThere are no default requirements: without any, all types are returned. The result " +
+			"their nodes and their prices.\n\nThere are no default requirements: without any, all types that can run Amazon Linux 2023 are returned. The result " +
 			"includes types for which there is no subnet or image.",
 		Attributes: map[string]schema.Attribute{
 			"requirements": schema.ListNestedAttribute{
