@@ -258,6 +258,7 @@ type Volume struct {
 	NodeAffinity *corev1.NodeSelector
 	Driver       string // CSI driver; empty where attachments are not limited
 	Local        bool   // a local or hostPath volume
+	Deleting     bool   // it is not attached to any other node
 	// What decides whether an unbound claim may have it.
 	Unavailable  bool     // bound, released, failed or being deleted
 	Claim        ClaimKey // that it belongs to or is set aside for

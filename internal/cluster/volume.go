@@ -65,6 +65,7 @@ func FromVolume(v *corev1.PersistentVolume) Volume {
 		Name:         v.Name,
 		NodeAffinity: volumeAffinity(v),
 		Local:        v.Spec.Local != nil || v.Spec.HostPath != nil,
+		Deleting:     v.DeletionTimestamp != nil,
 		Unavailable:  v.DeletionTimestamp != nil || v.Status.Phase == corev1.VolumeBound || v.Status.Phase == corev1.VolumeReleased || v.Status.Phase == corev1.VolumeFailed,
 		StorageClass: v.Spec.StorageClassName,
 		Capacity:     v.Spec.Capacity.Storage().Value(),

@@ -64,8 +64,9 @@ type Needs struct {
 type Attachment struct{ Driver, Volume string }
 
 // Needs resolves the claims of a template. Where moving is set the pod is to
-// leave its node: a volume that lives on that node stays behind, and the claims
-// of ephemeral volumes go with the pod, so that its successor gets others.
+// leave its node: a volume that lives on that node stays behind, one that is being
+// deleted is attached to no other node, although kube-scheduler would place the pod,
+// and the claims of ephemeral volumes go with the pod, so that its successor gets others.
 func (v *Volumes) Needs(t *cluster.Template, moving bool) (Needs, Miss) {
 	out := Needs{Places: []Requirements{nil}}
 	for _, ref := range t.Claims {
@@ -172,6 +173,9 @@ func (v *Volumes) bound(c *cluster.Claim, moving bool) ([]Requirements, string, 
 	}
 	if p.Claim.Set() && !p.Claim.Is(c.Key()) {
 		return nil, "", volumeMiss("persistent volume %s of claim %s/%s belongs to %s", p.Name, c.Namespace, c.Name, other(c, p.Claim))
+	}
+	if moving && p.Deleting {
+		return nil, "", volumeMiss("persistent volume %s of claim %s/%s is being deleted", p.Name, c.Namespace, c.Name)
 	}
 	places, ok := placesOf(p, moving)
 	if !ok {
