@@ -55,6 +55,18 @@ func TestTermsAreAlternatives(t *testing.T) {
 	}
 }
 
+// Tags of images that are named like labels say nothing about their machines, as with Karpenter since v1beta1.
+func TestTagsOfImagesOfAClassAreNoRequirements(t *testing.T) {
+	f := start(t)
+	f.account.AddImage("mine", "x86_64", map[string]string{
+		"team": "a", api.LabelInstanceType: "t3.large", api.LabelZone: "nowhere-1a", api.LabelCapacityType: api.CapacitySpot,
+	})
+	m := f.market(t, classOf(func(c *api.ClassTerms) { c.Images = []map[string]string{{"team": "a"}} }))
+	if !has(m, "m5.large") || has(m, "m6g.large") {
+		t.Errorf("an amd64 image is for m5.large: %t, for m6g.large: %t; blocked: %q", has(m, "m5.large"), has(m, "m6g.large"), m.Blocked)
+	}
+}
+
 const imageParameter = "/aws/service/eks/optimized-ami/1.33/amazon-linux-2023/x86_64/standard/recommended/image_id"
 
 // TestParameterForms: SSM does not answer by the text that was asked for.

@@ -77,6 +77,11 @@ func (i *Images) Find(ctx context.Context, profile *api.NodeProfile, family, ver
 	if err != nil {
 		return nil, err
 	}
+	if profile.Class != nil { // As with Karpenter, tags of images are no requirements for an EC2NodeClass.
+		for k := range out {
+			out[k].Requirements = slices.DeleteFunc(slices.Clone(out[k].Requirements), func(r api.Requirement) bool { return r.Key != api.LabelArch })
+		}
+	}
 	turn := func(im *Image) int {
 		if im.Deprecated(i.now()) {
 			return 1
