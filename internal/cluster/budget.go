@@ -17,6 +17,7 @@ func FromPodDisruptionBudget(b *policyv1.PodDisruptionBudget) PodDisruptionBudge
 	if b.Status.ObservedGeneration >= b.Generation {
 		out.DisruptionsAllowed = b.Status.DisruptionsAllowed
 		out.Healthy = b.Status.DesiredHealthy > 0 && b.Status.CurrentHealthy >= b.Status.DesiredHealthy
+		out.Strict = b.Status.ExpectedPods > 0 && b.Status.DesiredHealthy >= b.Status.ExpectedPods
 	}
 	return out
 }

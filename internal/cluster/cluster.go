@@ -311,4 +311,6 @@ type PodDisruptionBudget struct {
 	UnreadyAnyway bool
 	// Healthy: as many pods are ready as it demands, so that those that are not may be evicted.
 	Healthy bool
+	// Strict: it demands that all pods are ready, so that it lets none of these go, however long one waits.
+	Strict bool
 }

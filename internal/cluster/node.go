@@ -114,8 +114,12 @@ const defaultToleration = 5 * time.Minute
 // made the node and the pod must not be disrupted. It does not if the machine or its kubelet is lost, nor because of
 // do-not-evict, which Karpenter ignores on nodes of NodePools.
 func (n *Node) Spares(p *Pod, now time.Time) bool {
-	lost := n.Annotations[api.AnnotationInterrupted] != "" || !n.UnreadySince.IsZero() && now.Sub(n.UnreadySince) >= defaultToleration
-	return n.OfNodePool() && !lost && (p.Template.DoNotDisrupt && !p.Template.DoNotEvict || p.recent(now)) && p.State == PodBound && p.Running
+	return n.OfNodePool() && !n.Lost(now) && (p.Template.DoNotDisrupt && !p.Template.DoNotEvict || p.recent(now)) && p.State == PodBound && p.Running
+}
+
+// Lost reports whether the machine or its kubelet is lost, so that no pod of the node stays for long.
+func (n *Node) Lost(now time.Time) bool {
+	return n.Annotations[api.AnnotationInterrupted] != "" || !n.UnreadySince.IsZero() && now.Sub(n.UnreadySince) >= defaultToleration
 }
 
 // provisionerOf tells whose a node is, also if it has lost the label.

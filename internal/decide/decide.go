@@ -136,10 +136,11 @@ func (d *decision) problem(leaving map[string]bool) *pack.Problem {
 
 // remains reports whether a pod on a node that goes does not move. Pods on a node that the agent does not drain, or
 // no longer, are planned for once they have been evicted: they may stay for as long as something holds the node, such
-// as the finalizer of a Karpenter that does not run. If Karpenter runs, it evicts them.
+// as the finalizer of a Karpenter that does not run. If Karpenter runs, it evicts them. The same holds for pods that
+// PodDisruptionBudgets let nobody evict: a machine for them would stand idle until somebody changes that.
 func (d *decision) remains(p *cluster.Pod) bool {
 	n := d.in.Snapshot.Node(p.NodeName)
-	return n.Spares(p, d.in.Now) || n.Deleting && n.Provisioner == ""
+	return n.Spares(p, d.in.Now) || n.Deleting && (n.Provisioner == "" || !n.Lost(d.in.Now) && d.pdbs.Stuck(p))
 }
 
 // ContactPatience is for how long the room of a node that has been up counts while it is not ready.

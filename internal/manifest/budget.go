@@ -46,5 +46,6 @@ func disruptionBudget(b *policyv1.PodDisruptionBudget, pods []cluster.Pod) clust
 	}
 	out.DisruptionsAllowed = int32(max(0, healthy-least))
 	out.Healthy = least > 0 && healthy >= least
+	out.Strict = wanted > 0 && least >= wanted
 	return out
 }

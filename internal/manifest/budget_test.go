@@ -23,23 +23,24 @@ status: {phase: Running, conditions: [{type: Ready, status: "%s"}]}
 	for rest, c := range map[string]struct {
 		allowed int32
 		healthy bool
+		strict  bool
 	}{
-		"spec: {maxUnavailable: 1, SELECTED}":                                                                       {0, true},
-		"spec: {maxUnavailable: 2, SELECTED}":                                                                       {1, true},
-		`spec: {maxUnavailable: "30%", SELECTED}`:                                                                   {1, true},
-		"spec: {maxUnavailable: 0, SELECTED}":                                                                       {0, false},
-		"spec: {minAvailable: 2, SELECTED}":                                                                         {1, true},
-		`spec: {minAvailable: "51%", SELECTED}`:                                                                     {0, true},
-		`spec: {minAvailable: "100%", SELECTED}`:                                                                    {0, false},
-		"spec: {maxUnavailable: 4, selector: {matchLabels: {app: other}}}":                                          {0, false},
-		"spec: {maxUnavailable: 2, SELECTED}\nstatus: {observedGeneration: 1, disruptionsAllowed: 0}":               {0, false},
-		"spec: {maxUnavailable: 2, SELECTED}\nstatus: {conditions: [{type: DisruptionAllowed, status: \"False\"}]}": {0, false},
+		"spec: {maxUnavailable: 1, SELECTED}":                                                                       {0, true, false},
+		"spec: {maxUnavailable: 2, SELECTED}":                                                                       {1, true, false},
+		`spec: {maxUnavailable: "30%", SELECTED}`:                                                                   {1, true, false},
+		"spec: {maxUnavailable: 0, SELECTED}":                                                                       {0, false, true},
+		"spec: {minAvailable: 2, SELECTED}":                                                                         {1, true, false},
+		`spec: {minAvailable: "51%", SELECTED}`:                                                                     {0, true, false},
+		`spec: {minAvailable: "100%", SELECTED}`:                                                                    {0, false, true},
+		"spec: {maxUnavailable: 4, selector: {matchLabels: {app: other}}}":                                          {0, false, false},
+		"spec: {maxUnavailable: 2, SELECTED}\nstatus: {observedGeneration: 1, disruptionsAllowed: 0}":               {0, false, false},
+		"spec: {maxUnavailable: 2, SELECTED}\nstatus: {conditions: [{type: DisruptionAllowed, status: \"False\"}]}": {0, false, false},
 	} {
 		budget := "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: web}\n" +
 			strings.Replace(rest, "SELECTED", "selector: {matchLabels: {app: web}}", 1)
 		got := parse(t, budget+pods).Snapshot.PodDisruptionBudgets[0]
-		if got.DisruptionsAllowed != c.allowed || got.Healthy != c.healthy {
-			t.Errorf("%s: allows %d, healthy %v, want %d, %v", rest, got.DisruptionsAllowed, got.Healthy, c.allowed, c.healthy)
+		if got.DisruptionsAllowed != c.allowed || got.Healthy != c.healthy || got.Strict != c.strict {
+			t.Errorf("%s: allows %d, healthy %v, strict %v, want %d, %v, %v", rest, got.DisruptionsAllowed, got.Healthy, got.Strict, c.allowed, c.healthy, c.strict)
 		}
 	}
 }

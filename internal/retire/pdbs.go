@@ -37,6 +37,16 @@ func NewPDBs(budgets []cluster.PodDisruptionBudget) *PDBs {
 // budget if the pod's containers have not been started.
 func guarded(p *cluster.Pod) bool { return p.NeedsNode() && !p.Covered && p.Running }
 
+// Stuck reports whether the Eviction API refuses to evict a pod, however many of its replicas are ready. It does so, too,
+// for a pod under several budgets.
+func (p *PDBs) Stuck(pod *cluster.Pod) bool {
+	if !guarded(pod) {
+		return false
+	}
+	over := p.over(pod.Template)
+	return len(over) > 1 || len(over) == 1 && over[0].Strict && over[0].Forbids(pod)
+}
+
 // over lists the budgets that select the pods of a template.
 func (p *PDBs) over(t *cluster.Template) []*cluster.PodDisruptionBudget {
 	out, known := p.known[t]

@@ -41,6 +41,34 @@ func TestPDBs(t *testing.T) {
 	}
 }
 
+// A pod is stuck where waiting does not help: not where a budget allows no eviction because other pods are not ready.
+func TestStuckPods(t *testing.T) {
+	all := &metav1.LabelSelector{}
+	loose, strict := cluster.PodDisruptionBudget{Selector: all}, cluster.PodDisruptionBudget{Selector: all, Strict: true}
+	for name, c := range map[string]struct {
+		budgets []cluster.PodDisruptionBudget
+		change  func(*cluster.Pod)
+		want    bool
+	}{
+		"no budget":                          {},
+		"a budget that allows nothing now":   {budgets: []cluster.PodDisruptionBudget{loose}},
+		"one that demands all pods":          {budgets: []cluster.PodDisruptionBudget{strict}, want: true},
+		"which does not keep unready ones":   {budgets: []cluster.PodDisruptionBudget{{Selector: all, Strict: true, UnreadyAnyway: true}}, change: func(p *cluster.Pod) { p.Ready = false }},
+		"two budgets":                        {budgets: []cluster.PodDisruptionBudget{loose, loose}, want: true},
+		"a pod that has not started":         {budgets: []cluster.PodDisruptionBudget{strict}, change: func(p *cluster.Pod) { p.Running = false }},
+		"a pod that surge moves":             {budgets: []cluster.PodDisruptionBudget{strict}, change: func(p *cluster.Pod) { p.Covered = true }},
+		"a pod that is being deleted anyway": {budgets: []cluster.PodDisruptionBudget{strict}, change: func(p *cluster.Pod) { p.State = cluster.PodTerminating }},
+	} {
+		p := &cluster.Pod{Template: &cluster.Template{}, State: cluster.PodBound, Running: true, Ready: true}
+		if c.change != nil {
+			c.change(p)
+		}
+		if got := NewPDBs(c.budgets).Stuck(p); got != c.want {
+			t.Errorf("%s: stuck: %t, want %t", name, got, c.want)
+		}
+	}
+}
+
 // BenchmarkPDBs asks for 20,000 pods of 500 workloads in one namespace, each of which has a budget.
 func BenchmarkPDBs(b *testing.B) {
 	var budgets []cluster.PodDisruptionBudget
