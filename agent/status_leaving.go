@@ -68,7 +68,7 @@ func (s *statusSnapshot) words() map[string]status.Leaving {
 
 // draining says how far a node is that is being deleted.
 func draining(n *cluster.Node, pods []*cluster.Pod, held string) status.Leaving {
-	pods = slices.DeleteFunc(slices.Clone(pods), func(p *cluster.Pod) bool { return !drain.WaitsFor(p) })
+	pods = slices.DeleteFunc(slices.Clone(pods), func(p *cluster.Pod) bool { return !drain.WaitsFor(p, n) })
 	what := fmt.Sprintf("has been draining since %s: ", amount.Moment(n.DeletedAt))
 	switch {
 	case held != "":

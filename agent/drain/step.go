@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
@@ -64,7 +65,7 @@ func (s *step) ending(next []*cluster.Pod) (out []*cluster.Pod) {
 		next = s.pods
 	}
 	for _, p := range next {
-		if WaitsFor(p) && s.ends(p) {
+		if WaitsFor(p, s.node) && s.ends(p) {
 			out = append(out, p)
 		}
 	}
@@ -87,7 +88,7 @@ func (s *step) next() []*cluster.Pod {
 	var ordinary, critical []*cluster.Pod
 	for _, p := range s.pods {
 		switch {
-		case !WaitsFor(p) || s.endsWithMachine(p):
+		case !WaitsFor(p, s.node) || s.endsWithMachine(p):
 		case p.Template.Critical:
 			critical = append(critical, p)
 		default:
@@ -133,7 +134,7 @@ func (s *step) held() []holdUp {
 	var out []holdUp
 	for _, p := range s.pods {
 		switch {
-		case !WaitsFor(p):
+		case !WaitsFor(p, s.node):
 		case s.spares(p):
 			out = append(out, s.heldByAnnotation(p))
 		case p.State == cluster.PodTerminating:
@@ -198,14 +199,20 @@ func volumesHeld(n int) string {
 	return fmt.Sprintf("its pods are gone, and %d of their volumes are still attached; the drain waits for them for at most %s", n, amount.ShortDuration(DetachPatience))
 }
 
-// WaitsFor reports whether a drain evicts the pod and waits until it is gone. It does not if the pod
-// would come back, as DaemonSet and static pods do, or if it tolerates the taints of a drain.
-func WaitsFor(p *cluster.Pod) bool {
+// WaitsFor reports whether a drain of the node evicts the pod and waits until it is gone. It does not if the pod
+// would come back, as DaemonSet and static pods do, or if it tolerates one of the taints of a drain: on nodes of
+// NodePools also that of Karpenter since 1.0, for which their pods were written.
+func WaitsFor(p *cluster.Pod, n *cluster.Node) bool {
 	if p.Template.BelongsToNode() {
 		return false
 	}
-	unschedulable := corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}
+	keys := []string{api.TaintDisruption, corev1.TaintNodeUnschedulable}
+	if n.OfNodePool() {
+		keys = append(keys, api.TaintDisrupted)
+	}
 	return !slices.ContainsFunc(p.Template.Tolerations, func(t corev1.Toleration) bool {
-		return cluster.Tolerates(&t, &Taint) || cluster.Tolerates(&t, &unschedulable)
+		return slices.ContainsFunc(keys, func(key string) bool {
+			return cluster.Tolerates(&t, &corev1.Taint{Key: key, Effect: corev1.TaintEffectNoSchedule})
+		})
 	})
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -27,6 +29,11 @@ func TestDrainStep(t *testing.T) {
 	finalizer := func(p *cluster.Pod) { p.Finalizers = []string{"example.com/hold"} }
 	critical := func(p *cluster.Pod) { p.Template.Critical = true }
 	protected := func(p *cluster.Pod) { p.Running, p.Template.DoNotDisrupt = true, true }
+	tolerates := func(key string) func(*cluster.Pod) {
+		return func(p *cluster.Pod) {
+			p.Template.Tolerations = []corev1.Toleration{{Key: key, Operator: corev1.TolerationOpExists}}
+		}
+	}
 	came := func(ago time.Duration) func(*cluster.Pod) {
 		return func(p *cluster.Pod) { p.Running, p.Since, p.Template.DoNotDisruptFor = true, now.Add(-ago), time.Hour }
 	}
@@ -48,6 +55,9 @@ func TestDrainStep(t *testing.T) {
 		"critical ones come last":           {pods: []*cluster.Pod{pod("a"), pod("c", critical)}, wants: "a"},
 		"when the others are gone":          {pods: []*cluster.Pod{pod("c", critical)}, wants: "c"},
 		"a DaemonSet's pod stays":           {pods: []*cluster.Pod{pod("a", func(p *cluster.Pod) { p.Template.DaemonSet = true })}},
+		"nor one that tolerates the taint":  {pods: []*cluster.Pod{pod("a", tolerates(api.TaintDisruption))}},
+		"the taint of a NodePool's node":    {pods: []*cluster.Pod{pod("a", tolerates(api.TaintDisrupted))}, pool: true},
+		"which other nodes do not get":      {pods: []*cluster.Pod{pod("a", tolerates(api.TaintDisrupted))}, wants: "a"},
 		"within its grace period":           {pods: []*cluster.Pod{pod("a", stopBy(time.Hour))}, wants: "a"},
 		"in it, the kubelet silent a while": {pods: []*cluster.Pod{pod("a", stopBy(time.Hour))}, silent: 20 * time.Second, wants: "a", cause: HeldByKubelet, says: "silent since 11:59:40 UTC and cannot stop pod d/a; the instance will be terminated at 12:04:40 UTC even if the pod is still there"},
 		"in it, the kubelet silent long":    {pods: []*cluster.Pod{pod("a", stopBy(time.Hour))}, silent: 5 * time.Minute},

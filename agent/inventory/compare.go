@@ -196,7 +196,7 @@ func (inv *Inventory) vacant(ctx context.Context, old []instanceNodes, without *
 		case !i.Runs() && (err != nil || len(pods) > 0): // it is shutting down, and its pods go with it
 		case err != nil:
 			without.unknown = append(without.unknown, i.ID)
-		case slices.ContainsFunc(pods, func(p cluster.Pod) bool { return drain.WaitsFor(&p) }):
+		case slices.ContainsFunc(pods, func(p cluster.Pod) bool { return drain.WaitsFor(&p, &cluster.Node{}) }):
 			occupied = append(occupied, i)
 		default:
 			vacant = append(vacant, i)

@@ -130,7 +130,7 @@ func (c *coverage) covers(p *cluster.Pod, d *cluster.Deployment) bool {
 		return false
 	}
 	asked := d.Surge == "true" || d.Surge == "" && c.asked[n.Provisioner]
-	return asked && !d.Autoscaled && !d.Recreate && !p.CostSet && drain.WaitsFor(p) && !c.exclusive(p)
+	return asked && !d.Autoscaled && !d.Recreate && !p.CostSet && drain.WaitsFor(p, n) && !c.exclusive(p)
 }
 
 // moves reports whether the pods of a record are all among those of its node, and surge moves them: the kubelet of
