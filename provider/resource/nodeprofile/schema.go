@@ -65,7 +65,8 @@ func Attributes() attribute.Level {
 			"ebs":         attribute.Object("The EBS volume.", volumeAttributes()),
 		}),
 		"instance_store_policy": attribute.Text("`RAID0` combines the local NVMe disks into one volume for containers and ephemeral " +
-			"storage, with the families `AL2`, `AL2023` and `Bottlerocket`. By default the disks are not used."),
+			"storage, with the families `AL2`, `AL2023` and `Bottlerocket`. By default the disks are not used. " +
+			"With `Bottlerocket`, what the SOCI snapshotter stores stays on the data volume: to use the disks for it as well, omit this argument and bind all directories in user data."),
 		"detailed_monitoring": attribute.Flag("Whether CloudWatch monitors the nodes every minute, which costs extra. Off by default. With `launch_template`, your launch template decides this, and the argument has no effect."),
 	}
 }
