@@ -101,10 +101,7 @@ func (a Agent) launch() []statement {
 		}),
 		allow("LaunchTagged", create, machines, a.tagged("aws:RequestTag/")),
 		// Only a launch template can tag them, which may be one of the user's own for several Provisioners.
-		allow("CreateTaggedInterfaces", create, interfaces, map[string]condition{
-			"StringEquals":         a.owned("aws:RequestTag/"),
-			"StringEqualsIfExists": a.managed("aws:RequestTag/"),
-		}),
+		allow("CreateTaggedInterfaces", create, interfaces, map[string]condition{"StringEquals": a.owned("aws:RequestTag/")}),
 		allow("CreateTaggedTemplates", values{"ec2:CreateLaunchTemplate"}, a.ec2("launch-template"), map[string]condition{
 			"StringEquals": a.marked("aws:RequestTag/"),
 		}),
