@@ -477,7 +477,7 @@ func TestReleaseScalesDeploymentsBack(t *testing.T) {
 	k := keeper(nil, node, deployment("grown", "1", 7, surge), deployment("by-others", "2", 7, "kubectl"),
 		deployment("again", "5", 7, surge), deployment("forged", "6", 7, surge), deployment("back", "7", 7, cluster.Manager))
 	scaled, tried := map[string]int32{}, map[string]int32{}
-	var denied error
+	denied := map[string]error{}
 	k.typed.(*fake.Clientset).PrependReactor("update", "deployments", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		scale := action.(clienttesting.UpdateAction).GetObject().(*autoscalingv1.Scale)
 		into := scaled
@@ -485,7 +485,7 @@ func TestReleaseScalesDeploymentsBack(t *testing.T) {
 			into = tried
 		}
 		into[scale.Name] = scale.Spec.Replicas
-		return true, scale, denied
+		return true, scale, denied[scale.Name]
 	})
 	if err := k.MayScaleBack(t.Context()); err != nil {
 		t.Fatal(err)
@@ -493,15 +493,15 @@ func TestReleaseScalesDeploymentsBack(t *testing.T) {
 	if diff := cmp.Diff(map[string]int32{"grown": 5, "forged": 5}, tried); diff != "" || len(scaled) > 0 {
 		t.Errorf("scaled %v, tried: %s", scaled, diff)
 	}
-	denied = apierrors.NewForbidden(schema.GroupResource{Group: "apps", Resource: "deployments"}, "grown", nil)
-	if err := k.MayScaleBack(t.Context()); err == nil || !strings.Contains(err.Error(), "scale Deployment a/grown back: ") {
-		t.Errorf("without the right: %v", err)
-	}
-	denied = errNoDryRun
+	denied["grown"] = errNoDryRun
 	if err := k.MayScaleBack(t.Context()); err != nil {
 		t.Errorf("with a webhook that has side effects: %v", err)
 	}
-	denied = nil
+	denied["forged"] = apierrors.NewForbidden(schema.GroupResource{Group: "apps", Resource: "deployments"}, "forged", nil)
+	if err := k.MayScaleBack(t.Context()); err == nil || !strings.Contains(err.Error(), "scale Deployment a/forged back: ") {
+		t.Errorf("without the right to scale one behind it: %v", err)
+	}
+	clear(denied)
 	if _, err := k.Release(t.Context()); err != nil {
 		t.Fatal(err)
 	}

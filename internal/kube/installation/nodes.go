@@ -134,10 +134,7 @@ func (k *Keeper) MayScaleBack(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := k.scaleAllBack(ctx, live, metav1.DryRunAll); !unasked(err) {
-		return err
-	}
-	return nil
+	return k.scaleAllBack(ctx, live, metav1.DryRunAll)
 }
 
 // Release removes from all Provisioners and nodes what needs an agent: finalizers, the nodes'
@@ -198,11 +195,12 @@ func (k *Keeper) releaseNode(ctx context.Context, name string) error {
 	})
 }
 
-// scaleAllBack scales back the Deployments that were scaled up for pods of the nodes.
+// scaleAllBack scales back the Deployments that were scaled up for pods of the nodes. A dry run passes over those about which a
+// webhook cannot be asked.
 func (k *Keeper) scaleAllBack(ctx context.Context, nodes []corev1.Node, dryRun ...string) error {
 	for i := range nodes {
 		for _, r := range cluster.Surges(nodes[i].Annotations) {
-			if err := k.scaleBack(ctx, &r, dryRun); err != nil {
+			if err := k.scaleBack(ctx, &r, dryRun); err != nil && !unasked(err) {
 				return err
 			}
 		}
