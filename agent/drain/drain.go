@@ -286,9 +286,8 @@ func (d *Drainer) drain(ctx context.Context, s *step) bool {
 	if len(next) > 0 || s.shut.IsZero() {
 		return false
 	}
-	since := d.memory.emptySince(n.Name)
-	if kept := s.volumesKept(); n.AttachedVolumes > kept && since < DetachPatience {
-		d.memory.held.note(n.Name, holdUp{cause: HeldByVolume, text: volumesHeld(n.AttachedVolumes - kept)})
+	if left := s.volumesLeft(d.memory.emptySince(n.Name)); left > 0 {
+		d.memory.held.note(n.Name, holdUp{cause: HeldByVolume, text: volumesHeld(left)})
 		return false
 	}
 	return s.now.Sub(s.shut) >= BalancerPatience

@@ -185,14 +185,17 @@ func (s *step) heldByKubelet(p *cluster.Pod) holdUp {
 		amount.Clock(s.node.SilentSince), p, when), cluster.PodKey{}}
 }
 
-// volumesKept is how many volumes stay attached because their pods stay until the machine is
-// terminated. The drain waits until the others are detached, so that successors can use them at once.
-func (s *step) volumesKept() int {
-	kept := 0
-	for _, p := range s.pods {
-		kept += len(p.Template.Claims)
+// volumesLeft is how many volumes the drain waits for, so that successors can use them at once, on a node that has had no
+// pods to stop for so long. Those of pods that stay until the machine is terminated stay attached.
+func (s *step) volumesLeft(empty time.Duration) int {
+	if empty >= DetachPatience || s.pooled() && s.overdue() {
+		return 0
 	}
-	return kept
+	left := s.node.AttachedVolumes
+	for _, p := range s.pods {
+		left -= len(p.Template.Claims)
+	}
+	return max(left, 0)
 }
 
 func volumesHeld(n int) string {

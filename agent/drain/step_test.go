@@ -165,6 +165,38 @@ func TestPodsThatEndAtTheLimit(t *testing.T) {
 	}
 }
 
+// Volumes are waited for while the node has none of their pods, but not beyond the terminationGracePeriod of a NodePool.
+func TestVolumesThatAreWaitedFor(t *testing.T) {
+	const limit = 10 * time.Minute
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	stays := &cluster.Pod{State: cluster.PodBound, Template: &cluster.Template{DaemonSet: true, Claims: []cluster.ClaimRef{{Name: "cache"}}}}
+	for name, c := range map[string]struct {
+		attached     int
+		pods         []*cluster.Pod
+		empty, asked time.Duration
+		pool         bool
+		want         int
+	}{
+		"none":                               {},
+		"two":                                {attached: 2, want: 2},
+		"that of a pod that stays":           {attached: 1, pods: []*cluster.Pod{stays}},
+		"and another":                        {attached: 2, pods: []*cluster.Pod{stays}, want: 1},
+		"a pod whose volume is not attached": {pods: []*cluster.Pod{stays}},
+		"for long":                           {attached: 1, empty: DetachPatience},
+		"of a Provisioner, beyond its limit": {attached: 1, asked: limit, want: 1},
+		"of a NodePool, within its limit":    {attached: 1, asked: limit - 1, pool: true, want: 1},
+		"of a NodePool, beyond its limit":    {attached: 1, asked: limit, pool: true},
+	} {
+		s := step{node: &cluster.Node{DeletedAt: now.Add(-c.asked), AttachedVolumes: c.attached}, pods: c.pods, limit: limit, now: now}
+		if c.pool {
+			s.node.Labels = map[string]string{api.LabelNodePool: "pool"}
+		}
+		if got := s.volumesLeft(c.empty); got != c.want {
+			t.Errorf("%s: %d volumes are waited for, want %d", name, got, c.want)
+		}
+	}
+}
+
 // What holds up a drain is reported once it lasts, and again before its event is forgotten.
 func TestHoldUpsAreReported(t *testing.T) {
 	var h holdUps
