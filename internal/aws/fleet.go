@@ -185,7 +185,7 @@ func (r *fleetRequest) configs() []types.FleetLaunchTemplateConfigRequest {
 }
 
 // readFleet translates the answer. An error that names none of the request's overrides is about
-// the whole request; it counts for the first candidate. One that only says that there are too few does not count beside others.
+// the whole request; it counts for the first candidate.
 func (l *launch) readFleet(out *ec2.CreateFleetOutput, request *fleetRequest) *fleetResult {
 	result := &fleetResult{}
 	for _, group := range out.Instances {
@@ -199,12 +199,7 @@ func (l *launch) readFleet(out *ec2.CreateFleetOutput, request *fleetRequest) *f
 			})
 		}
 	}
-	unfulfilled := func(e types.CreateFleetError) bool { return awssdk.ToString(e.ErrorCode) == refusal.CodeUnfulfilled }
-	failures := slices.DeleteFunc(slices.Clone(out.Errors), unfulfilled)
-	if len(failures) == 0 {
-		failures = out.Errors
-	}
-	for _, e := range failures {
+	for _, e := range request.telling(out.Errors) {
 		o, ok := request.find(e.LaunchTemplateAndOverrides)
 		if !ok {
 			o = request.overrides[0]
@@ -220,6 +215,22 @@ func (l *launch) readFleet(out *ec2.CreateFleetOutput, request *fleetRequest) *f
 		})
 	}
 	return result
+}
+
+// telling returns the errors without those that only say that there are too few machines, where EC2 also reports why: of the
+// same override, or of any if they name none.
+func (r *fleetRequest) telling(all []types.CreateFleetError) []types.CreateFleetError {
+	unfulfilled := func(e types.CreateFleetError) bool { return awssdk.ToString(e.ErrorCode) == refusal.CodeUnfulfilled }
+	none, told := override{}, map[override]bool{}
+	for _, e := range all {
+		o, named := r.find(e.LaunchTemplateAndOverrides)
+		told[o] = told[o] || !unfulfilled(e)
+		told[none] = told[none] || named
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(e types.CreateFleetError) bool {
+		o, _ := r.find(e.LaunchTemplateAndOverrides)
+		return unfulfilled(e) && told[o]
+	})
 }
 
 func (r *fleetRequest) find(said *types.LaunchTemplateAndOverridesResponse) (override, bool) {

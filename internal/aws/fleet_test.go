@@ -84,6 +84,20 @@ func TestUnfulfillableCapacityHidesNoOtherError(t *testing.T) {
 	})
 }
 
+// Where EC2 names an offering, UnfulfillableCapacity is about that one, whatever is wrong with others.
+func TestUnfulfillableCapacityOfAnOffering(t *testing.T) {
+	for _, other := range []string{"InsufficientInstanceCapacity", "UnfulfillableCapacity"} {
+		f := start(t)
+		f.change(func(b *cloud.Behaviour) { b.SumsUp = true })
+		f.account.Inject(cloud.Fault{Code: "UnfulfillableCapacity", Zone: testRegion + "a"})
+		f.account.Inject(cloud.Fault{Code: other, Zone: testRegion + "b"})
+		d := f.launch(t, order("launch-1", 1, spot("m5.large", "a"), spot("m5.large", "b")))
+		if len(d.Refusals) != 2 || f.held(t, spot("m5.large", "a"), nil) == "" || f.held(t, spot("m5.large", "b"), nil) == "" {
+			t.Errorf("with %s of the other one: refusals %+v, want both offerings, which are held back", other, d.Refusals)
+		}
+	}
+}
+
 // As long as EC2 itself fails on all that an order asks for, later plans try something else, such as on-demand machines.
 func TestFailuresOfEC2HoldBackWhatWasAskedFor(t *testing.T) {
 	for code, want := range map[string]bool{"InternalError": true, "InternalFailure": true, "ServiceUnavailable": true, "Unavailable": true, refusal.CodeThrottled: false} {
