@@ -262,19 +262,21 @@ func TestUpdate(t *testing.T) {
 	}
 }
 
+// withInline is a role with inline policies of these sizes, by name.
+func withInline(sizes map[string]int) asset.Role {
+	r := role(func(r *asset.Role) { r.Inline = map[string]string{} })
+	for name, size := range sizes {
+		r.Inline[name] = strings.Replace(readS3, `"*"`, `"arn:aws:s3:::`+strings.Repeat("x", size-len(readS3)-len("arn:aws:s3:::")+1)+`"`, 1)
+	}
+	return r
+}
+
 // IAM limits the policies of a role. New ones that fit replace old ones, although both do not fit together.
 func TestPoliciesThatFitReplaceOthersThatDid(t *testing.T) {
-	inline := func(sizes map[string]int) asset.Role {
-		r := role(func(r *asset.Role) { r.Inline = map[string]string{} })
-		for name, size := range sizes {
-			r.Inline[name] = strings.Replace(readS3, `"*"`, `"arn:aws:s3:::`+strings.Repeat("x", size-len(readS3)-len("arn:aws:s3:::")+1)+`"`, 1)
-		}
-		return r
-	}
 	other := role(func(r *asset.Role) { r.Attached = []string{managedNode} })
 	tests := map[string]struct{ before, now asset.Role }{
-		"a policy under another name": {inline(map[string]int{"a": 6000}), inline(map[string]int{"b": 6000})},
-		"one grows and one shrinks":   {inline(map[string]int{"a": 1000, "b": 7000}), inline(map[string]int{"a": 7000, "b": 1000})},
+		"a policy under another name": {withInline(map[string]int{"a": 6000}), withInline(map[string]int{"b": 6000})},
+		"one grows and one shrinks":   {withInline(map[string]int{"a": 1000, "b": 7000}), withInline(map[string]int{"a": 7000, "b": 1000})},
 		"managed policies":            {role(), other},
 	}
 	for name, tt := range tests {
@@ -286,6 +288,20 @@ func TestPoliciesThatFitReplaceOthersThatDid(t *testing.T) {
 			f.wantRole(t, tt.now)
 		})
 	}
+}
+
+// If new policies do not fit beside those of others, pods keep what they have.
+func TestPoliciesStayIfNewOnesDoNotFit(t *testing.T) {
+	f := start(t)
+	before, now := withInline(map[string]int{"a": 4000}), withInline(map[string]int{"b": 8000})
+	f.make(t, before)
+	others := withInline(map[string]int{"others": 5000}).Inline
+	must(t, f.Update(t.Context(), asset.Role{Name: before.Name}, asset.Role{Name: before.Name, Inline: others}))
+	if err := f.Update(t.Context(), before, now); err == nil || !strings.Contains(err.Error(), `put policy "b"`) {
+		t.Errorf("error = %v, want one about the new policy", err)
+	}
+	maps.Copy(before.Inline, others)
+	f.wantRole(t, before)
 }
 
 // An update that stops in the middle says where, and can be done again.

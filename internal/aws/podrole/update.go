@@ -74,7 +74,8 @@ func (r *Roles) updateTags(ctx context.Context, before, now asset.Role) error {
 }
 
 // updatePolicies adds the policies that are declared now, and then removes those that were
-// declared only before. If IAM's limits do not allow both together, it removes them first.
+// declared only before. If IAM's limits do not allow both together, it removes them first, and
+// puts them back if the role has no room for the new ones even then.
 func (r *Roles) updatePolicies(ctx context.Context, before, now asset.Role) error {
 	gone := asset.Role{Name: now.Name, Attached: sets.List(sets.New(before.Attached...).Delete(now.Attached...)), Inline: maps.Clone(before.Inline)}
 	maps.DeleteFunc(gone.Inline, func(name, _ string) bool { _, kept := now.Inline[name]; return kept })
@@ -86,7 +87,11 @@ func (r *Roles) updatePolicies(ctx context.Context, before, now asset.Role) erro
 	if err := r.removePolicies(ctx, gone); err != nil || !exceeded {
 		return err
 	}
-	return r.addPolicies(ctx, before, now)
+	err = r.addPolicies(ctx, before, now)
+	if err != nil { // for example because of policies of others; pods go on with the old ones
+		_ = r.addPolicies(ctx, asset.Role{}, gone) // err says what is wrong
+	}
+	return err
 }
 
 // addPolicies puts and attaches the policies that are declared now. It waits until IAM knows
