@@ -189,11 +189,13 @@ func TestRoleWhoseCreationIsRepeatedIsTheOwn(t *testing.T) {
 	other := role(func(r *asset.Role) { r.Trust = trustAccount })
 	for name, tt := range map[string]struct {
 		there *asset.Role // before
+		fault string      // of the first attempt; none if its answer is lost
 		own   bool
 	}{
-		"none was there":        {nil, true},
-		"one that differs":      {&other, false},
-		"one that has policies": {new(role()), false},
+		"none was there":        {nil, "", true},
+		"one that differs":      {&other, "", false},
+		"one that has policies": {new(role()), "", false},
+		"IAM only throttled":    {new(bare(role())), "Throttling", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := start(t)
@@ -201,7 +203,11 @@ func TestRoleWhoseCreationIsRepeatedIsTheOwn(t *testing.T) {
 				f.make(t, *tt.there)
 			}
 			config := f.account.Config.Copy()
-			config.HTTPClient = &losesAnswer{HTTPClient: config.HTTPClient}
+			if tt.fault == "" {
+				config.HTTPClient = &losesAnswer{HTTPClient: config.HTTPClient}
+			} else {
+				f.account.Inject(cloud.Fault{Service: "iam", Action: "CreateRole", Code: tt.fault, Times: 1})
+			}
 			config.Retryer = func() aws.Retryer {
 				return retry.NewStandard(func(o *retry.StandardOptions) { o.MaxBackoff = time.Millisecond })
 			}

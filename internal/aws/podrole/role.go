@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
@@ -89,14 +90,17 @@ func (r *Roles) Create(ctx context.Context, role asset.Role) (arn string, err er
 	return "", fmt.Errorf("create role %q: %w", role.Name, err)
 }
 
-// observed notes whether the SDK repeats a call, such as after an answer that was lost.
+// observed notes whether the SDK repeats a call that may have had an effect, such as after an
+// answer that was lost. A call that IAM has only throttled has had none.
 type observed struct {
 	aws.Retryer
 	repeated *bool
 }
 
 func (o observed) RetryDelay(attempt int, err error) (time.Duration, error) {
-	*o.repeated = true
+	if retry.IsErrorThrottles(retry.DefaultThrottles).IsErrorThrottle(err) != aws.TrueTernary {
+		*o.repeated = true
+	}
 	return o.Retryer.RetryDelay(attempt, err)
 }
 
