@@ -78,7 +78,7 @@ func (m *memory) keep(leaving []*cluster.Node, s *cluster.Snapshot) {
 	m.retries = retries
 }
 
-// shutSince returns since when each of the closed nodes has been known as closed. It forgets the others.
+// shutSince returns since when each of the closed nodes has been known to be closed. It forgets the others.
 func (m *memory) shutSince(closed map[string]bool) map[string]time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -73,7 +73,7 @@ func joined(sets []model.Bitset, set model.Bitset) []model.Bitset {
 	return append(sets, set)
 }
 
-// mostApart bounds the pod groups that are compared with each other, which takes their square.
+// mostApart bounds the pod groups that are compared with each other: the work grows with the square of their number.
 const mostApart = 2000
 
 // apart splits the pod groups so that no pods of two parts may share a machine. Within a part, each may

@@ -20,7 +20,7 @@ func (f *fixture) change(alter func(*cloud.Behaviour)) {
 	f.account.SetBehaviour(behaviour)
 }
 
-// An account may want that machines show their tags in their metadata. EC2 refuses keys with a slash then, as the agent's tags have.
+// An account may want machines to show their tags in their metadata. Then EC2 refuses keys with a slash, such as those of the agent's tags.
 func TestTagsStayOutOfMetadata(t *testing.T) {
 	f := start(t)
 	f.change(func(b *cloud.Behaviour) { b.MetadataTags = true })

@@ -108,7 +108,7 @@ func asJSON(value any) string {
 	return string(out)
 }
 
-// excerpts returns two values as JSON. Of long ones, it returns the part around the place from which on they differ.
+// excerpts returns two values as JSON. Of long ones, it returns the part where they begin to differ.
 func excerpts(a, b any) (string, string) {
 	const before, longest = 50, 200
 	x, y := []rune(asJSON(a)), []rune(asJSON(b))

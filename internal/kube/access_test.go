@@ -129,7 +129,7 @@ func TestCacheThatDoesNotFillIsReported(t *testing.T) {
 	})
 }
 
-// A cluster without Karpenter lacks its kinds for ever, and may get them.
+// A cluster without Karpenter may lack its kinds for ever, or get them later.
 func TestKindsThatAClusterMayLackAreAskedForRarely(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &gate{resource: kinds.NodePools.Resource, refusal: apierrors.NewNotFound(kinds.NodePools, ""), closed: true}

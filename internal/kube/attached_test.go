@@ -11,8 +11,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// A volume that a driver detaches is not in the status of the Node any more, and attached until its VolumeAttachment is
-// gone.
+// A volume that a driver is detaching is not in the status of the Node any more, but it is attached until its
+// VolumeAttachment is gone.
 func TestVolumeIsAttachedUntilItsVolumeAttachmentIsGone(t *testing.T) {
 	emptyNode(t, unsynced(t), "detaching")
 	attachments := admin.StorageV1().VolumeAttachments()

@@ -40,7 +40,7 @@ func (c *changes) add(object any) {
 	}
 }
 
-// take returns the names that were added since the last call, or nil if they were too many: any object may have changed.
+// take returns the names that were added since the last call, or nil if there were too many: any object may have changed.
 func (c *changes) take() map[cache.ObjectName]bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 // claims have to find one that exists. Several claims may want the same volume, so
 // that as many as possible are given one each; the others have to wait.
 
-// maxVolumes bounds how many volumes a claim may have in a plan, and how many are looked at to find
-// it one that another claim can leave to it; the smallest first, as Kubernetes chooses them.
+// maxVolumes bounds from how many volumes a plan may choose one for a claim: from the smallest, as Kubernetes does. It also
+// bounds the search for a volume that another claim can leave to it.
 const maxVolumes = 128
 
 // static says, by claim, which existing volumes it may have.

@@ -18,7 +18,8 @@ const (
 )
 
 // Effort is the work that has been spent on a plan, by the template of the pods that it
-// was for. Each pass over all pods may spend the effort of a turn. Templates whose pods are alike, such as those of an indexed Job, count as one.
+// was for. Each pass over all pods may spend the effort of a turn. Templates whose pods are
+// alike, such as those of an indexed Job, count as one.
 type Effort struct {
 	Total, turn, share int64
 	before             int64 // of the total, what earlier passes have spent

@@ -100,7 +100,7 @@ func (p *planning) bestVariant(s *solver) *solver {
 }
 
 // better places all pods in another way, as long as there is effort for that, and returns the
-// better plan of both.
+// better one of the two plans.
 func (p *planning) better(s *solver, other variant) *solver {
 	if !p.effort.Spare() {
 		return s

@@ -27,8 +27,8 @@ func saveMemory() {
 	}
 }
 
-// memoryLimit returns how many bytes of memory the container may use; 0 if any number or if that is not known. The second
-// file is that of cgroup v1, which nodes with Amazon Linux 2 have.
+// memoryLimit returns how many bytes of memory the container may use; 0 if there is no limit, or if it is not known. The
+// second file is that of cgroup v1, which nodes with Amazon Linux 2 have.
 func memoryLimit(cgroup fs.FS) int64 {
 	for _, name := range []string{"memory.max", "memory/memory.limit_in_bytes"} {
 		text, err := fs.ReadFile(cgroup, name)
@@ -39,7 +39,7 @@ func memoryLimit(cgroup fs.FS) int64 {
 		if err != nil {
 			return 0 // "max": there is no limit
 		}
-		return limit // without one, almost 2^63 in cgroup v1, which has no effect
+		return limit // almost 2^63 in cgroup v1 without a limit, which has no effect
 	}
 	return 0
 }

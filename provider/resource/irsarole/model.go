@@ -64,8 +64,8 @@ func (m *model) settle(account *session.Account, nodeRoles []string) error {
 	return m.checkSize()
 }
 
-// checkSize returns an error if IAM would refuse all inline policies together, before the role exists. Those that are
-// not known yet do not count.
+// checkSize returns an error if all inline policies together are too large for IAM, which would say so only once the role
+// exists. Those that are not known yet do not count.
 func (m *model) checkSize() error {
 	total := 0
 	for _, document := range m.role().Inline {
