@@ -120,7 +120,7 @@ func (r *resolved) doubtGroups(cluster string) finding.List {
 		}
 	}
 	if len(tagged) > 1 {
-		warn(fmt.Sprintf("the security groups %s all have the tag %s%s, but load balancers of Services can only use machines of which one group has it",
+		warn(fmt.Sprintf("the security groups %s all have the tag %s%s, but load balancers of Services can only use machines with exactly one such group",
 			strings.Join(tagged, ", "), api.TagClusterPrefix, cluster), "select one of them by its id, or remove the tag from the others")
 	}
 	if found := len(r.securityGroups); found > usualGroups {
