@@ -108,11 +108,20 @@ func apart(groups []*PodGroup) [][]*PodGroup {
 	return out
 }
 
-// mayShare reports whether constraints by node allow an item of each on one machine.
+// mayShare reports whether what each tolerates on its machine allows an item of each on one. Both lists are
+// sorted by group, and nothing is made of them: tenants that keep apart have long ones, and many pairs.
 func mayShare(a, b []topology.PerNode) bool {
-	if len(a) == 0 || len(b) == 0 {
-		return true
+	for len(a) > 0 && len(b) > 0 {
+		switch x, y := &a[0], &b[0]; {
+		case x.Group < y.Group:
+			a = a[1:]
+		case x.Group > y.Group:
+			b = b[1:]
+		case x.Self+y.Self > min(x.Cap, y.Cap):
+			return false
+		default:
+			a, b = a[1:], b[1:]
+		}
 	}
-	with := func(a, b []topology.PerNode) bool { return topology.NodeCounts(nil).Plus(a, 1).Room(b, 1) > 0 }
-	return with(a, b) || with(b, a)
+	return true
 }
