@@ -88,8 +88,6 @@ func TestEachStepSavesByItself(t *testing.T) {
 	}
 }
 
-// Steps whose pods share a machine are one, also if they only share it with a third one.
-
 // Steps whose pods share a machine are one, also if they share it only with a third one.
 func TestStepsThatShareAMachineAreOne(t *testing.T) {
 	got := join([]joined[int]{
