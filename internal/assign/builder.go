@@ -119,10 +119,8 @@ func (b *builder) constrain() {
 	for _, c := range b.classes {
 		b.State.Resolve(c.Rules)
 		c.Level = c.FirstLevel(0)
-	}
-	for _, c := range b.classes {
 		if c.Account.Lent() {
-			b.State.NarrowKeys(c.Rules, b.Rules())
+			b.State.NarrowKeys(c.Rules)
 		}
 	}
 	for t, r := range b.uses {

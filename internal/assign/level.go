@@ -44,9 +44,9 @@ func (c *Class) FirstLevel(place int) Level {
 
 // Relent lets a class that has spent what it may look for places once more, without its preferences: these must not keep
 // pods pending. The domains that only preferences are about no longer matter to it.
-func (a *Assignment) Relent(c *Class) bool {
+func (mk *Market) Relent(c *Class) bool {
 	plain := Level{c.Level.Place, c.Everything()}
-	if fewer := a.State.NarrowKeys(c.Rules, a.Rules()); c.Level == plain && !fewer || !a.Effort.Lend(c.Account) {
+	if fewer := mk.State.NarrowKeys(c.Rules); c.Level == plain && !fewer || !mk.Effort.Lend(c.Account) {
 		return false
 	}
 	c.Missing, c.Level = match.Miss{}, plain

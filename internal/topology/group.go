@@ -20,6 +20,7 @@ type Group struct {
 	pods       func(*cluster.Template) bool // tells its pods where there are no selections
 	volumes    bool                         // it counts attached volumes rather than pods
 	spread     bool                         // a topology spread counts it
+	required   bool                         // one of these must not be violated
 	// Only nodes that match one of these count, for topology spread.
 	nodes       []match.Requirements
 	tolerations []corev1.Toleration // nil unless taints keep nodes from counting

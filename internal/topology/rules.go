@@ -118,14 +118,8 @@ func (r *Rules) setKeys(keys []string) {
 
 // NarrowKeys leaves out the topology keys that only preferences are about, those of the class and those of
 // all others. It reports whether there are any.
-func (gs *Groups) NarrowKeys(r *Rules, all []*Rules) bool {
+func (gs *Groups) NarrowKeys(r *Rules) bool {
 	before := len(r.Keys)
-	counted := map[int]bool{}
-	for _, o := range all {
-		for _, c := range o.Spreads() {
-			counted[c.group] = counted[c.group] || c.Required()
-		}
-	}
 	var keys []string
 	for _, c := range r.list {
 		if c.preference() < 0 {
@@ -133,7 +127,7 @@ func (gs *Groups) NarrowKeys(r *Rules, all []*Rules) bool {
 		}
 	}
 	for _, id := range r.Members {
-		if g := gs.List[id]; counted[id] || !g.spread {
+		if g := gs.List[id]; g.required || !g.spread {
 			keys = append(keys, g.keys()...)
 		}
 	}

@@ -53,8 +53,9 @@ func (topologySpread) Read(gs *Groups, r *Rules) error {
 		if err != nil {
 			return err
 		}
-		gs.List[id].spread = true
 		of, soft := rule{group: id, pref: -1}, c.WhenUnsatisfiable == corev1.ScheduleAnyway
+		g := gs.List[id]
+		g.spread, g.required = true, g.required || !soft
 		text := "topology spread over " + c.TopologyKey
 		switch byHost := c.TopologyKey == corev1.LabelHostname; {
 		case byHost && soft:
