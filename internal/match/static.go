@@ -27,15 +27,22 @@ type static struct {
 // a volume: binding waits for a pod.
 func (v *Volumes) assign() static {
 	out := static{fitting: map[cluster.ClaimKey][]int{}, given: map[int]cluster.ClaimKey{}}
+	full := map[cluster.ClaimKey]bool{} // whatever fits them is taken, and stays so
 	var give func(key cluster.ClaimKey, seen map[int]bool) bool
 	give = func(key cluster.ClaimKey, seen map[int]bool) bool { // an augmenting path
 		fitting := out.fitting[key]
-		if free := slices.IndexFunc(fitting, func(i int) bool { _, taken := out.given[i]; return !taken }); free >= 0 {
-			out.given[fitting[free]] = key
-			return true
+		if !full[key] {
+			if free := slices.IndexFunc(fitting, func(i int) bool { _, taken := out.given[i]; return !taken }); free >= 0 {
+				out.given[fitting[free]] = key
+				return true
+			}
+			full[key] = true
 		}
 		for _, i := range fitting {
-			if seen[i] || len(seen) == maxVolumes {
+			if len(seen) == maxVolumes {
+				break
+			}
+			if seen[i] {
 				continue
 			}
 			seen[i] = true
