@@ -17,6 +17,7 @@ type Class struct {
 	Booked       int64   // of those left, how many pod groups of this round are for
 	Held         int64   // of those left, how many are not to be placed yet
 	Urgent       bool    // others have left it no place
+	Plain        bool    // it gives up all its preferences at once
 	TookBack     bool    // pods were counted in domains where they then got no machine
 	Refused      bool    // pods had to leave their places again
 	AllowDevices bool    // may have types with devices: it needs one, or limits leave no others

@@ -34,12 +34,23 @@ func (mk *Market) Exhausted(c *Class) bool {
 }
 
 // FirstLevel is the level with which a class begins in one of its places: without its preferences once these have taken
-// too much work.
+// too much work, and where it gives them up.
 func (c *Class) FirstLevel(place int) Level {
-	if c.Account.Lent() {
+	if c.Plain || c.Account.Lent() {
 		return Level{place, c.Everything()}
 	}
 	return Level{Place: place}
+}
+
+// GiveUp lets classes begin without their preferences, which then matter to nobody.
+func (a *Assignment) GiveUp(byFirst map[int]bool) {
+	for _, c := range a.classes {
+		if byFirst[c.First()] {
+			c.Plain = true
+			c.Level = c.FirstLevel(0)
+			a.State.NarrowKeys(c.Rules)
+		}
+	}
 }
 
 // Relent lets a class that has spent what it may look for places once more, without its preferences: these must not keep

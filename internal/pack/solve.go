@@ -65,6 +65,7 @@ type variant struct {
 	zones    map[int]place.ZonePreference // the zones that classes prefer, by their first pods
 	first    map[int]int64                // how many pods of classes go before others of theirs, by their first pods
 	later    map[int]bool                 // classes for which machines are chosen after all others, by their first pods
+	plain    map[int]bool                 // classes that give up their preferences at once, by their first pods
 	gather   map[int]bool                 // classes that even out their spreads only as far as they must, by their first pods
 }
 
@@ -82,6 +83,7 @@ func (p *planning) bestVariant(s *solver) *solver {
 		other.uneven = true
 		s = p.better(s, other)
 	}
+	s = p.bestPlain(s)
 	if s.Uses(assign.Shares) {
 		s = p.bestShares(s)
 	}
@@ -97,6 +99,27 @@ func (p *planning) bestVariant(s *solver) *solver {
 		s = again
 	}
 	return p.bestZones(p.bestGathered(s))
+}
+
+// bestPlain lets classes give up their preferences where limits leave pods over: those that the pods are of at first,
+// then all. A preference keeps no pods pending, whether their own or those of others.
+func (p *planning) bestPlain(s *solver) *solver {
+	for _, plain := range []func(c *assign.Class) bool{
+		func(c *assign.Class) bool { return c.Left > 0 && c.Limited },
+		func(c *assign.Class) bool { return true },
+	} {
+		other := s.made
+		other.plain = map[int]bool{}
+		for _, c := range s.Classes() {
+			if len(c.Preferences) > 0 && plain(c) {
+				other.plain[c.First()] = true
+			}
+		}
+		if len(other.plain) > len(s.made.plain) && s.leavesOver() {
+			s = p.better(s, other)
+		}
+	}
+	return s
 }
 
 // better places all pods in another way, as long as there is effort for that, and returns the
@@ -143,6 +166,7 @@ func (p *planning) begun(v variant) *solver {
 	if v.patterns {
 		s.purchasing.UsePatternsUnderLimits()
 	}
+	s.GiveUp(v.plain)
 	s.Hurry(v.urgent)
 	s.placing.Zones, s.placing.Gather, s.placing.Uneven = v.zones, v.gather, v.uneven
 	s.placing.PlaceReserved()
