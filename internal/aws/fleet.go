@@ -221,15 +221,15 @@ func (l *launch) readFleet(out *ec2.CreateFleetOutput, request *fleetRequest) *f
 // same override, or of any if they name none.
 func (r *fleetRequest) telling(all []types.CreateFleetError) []types.CreateFleetError {
 	unfulfilled := func(e types.CreateFleetError) bool { return awssdk.ToString(e.ErrorCode) == refusal.CodeUnfulfilled }
-	none, told := override{}, map[override]bool{}
+	none, explained := override{}, map[override]bool{}
 	for _, e := range all {
 		o, named := r.find(e.LaunchTemplateAndOverrides)
-		told[o] = told[o] || !unfulfilled(e)
-		told[none] = told[none] || named
+		explained[o] = explained[o] || !unfulfilled(e)
+		explained[none] = explained[none] || named
 	}
 	return slices.DeleteFunc(slices.Clone(all), func(e types.CreateFleetError) bool {
 		o, _ := r.find(e.LaunchTemplateAndOverrides)
-		return unfulfilled(e) && told[o]
+		return unfulfilled(e) && explained[o]
 	})
 }
 
