@@ -106,7 +106,7 @@ func (p *planning) bestVariant(s *solver) *solver {
 func (p *planning) bestPlain(s *solver) *solver {
 	for _, plain := range []func(c *assign.Class) bool{
 		func(c *assign.Class) bool { return c.Left > 0 && c.Limited },
-		func(c *assign.Class) bool { return true },
+		func(*assign.Class) bool { return true },
 	} {
 		other := s.made
 		other.plain = map[int]bool{}
