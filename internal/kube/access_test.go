@@ -22,6 +22,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/access"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/kinds"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/plane/planetest"
 )
 
 // While a kind cannot be read, the agent is not ready, and its objects are what they
@@ -43,9 +44,9 @@ func TestUnreadableKindLeavesWhatIsKnown(t *testing.T) {
 					return nil
 				}
 			}
-			eventually(t, "the caches are filled", known("first"))
+			planetest.Eventually(t, "the caches are filled", known("first"))
 			g.shut(true)
-			eventually(t, "the kind is waited for", func() error {
+			planetest.Eventually(t, "the kind is waited for", func() error {
 				if waiting := c.Waiting(); len(waiting) != 1 || !strings.HasPrefix(waiting[0], group.String()+": ") || c.Synced() {
 					return fmt.Errorf("waiting for %q", waiting)
 				}
@@ -58,7 +59,7 @@ func TestUnreadableKindLeavesWhatIsKnown(t *testing.T) {
 				t.Fatal(err)
 			}
 			g.shut(false)
-			eventually(t, "the cache follows again", known("second"))
+			planetest.Eventually(t, "the cache follows again", known("second"))
 			if got, want := g.heard(), group.String()+" is lost, "+group.String()+" is back"; got != want {
 				t.Errorf("told %q, want %q", got, want)
 			}

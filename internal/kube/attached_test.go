@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/plane/planetest"
 )
 
 // A volume that a driver is detaching is not in the status of the Node any more, but it is attached until its
@@ -31,7 +33,7 @@ func TestVolumeIsAttachedUntilItsVolumeAttachmentIsGone(t *testing.T) {
 	c := connect(t)
 	attached := func(want int) {
 		t.Helper()
-		eventually(t, fmt.Sprintf("%d volumes are attached", want), func() error {
+		planetest.Eventually(t, fmt.Sprintf("%d volumes are attached", want), func() error {
 			n := c.Snapshot().Node("detaching")
 			if n == nil {
 				return errors.New("there is no node")

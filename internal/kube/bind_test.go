@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/plane/planetest"
 )
 
 // emptyNode creates a node that is not up, so that only we bind to it.
@@ -100,7 +101,7 @@ func TestBindLeavesReadyNodesToTheScheduler(t *testing.T) {
 	if _, err := admin.CoreV1().Nodes().Patch(t.Context(), "bind-g", types.StrategicMergePatchType, ready, metav1.PatchOptions{}, "status"); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the caches know that the node is ready", func() error {
+	planetest.Eventually(t, "the caches know that the node is ready", func() error {
 		s := c.Snapshot()
 		if n := s.Node("bind-g"); n != nil && n.Ready && slices.ContainsFunc(s.Pods, func(p cluster.Pod) bool { return p.NodeName == "bind-g" }) {
 			return nil
@@ -126,7 +127,7 @@ func TestBindLeavesUnknownClaimsToTheScheduler(t *testing.T) {
 			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "later"},
 		}}}
 	})
-	eventually(t, "the caches have the pod", func() error {
+	planetest.Eventually(t, "the caches have the pod", func() error {
 		if slices.ContainsFunc(c.Snapshot().Pods, func(p cluster.Pod) bool { return p.PodKey == keyOf(pod) }) {
 			return nil
 		}
@@ -202,7 +203,7 @@ func leftToTheScheduler(t *testing.T, node, provisioner string, volume *corev1.P
 			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"},
 		}}}
 	})
-	eventually(t, "the caches have all of it", func() error {
+	planetest.Eventually(t, "the caches have all of it", func() error {
 		s := c.Snapshot()
 		seen := slices.ContainsFunc(s.Pods, func(p cluster.Pod) bool { return p.PodKey == keyOf(pod) }) &&
 			slices.ContainsFunc(s.Claims, func(c cluster.Claim) bool { return c.Namespace == ns }) &&
@@ -258,7 +259,7 @@ func TestBindSelectsTheNodeForUnboundClaims(t *testing.T) {
 			}})
 		}
 	})
-	eventually(t, "the caches have all of it", func() error {
+	planetest.Eventually(t, "the caches have all of it", func() error {
 		s := c.Snapshot()
 		for _, p := range s.Pods {
 			if p.PodKey == keyOf(pod) && len(s.StorageClasses) > 0 && len(s.Claims) >= 2 {
@@ -273,7 +274,7 @@ func TestBindSelectsTheNodeForUnboundClaims(t *testing.T) {
 		if _, err := claims.Patch(t.Context(), "late", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "the caches have it", func() error {
+		planetest.Eventually(t, "the caches have it", func() error {
 			if _, ok := get[*corev1.Node](c.caches.nodes, "", "bind-e"); !ok {
 				return errors.New("no node yet")
 			}
@@ -312,7 +313,7 @@ func TestBindSelectsTheNodeForUnboundClaims(t *testing.T) {
 	if _, err := claims.Patch(t.Context(), "late", types.MergePatchType, []byte(`{"metadata":{"annotations":null}}`), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the node is selected again", func() error {
+	planetest.Eventually(t, "the node is selected again", func() error {
 		if err := c.Bind(t.Context(), keyOf(pod), "bind-d"); err != nil {
 			t.Fatal(err)
 		}
@@ -339,7 +340,7 @@ func TestDeletePod(t *testing.T) {
 	if err := c.DeletePod(t.Context(), keyOf(pod), 0); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the pod goes", func() error {
+	planetest.Eventually(t, "the pod goes", func() error {
 		_, err := admin.CoreV1().Pods(ns).Get(t.Context(), "web", metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil

@@ -35,7 +35,7 @@ func TestKindsMayComeLater(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	eventually(t, "the kinds are unknown", func() error {
+	planetest.Eventually(t, "the kinds are unknown", func() error {
 		for _, kind := range []schema.GroupVersionResource{api.ProvisionerGVR, api.NodeTemplateGVR} {
 			if _, err := adminCustom.Resource(kind).List(t.Context(), metav1.ListOptions{}); err == nil {
 				return fmt.Errorf("%s are known", kind.Resource)
@@ -44,7 +44,7 @@ func TestKindsMayComeLater(t *testing.T) {
 		return nil
 	})
 	c := unsynced(t)
-	eventually(t, "only the two kinds are waited for, and it is said why", func() error {
+	planetest.Eventually(t, "only the two kinds are waited for, and it is said why", func() error {
 		waiting := c.Waiting()
 		if len(waiting) != 2 || c.Synced() {
 			return fmt.Errorf("waiting for %q", waiting)
@@ -59,7 +59,7 @@ func TestKindsMayComeLater(t *testing.T) {
 	if err := installCRDs(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the caches are filled", func() error {
+	planetest.Eventually(t, "the caches are filled", func() error {
 		if !c.Synced() || len(c.Waiting()) > 0 {
 			return fmt.Errorf("waiting for %q", c.Waiting())
 		}
@@ -127,7 +127,7 @@ func TestSnapshotFollowsTheCluster(t *testing.T) {
 		}
 		return all[i], true
 	}
-	eventually(t, "kube-scheduler has marked the pod", func() error {
+	planetest.Eventually(t, "kube-scheduler has marked the pod", func() error {
 		if p, _ := find(); p.State != cluster.PodPending {
 			return fmt.Errorf("it is %q", p.State)
 		}
@@ -141,7 +141,7 @@ func TestSnapshotFollowsTheCluster(t *testing.T) {
 	}
 	planetest.Within(t, "a change", c.Changed())
 	planetest.Within(t, "a pod that has got a node", c.Unbound())
-	eventually(t, "the pod is bound", func() error {
+	planetest.Eventually(t, "the pod is bound", func() error {
 		if p, _ := find(); p.State != cluster.PodBound || p.NodeName != "snapshot-a" {
 			return fmt.Errorf("it is %q", p.State)
 		}
@@ -155,7 +155,7 @@ func TestSnapshotFollowsTheCluster(t *testing.T) {
 	if _, err := admin.CoreV1().Pods(ns).UpdateStatus(t.Context(), live, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "a finished pod is left out", func() error {
+	planetest.Eventually(t, "a finished pod is left out", func() error {
 		if _, there := find(); there {
 			return errors.New("it is there")
 		}
@@ -170,7 +170,7 @@ func TestHeartbeatsAreNoChange(t *testing.T) { // CONS-057
 	add := func(node string) {
 		t.Helper()
 		emptyNode(t, c, node)
-		eventually(t, "all changes until then are noted", func() error {
+		planetest.Eventually(t, "all changes until then are noted", func() error {
 			for name := range c.caches.nodes.changes.take() {
 				noted[name.Name] = true
 			}
@@ -183,7 +183,7 @@ func TestHeartbeatsAreNoChange(t *testing.T) { // CONS-057
 	add("heartbeat-a")
 	add("heartbeat-b")
 	attempt := 0
-	eventually(t, "a heartbeat comes without another change of the node, and is not noted", func() error {
+	planetest.Eventually(t, "a heartbeat comes without another change of the node, and is not noted", func() error {
 		attempt++
 		delete(noted, "heartbeat-a")
 		n, err := admin.CoreV1().Nodes().Get(t.Context(), "heartbeat-a", metav1.GetOptions{})
@@ -217,7 +217,7 @@ func TestUnreachableClusterIsSaid(t *testing.T) {
 	if err := c.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "each cache names the trouble", func() error {
+	planetest.Eventually(t, "each cache names the trouble", func() error {
 		for _, w := range c.Waiting() {
 			if !strings.Contains(w, "connection refused") {
 				return fmt.Errorf("got %q", w)

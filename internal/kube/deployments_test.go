@@ -15,6 +15,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/plane/planetest"
 )
 
 func newDeployment(t *testing.T, namespace, name string, replicas int32) {
@@ -39,7 +40,7 @@ func newDeployment(t *testing.T, namespace, name string, replicas int32) {
 func seen(t *testing.T, c *Cluster, namespace, name string, as func(*cluster.Deployment) bool) cluster.Deployment {
 	t.Helper()
 	var got cluster.Deployment
-	eventually(t, "the Deployment is in the caches", func() error {
+	planetest.Eventually(t, "the Deployment is in the caches", func() error {
 		d := c.Snapshot().Deployment(namespace, name)
 		if d == nil || !as(d) {
 			return fmt.Errorf("it is %+v", d)
@@ -66,7 +67,7 @@ func TestScaleDeployment(t *testing.T) {
 		}
 	}
 	// Its controller may write its status at any time, which makes another version of it.
-	eventually(t, "it is scaled", func() error {
+	planetest.Eventually(t, "it is scaled", func() error {
 		first = seen(t, c, ns, "web", func(d *cluster.Deployment) bool { return d.Replicas == 2 })
 		return c.ScaleDeployment(t.Context(), &first, 3)
 	})
@@ -82,7 +83,7 @@ func TestScaleDeployment(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen(t, c, ns, "web", func(d *cluster.Deployment) bool { return d.Replicas == 5 && d.Before == 0 })
-	eventually(t, "a number that it has is set again", func() error {
+	planetest.Eventually(t, "a number that it has is set again", func() error {
 		now := seen(t, c, ns, "web", func(d *cluster.Deployment) bool { return d.Replicas == 5 })
 		return c.ScaleDeployment(t.Context(), &now, 5)
 	})
@@ -90,7 +91,7 @@ func TestScaleDeployment(t *testing.T) {
 		t.Error("the agent counts as the one who has scaled it to what it was")
 	}
 	for _, replicas := range []int{7, 5} {
-		eventually(t, "it is scaled up and back", func() error {
+		planetest.Eventually(t, "it is scaled up and back", func() error {
 			now := seen(t, c, ns, "web", func(*cluster.Deployment) bool { return true })
 			return c.ScaleDeployment(t.Context(), &now, replicas)
 		})
@@ -104,7 +105,7 @@ func TestScaleDeployment(t *testing.T) {
 		}
 	}
 	apply(4)
-	eventually(t, "it is scaled from what was applied", func() error {
+	planetest.Eventually(t, "it is scaled from what was applied", func() error {
 		now := seen(t, c, ns, "web", func(d *cluster.Deployment) bool { return d.Replicas == 4 })
 		return c.ScaleDeployment(t.Context(), &now, 5)
 	})

@@ -69,7 +69,7 @@ func installCRDs(ctx context.Context) error {
 func connect(t *testing.T) *Cluster {
 	t.Helper()
 	c := unsynced(t)
-	eventually(t, "the caches are filled", func() error {
+	planetest.Eventually(t, "the caches are filled", func() error {
 		if !c.Synced() {
 			return fmt.Errorf("waiting for %q", c.Waiting())
 		}
@@ -90,19 +90,6 @@ func unsynced(t *testing.T) *Cluster {
 	return c
 }
 
-// eventually polls until check returns nil.
-func eventually(t *testing.T, what string, check func() error) {
-	t.Helper()
-	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, planetest.Patience, true, func(context.Context) (bool, error) {
-		last = check()
-		return last == nil, nil
-	})
-	if err != nil {
-		t.Fatalf("%s: %v", what, last)
-	}
-}
-
 // namespace makes a namespace of the test's own.
 func namespace(t *testing.T) string {
 	t.Helper()
@@ -114,7 +101,7 @@ func namespace(t *testing.T) string {
 		ignoreGone(t, admin.CoreV1().Namespaces().Delete(context.Background(), ns.Name, metav1.DeleteOptions{}))
 	})
 	// Pods are refused before the namespace has its ServiceAccount.
-	eventually(t, "the service account", func() error {
+	planetest.Eventually(t, "the service account", func() error {
 		_, err := admin.CoreV1().ServiceAccounts(ns.Name).Get(t.Context(), "default", metav1.GetOptions{})
 		return err
 	})

@@ -15,6 +15,7 @@ import (
 	clientretry "k8s.io/client-go/util/retry"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/plane/planetest"
 )
 
 // running creates a pod that is up on a node that nobody else uses.
@@ -54,14 +55,14 @@ func protect(t *testing.T, c *Cluster, ns, name, app string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the budget counts the pod", func() error {
+	planetest.Eventually(t, "the budget counts the pod", func() error {
 		b, err := admin.PolicyV1().PodDisruptionBudgets(ns).Get(t.Context(), name, metav1.GetOptions{})
 		if err != nil || b.Status.ObservedGeneration < b.Generation || b.Status.ExpectedPods == 0 {
 			return fmt.Errorf("it does not (%w)", err)
 		}
 		return nil
 	})
-	eventually(t, "the caches have the budget", func() error {
+	planetest.Eventually(t, "the caches have the budget", func() error {
 		for _, b := range c.Snapshot().PodDisruptionBudgets {
 			if b.Namespace == ns && b.Name == name {
 				return nil
@@ -98,7 +99,7 @@ func TestEvictUnderABudget(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, "the pod may go without its budgets", func() error { return c.Evict(t.Context(), keyOf(pod)) })
+	planetest.Eventually(t, "the pod may go without its budgets", func() error { return c.Evict(t.Context(), keyOf(pod)) })
 	got, err := admin.CoreV1().Pods(ns).Get(t.Context(), "web", metav1.GetOptions{})
 	if err == nil && got.DeletionTimestamp == nil || err != nil && !apierrors.IsNotFound(err) {
 		t.Errorf("the pod was not evicted: %v, %v", got.DeletionTimestamp, err)

@@ -11,6 +11,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/lease"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/plane/planetest"
 )
 
 const aNodeClaim = `{"apiVersion":"karpenter.sh/v1","kind":"NodeClaim","metadata":{"name":"held","finalizers":["karpenter.sh/termination"],
@@ -71,8 +72,8 @@ func TestNodeClaimsAreReleased(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	eventually(t, "the NodeClaims are gone", gone("held"))
-	eventually(t, "the NodeClaim on its way out is gone", gone("leaving"))
+	planetest.Eventually(t, "the NodeClaims are gone", gone("held"))
+	planetest.Eventually(t, "the NodeClaim on its way out is gone", gone("leaving"))
 }
 
 // A NodeClaim is made with its status, and making it again finishes what was begun. One

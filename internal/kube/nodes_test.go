@@ -18,6 +18,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/plane/planetest"
 )
 
 // launching is a Node object as it is before the kubelet takes over.
@@ -65,7 +66,7 @@ func TestCreateNodeKeepsItsStatus(t *testing.T) {
 	if _, err := c.CreateNode(t.Context(), want); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the node is in the snapshot", func() error {
+	planetest.Eventually(t, "the node is in the snapshot", func() error {
 		for _, n := range c.Snapshot().Nodes {
 			if n.Name != want.Name {
 				continue

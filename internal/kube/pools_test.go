@@ -88,7 +88,7 @@ func definePoolsAs(t *testing.T, schema map[string]any, versions ...string) {
 		if _, err := adminCustom.Resource(crds).Apply(t.Context(), crd.GetName(), crd, metav1.ApplyOptions{FieldManager: "test", Force: true}); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, resource.Resource+" are served", func() error {
+		planetest.Eventually(t, resource.Resource+" are served", func() error {
 			_, err := adminCustom.Resource(resource.WithVersion(versions[len(versions)-1])).List(t.Context(), metav1.ListOptions{})
 			return err
 		})
@@ -102,7 +102,7 @@ func removePools(t *testing.T) {
 		if err := adminCustom.Resource(crds).Delete(t.Context(), resource.String(), metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 			t.Fatal(err)
 		}
-		eventually(t, resource.Resource+" are gone", func() error {
+		planetest.Eventually(t, resource.Resource+" are gone", func() error {
 			if _, err := adminCustom.Resource(crds).Get(t.Context(), resource.String(), metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 				return fmt.Errorf("the definition is there: %w", err)
 			}
@@ -161,7 +161,7 @@ func TestNodePoolsAreServed(t *testing.T) {
 		}
 		return nil
 	}
-	eventually(t, "the NodePool counts", func() error {
+	planetest.Eventually(t, "the NodePool counts", func() error {
 		if find("served") == nil || len(c.NodeTemplates()) == 0 {
 			return fmt.Errorf("%v", c.Waiting())
 		}
@@ -287,13 +287,13 @@ func TestStatusOfAnOlderKarpenter(t *testing.T) {
 		class := api.AWSNodeTemplateStatus{AMIs: []api.AMIStatus{{ID: "ami-2", Deprecated: true}}, Conditions: []metav1.Condition{ready}}
 		return errors.Join(c.UpdateProvisionerStatus(t.Context(), "served", pool), c.UpdateNodeTemplateStatus(t.Context(), "ec2nodeclass/served", class))
 	}
-	eventually(t, "the status is written", write)
+	planetest.Eventually(t, "the status is written", write)
 	wantConditions(t, nodePoolGVR, map[string]string{"Ready": "True"})
 	wantConditions(t, nodeClassGVR, map[string]string{"Ready": "True", "AMIsReady": "True"})
 	if statuses < 2 {
 		t.Fatalf("%d requests", statuses)
 	}
-	eventually(t, "the cache has what was written", func() error {
+	planetest.Eventually(t, "the cache has what was written", func() error {
 		before := statuses
 		if err := write(); err != nil || statuses > before {
 			return fmt.Errorf("written again: %w", err)
@@ -342,7 +342,7 @@ func TestNodePoolsOfV1beta1(t *testing.T) {
 		}
 	}
 	c := start()
-	eventually(t, "the NodePool of v1beta1 counts", served(c, "v1beta1"))
+	planetest.Eventually(t, "the NodePool of v1beta1 counts", served(c, "v1beta1"))
 	if p := c.Provisioners()[0]; *p.Spec.KubeletConfiguration.MaxPods != 42 || len(validate.Provisioner(p).Errors()) > 0 {
 		t.Errorf("stands for it: %+v %v", p, validate.Provisioner(p))
 	}
@@ -351,7 +351,7 @@ func TestNodePoolsOfV1beta1(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantConditions(t, beta(kinds.NodePools), map[string]string{"Ready": "True"})
-	eventually(t, "the EC2NodeClass is known", func() error {
+	planetest.Eventually(t, "the EC2NodeClass is known", func() error {
 		if _, ok := get[*unstructured.Unstructured](c.pools.nodeClasses, "", "served"); !ok {
 			return errors.New("not yet")
 		}
@@ -372,7 +372,7 @@ func TestNodePoolsOfV1beta1(t *testing.T) {
 
 	definePoolsIn(t, "v1beta1", "v1")
 	c = start()
-	eventually(t, "the NodePool counts in v1", served(c, "v1"))
+	planetest.Eventually(t, "the NodePool counts in v1", served(c, "v1"))
 	if ref := c.pools.reference(cluster.ObjectRef{Kind: api.ProvisionerKind, Name: "served"}); ref.APIVersion != "karpenter.sh/v1" {
 		t.Errorf("events are about %+v", ref)
 	}
@@ -428,7 +428,7 @@ func TestNodePoolsWaitForKarpenter(t *testing.T) {
 		}
 		return "not known yet"
 	}
-	eventually(t, "the NodePool waits", func() error {
+	planetest.Eventually(t, "the NodePool waits", func() error {
 		if got := waits(); !strings.HasPrefix(got, "Karpenter is running") {
 			return fmt.Errorf("waits: %q", got)
 		}

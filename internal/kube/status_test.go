@@ -17,12 +17,13 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/plane/planetest"
 )
 
 func cachedProvisioner(t *testing.T, c *Cluster, name string) *api.Provisioner {
 	t.Helper()
 	var out *api.Provisioner
-	eventually(t, "the Provisioner is in the cache", func() error {
+	planetest.Eventually(t, "the Provisioner is in the cache", func() error {
 		for _, p := range c.Provisioners() {
 			if p.Name == name {
 				out = p
@@ -62,7 +63,7 @@ func TestUpdateProvisionerStatus(t *testing.T) {
 	if weight, _, _ := unstructured.NestedInt64(first.Object, "spec", "weight"); weight != 3 {
 		t.Errorf("the spec changed: weight is %d", weight)
 	}
-	eventually(t, "the status is in the cache", func() error {
+	planetest.Eventually(t, "the status is in the cache", func() error {
 		if n := cachedProvisioner(t, c, name).Status.Nodes; n != 2 {
 			return fmt.Errorf("it has %d nodes", n)
 		}
@@ -97,7 +98,7 @@ func TestUpdateProvisionerStatus(t *testing.T) {
 	if err := adminCustom.Resource(api.ProvisionerGVR).Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "what was written to it is forgotten", func() error {
+	planetest.Eventually(t, "what was written to it is forgotten", func() error {
 		if last := c.caches.provisioners.written(name); last.version != "" {
 			return fmt.Errorf("version %s is remembered", last.version)
 		}
@@ -117,7 +118,7 @@ func TestUpdateNodeTemplateStatus(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { ignoreGone(t, resource.Delete(context.Background(), "profile", metav1.DeleteOptions{})) })
-	eventually(t, "the profile is in the cache", func() error {
+	planetest.Eventually(t, "the profile is in the cache", func() error {
 		if len(c.NodeTemplates()) != 1 {
 			return errors.New("it is not")
 		}
@@ -127,7 +128,7 @@ func TestUpdateNodeTemplateStatus(t *testing.T) {
 	if err := c.UpdateNodeTemplateStatus(t.Context(), "profile", status); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the status is in the cache", func() error {
+	planetest.Eventually(t, "the status is in the cache", func() error {
 		if diff := cmp.Diff(status, c.NodeTemplates()[0].Status); diff != "" {
 			return fmt.Errorf("-want +got\n%s", diff)
 		}
@@ -146,7 +147,7 @@ func TestStatusThatWasApplied(t *testing.T) {
 	if _, err := adminCustom.Resource(api.ProvisionerGVR).ApplyStatus(t.Context(), name, u, metav1.ApplyOptions{FieldManager: manager, Force: true}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the status is in the cache", func() error {
+	planetest.Eventually(t, "the status is in the cache", func() error {
 		if n := cachedProvisioner(t, c, name).Status.Nodes; n != 7 {
 			return fmt.Errorf("it has %d nodes", n)
 		}
@@ -195,7 +196,7 @@ func defineStatus(t *testing.T, probe string, schema map[string]any, hasNodes bo
 	if _, err := adminCustom.Resource(crds).Update(ctx, crd, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the API server uses the schema", func() error {
+	planetest.Eventually(t, "the API server uses the schema", func() error {
 		got, err := adminCustom.Resource(api.ProvisionerGVR).Patch(ctx, probe, types.MergePatchType, []byte(`{"status":{"nodes":9}}`), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}, "status")
 		if err != nil {
 			return err
@@ -232,7 +233,7 @@ func TestStatusWithTheDefinitionOfKarpenter(t *testing.T) {
 	if got, _, _ := unstructured.NestedSlice(written.Object, "status", "conditions"); len(got) != 1 {
 		t.Errorf("the conditions are %v", got)
 	}
-	eventually(t, "the cache has what was written", func() error {
+	planetest.Eventually(t, "the cache has what was written", func() error {
 		if len(cachedProvisioner(t, c, name).Status.Conditions) != 1 {
 			return errors.New("it has not")
 		}
@@ -299,7 +300,7 @@ func TestEvents(t *testing.T) {
 		c.Event(ref, corev1.EventTypeWarning, "NoPlace", "no instance type has 9 GPUs")
 	}
 	c.Event(cluster.ObjectRef{Kind: api.ProvisionerKind, Name: "default", UID: "u"}, corev1.EventTypeNormal, "Bought", ns)
-	eventually(t, "the event is written once and counted", func() error {
+	planetest.Eventually(t, "the event is written once and counted", func() error {
 		list, err := admin.CoreV1().Events(ns).List(t.Context(), metav1.ListOptions{FieldSelector: "reason=NoPlace"})
 		if err != nil {
 			return err
@@ -309,7 +310,7 @@ func TestEvents(t *testing.T) {
 		}
 		return nil
 	})
-	eventually(t, "an event on a cluster-scoped object is in namespace default", func() error {
+	planetest.Eventually(t, "an event on a cluster-scoped object is in namespace default", func() error {
 		list, err := admin.CoreV1().Events("default").List(t.Context(), metav1.ListOptions{FieldSelector: "reason=Bought"})
 		if err != nil {
 			return err

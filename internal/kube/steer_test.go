@@ -13,6 +13,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/plane/planetest"
 )
 
 // A pod gets a deletion cost of ours and loses it again; one that somebody else has set
@@ -77,7 +78,7 @@ func TestSteeringTakesTheStatusOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the pod is marked", func() error { return c.Steer(ctx, keyOf(pod), 2) })
+	planetest.Eventually(t, "the pod is marked", func() error { return c.Steer(ctx, keyOf(pod), 2) })
 
 	pods := kubernetes.NewForConfigOrDie(config).CoreV1().Pods(ns)
 	image := []byte(`{"spec":{"containers":[{"name":"c","image":"another"}]}}`)

@@ -256,7 +256,7 @@ func (d *door) lists() []string {
 // breakWatches breaks the watch that there is, once there is one.
 func (d *door) breakWatches(t *testing.T) {
 	t.Helper()
-	eventually(t, "a watch has begun", func() error {
+	planetest.Eventually(t, "a watch has begun", func() error {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		if len(d.open) == 0 {
@@ -283,7 +283,7 @@ func refusal(code int, reason metav1.StatusReason) *http.Response {
 // sameAsLive waits until the cache holds the API server's pods that have not finished, each in its newest version.
 func sameAsLive(t *testing.T, informer cache.SharedIndexInformer) {
 	t.Helper()
-	eventually(t, "the cache shows the pods as they are", func() error {
+	planetest.Eventually(t, "the cache shows the pods as they are", func() error {
 		live, err := admin.CoreV1().Pods(metav1.NamespaceAll).List(t.Context(), metav1.ListOptions{FieldSelector: running})
 		if err != nil {
 			return err
@@ -304,18 +304,6 @@ func sameAsLive(t *testing.T, informer cache.SharedIndexInformer) {
 		}
 		return nil
 	})
-}
-
-func eventually(t *testing.T, what string, check func() error) {
-	t.Helper()
-	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, planetest.Patience, true, func(context.Context) (bool, error) {
-		last = check()
-		return last == nil, nil
-	})
-	if err != nil {
-		t.Fatalf("%s: %v", what, last)
-	}
 }
 
 // pods creates pods from pod-0 on, and removes all pods after the test.

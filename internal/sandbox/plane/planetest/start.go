@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
+
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/plane"
 )
 
@@ -67,5 +69,18 @@ func Within[T any](t testing.TB, what string, from <-chan T) T {
 	case <-time.After(Patience):
 		t.Fatalf("%s did not happen", what)
 		panic("unreachable")
+	}
+}
+
+// Eventually polls until check returns nil, and fails the test with its last error if it does not within Patience.
+func Eventually(t *testing.T, what string, check func() error) {
+	t.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, Patience, true, func(context.Context) (bool, error) {
+		last = check()
+		return last == nil, nil
+	})
+	if err != nil {
+		t.Fatalf("%s: %v", what, last)
 	}
 }
