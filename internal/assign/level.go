@@ -42,7 +42,8 @@ func (c *Class) FirstLevel(place int) Level {
 	return Level{Place: place}
 }
 
-// GiveUp lets classes begin without their preferences, which then matter to nobody.
+// GiveUp lets classes, which it gets by their first pods, begin without their preferences. The domains that only
+// preferences are about no longer matter to them.
 func (a *Assignment) GiveUp(byFirst map[int]bool) {
 	for _, c := range a.classes {
 		if byFirst[c.First()] {

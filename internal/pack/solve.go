@@ -101,8 +101,9 @@ func (p *planning) bestVariant(s *solver) *solver {
 	return p.bestZones(p.bestGathered(s))
 }
 
-// bestPlain lets classes give up their preferences where limits leave pods over: those that the pods are of at first,
-// then all. A preference keeps no pods pending, whether their own or those of others.
+// bestPlain returns the plan that serves most: s or, where limits leave pods over, one in which classes give up their
+// preferences. First those with pods left over do, and then all. A preference must keep no pod pending, neither one
+// that has it nor another.
 func (p *planning) bestPlain(s *solver) *solver {
 	for _, plain := range []func(c *assign.Class) bool{
 		func(c *assign.Class) bool { return c.Left > 0 && c.Limited },
