@@ -32,6 +32,9 @@ func newShares() shares {
 // bestShares returns the plan that serves most, and costs least: s, or one in which
 // only some of the pods that have no place are placed at first.
 func (p *planning) bestShares(s *solver) *solver {
+	if !s.Uses(assign.Shares) {
+		return s
+	}
 	s = p.searchShares(s, s.limitedSpreads())
 	s = p.searchShares(s, s.limitedPriority())
 	other := s.made

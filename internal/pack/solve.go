@@ -83,10 +83,7 @@ func (p *planning) bestVariant(s *solver) *solver {
 		other.uneven = true
 		s = p.better(s, other)
 	}
-	s = p.bestPlain(s)
-	if s.Uses(assign.Shares) {
-		s = p.bestShares(s)
-	}
+	s = p.bestPlain(p.bestShares(s))
 	for range maxReorders {
 		other := s.made
 		if other.urgent = s.crowdedOut(); len(other.urgent) == 0 {
@@ -103,21 +100,21 @@ func (p *planning) bestVariant(s *solver) *solver {
 
 // bestPlain returns the plan that serves most: s or, where limits leave pods over, one in which classes give up their
 // preferences. First those with pods left over do, and then all. A preference must keep no pod pending, neither one
-// that has it nor another.
+// that has it nor another. How many pods fit within the limits is asked again, since preferences change that.
 func (p *planning) bestPlain(s *solver) *solver {
 	for _, plain := range []func(c *assign.Class) bool{
 		func(c *assign.Class) bool { return c.Left > 0 && c.Limited },
 		func(*assign.Class) bool { return true },
 	} {
 		other := s.made
-		other.plain = map[int]bool{}
+		other.plain, other.first = map[int]bool{}, nil
 		for _, c := range s.Classes() {
 			if len(c.Preferences) > 0 && plain(c) {
 				other.plain[c.First()] = true
 			}
 		}
-		if len(other.plain) > len(s.made.plain) && s.leavesOver() {
-			s = p.better(s, other)
+		if len(other.plain) > len(s.made.plain) && s.leavesOver() && p.effort.Spare() {
+			s = better(s, p.bestShares(p.solved(other)))
 		}
 	}
 	return s
@@ -129,8 +126,13 @@ func (p *planning) better(s *solver, other variant) *solver {
 	if !p.effort.Spare() {
 		return s
 	}
-	if again := p.solved(other); again.serves(s) || again.cheaper(s) {
-		return again
+	return better(s, p.solved(other))
+}
+
+// better returns the other plan if it serves more or costs less than s, and s if not.
+func better(s, other *solver) *solver {
+	if other.serves(s) || other.cheaper(s) {
+		return other
 	}
 	return s
 }
