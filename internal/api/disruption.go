@@ -74,6 +74,14 @@ func (n *NumberOrNever) UnmarshalJSON(text []byte) error {
 	return (*numberOrString)(n).UnmarshalJSON(text)
 }
 
+// NumberOrPercent is a number that is not negative, or a percentage such as 10%.
+type NumberOrPercent string
+
+// UnmarshalJSON accepts a number too.
+func (n *NumberOrPercent) UnmarshalJSON(text []byte) error {
+	return (*numberOrString)(n).UnmarshalJSON(text)
+}
+
 // Budget bounds how many nodes may be disrupted at the same time.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.schedule) == has(self.duration)",message="schedule and duration go together"
@@ -83,7 +91,7 @@ type Budget struct {
 	// +kubebuilder:validation:MaxLength=10
 	// +kubebuilder:validation:Pattern=`^((100|[0-9]{1,2})%|[0-9]{1,9})$`
 	// +kubebuilder:validation:XValidation:rule="type(self) != int || self >= 0",message="must not be negative"
-	Nodes string `json:"nodes"`
+	Nodes NumberOrPercent `json:"nodes"`
 	// Schedule is a cron expression in UTC; the budget holds for Duration from each match.
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:Pattern=`^\s*(@(annually|daily|hourly|midnight|monthly|weekly|yearly)|[^@\s]\S*(\s+\S+){4})\s*$`
@@ -97,20 +105,6 @@ type Budget struct {
 	// +kubebuilder:validation:MaxItems=10
 	// +listType=atomic
 	Reasons []string `json:"reasons,omitempty"`
-}
-
-// UnmarshalJSON accepts nodes as a number too.
-func (b *Budget) UnmarshalJSON(text []byte) error {
-	type plain Budget // without this method
-	in := struct {
-		*plain
-		Nodes numberOrString `json:"nodes"`
-	}{plain: (*plain)(b)}
-	if err := json.Unmarshal(text, &in); err != nil {
-		return err
-	}
-	b.Nodes = string(in.Nodes)
-	return nil
 }
 
 // Active reports whether the budget holds at a time: always without a schedule,

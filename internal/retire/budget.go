@@ -195,8 +195,8 @@ func budgetsOf(n *Node) []api.Budget {
 
 // allowed is the number of nodes that a budget stands for; a share is rounded up.
 // What is neither a number nor a percentage allows nothing.
-func allowed(nodes string, total int) int {
-	budget := intstr.Parse(nodes)
+func allowed(nodes api.NumberOrPercent, total int) int {
+	budget := intstr.Parse(string(nodes))
 	n, err := intstr.GetScaledValueFromIntOrPercent(&budget, total, true)
 	if err != nil {
 		return 0

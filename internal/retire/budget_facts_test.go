@@ -41,7 +41,7 @@ func may(nodes []*Node) (n int) {
 
 func TestBudgetFacts(t *testing.T) {
 	window := func(nodes, schedule string) api.Budget {
-		return api.Budget{Nodes: nodes, Schedule: ptr.To(schedule), Duration: ptr.To(metav1.Duration{Duration: 2 * time.Hour})}
+		return api.Budget{Nodes: api.NumberOrPercent(nodes), Schedule: ptr.To(schedule), Duration: ptr.To(metav1.Duration{Duration: 2 * time.Hour})}
 	}
 	for name, c := range map[string]struct {
 		nodes func() []*Node

@@ -93,7 +93,7 @@ func validateWindow(w *api.Window, path *field.Path) finding.List {
 
 func validateBudget(b *api.Budget, path *field.Path) finding.List {
 	var errs finding.List
-	errs = append(errs, validateBudgetNodes(b.Nodes, path.Child("nodes"))...)
+	errs = append(errs, validateBudgetNodes(string(b.Nodes), path.Child("nodes"))...)
 	switch {
 	case b.Schedule != nil && b.Duration == nil:
 		errs = append(errs, finding.Required(path.Child("duration"), finding.Say("a schedule needs a duration: how long the budget holds from each match"), finding.Say("set it, such as 8h, or remove the schedule")))

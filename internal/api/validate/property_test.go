@@ -58,7 +58,7 @@ var provisioner = rapid.Custom(func(t *rapid.T) *api.Provisioner {
 		}
 	}
 	if rapid.Bool().Draw(t, "disruption") {
-		p.Spec.Disruption = &api.Disruption{Budgets: []api.Budget{{Nodes: word.Draw(t, "nodes"), Schedule: ptr.To(word.Draw(t, "schedule"))}}}
+		p.Spec.Disruption = &api.Disruption{Budgets: []api.Budget{{Nodes: api.NumberOrPercent(word.Draw(t, "nodes")), Schedule: ptr.To(word.Draw(t, "schedule"))}}}
 	}
 	if rapid.Bool().Draw(t, "provider") {
 		raw, err := json.Marshal(map[string]any{word.Draw(t, "field"): word.Draw(t, "value"), "subnetSelector": wordMap().Draw(t, "selector")})
