@@ -2,7 +2,6 @@ package consolidate
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -133,9 +132,12 @@ func (r *replacer) used(src *Source) (value offer.Price) {
 	return value - r.relieved(src, prices)
 }
 
+// beside is the CPU and memory of what else runs on machines. Devices have a price of their own.
+type beside struct{ cpu, memory int64 }
+
 // pricesBeside are the unit prices on machines on which something else runs, too.
 func (r *replacer) pricesBeside(own amount.List) *UnitPrices {
-	key := fmt.Sprint(own)
+	key := beside{own[amount.CPU], own[amount.Memory]}
 	if r.beside[key] == nil {
 		r.beside[key] = new(r.market.unitPrices(r.demand, own))
 		r.done += priceSteps * r.offerings
@@ -238,7 +240,7 @@ type replacer struct {
 	market     market
 	demand     amount.List
 	unitPrices UnitPrices
-	beside     map[string]*UnitPrices // by what else runs on the machines
+	beside     map[beside]*UnitPrices
 	requests   map[cluster.PodKey]amount.List
 	pods       map[string][]*cluster.Pod // by node, with those that wait and have their place there
 	spare      []*room                   // those with the most room first
@@ -250,7 +252,7 @@ type replacer struct {
 func (r *replacer) over() bool { return r.packed >= maxGroups || r.spent() }
 
 func newReplacer(s *solver) *replacer {
-	r := &replacer{solver: s, vacancies: newVacancies(&s.Base), beside: map[string]*UnitPrices{}, requests: map[cluster.PodKey]amount.List{}, pods: map[string][]*cluster.Pod{}}
+	r := &replacer{solver: s, vacancies: newVacancies(&s.Base), beside: map[beside]*UnitPrices{}, requests: map[cluster.PodKey]amount.List{}, pods: map[string][]*cluster.Pod{}}
 	snapshot := s.Base.Snapshot
 	for i := range snapshot.Pods {
 		p := &snapshot.Pods[i]
