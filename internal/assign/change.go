@@ -80,7 +80,7 @@ func (a *Assignment) Downsize(i int) {
 
 func (a *Assignment) downsize(m *Machine, left RemainingLimits) {
 	left.Spend(&a.Offerings[m.Offering], -1)
-	a.Shrink(m, func(o *model.Offering) bool { return left.Affords(o, 1) > 0 })
+	a.Shrink(m, func(o *model.Offering) bool { return left.Allows(o) })
 	left.Spend(&a.Offerings[m.Offering], 1)
 }
 

@@ -66,6 +66,12 @@ func (r RemainingLimits) Affords(o *model.Offering, limit int64) int64 {
 	return amount.Copies(o.Capacity, left, limit)
 }
 
+// Allows reports whether one more machine of the offering may be bought.
+func (r RemainingLimits) Allows(o *model.Offering) bool {
+	left := r[o.Pool]
+	return left == nil || model.Fits(o.Capacity, left)
+}
+
 // Spend takes n machines of the offering off what is left.
 func (r RemainingLimits) Spend(o *model.Offering, n int64) {
 	if left := r[o.Pool]; left != nil {

@@ -100,6 +100,15 @@ func (b Set) Count() int {
 	return n
 }
 
+// CountIn returns the number of elements that the other set has too.
+func (b Set) CountIn(o Set) int {
+	n := 0
+	for i, w := range b {
+		n += bits.OnesCount64(w & o[i])
+	}
+	return n
+}
+
 // Within returns the elements of a range [from, to) in ascending order.
 func (b Set) Within(span [2]int) func(yield func(int) bool) {
 	return func(yield func(int) bool) {

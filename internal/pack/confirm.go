@@ -60,7 +60,7 @@ func (s *solver) hopeful() bool {
 func (s *solver) affordable() model.Bitset {
 	left, out := s.Remaining(), model.NewBitset(len(s.Offerings))
 	for k := range s.Offerings {
-		if left.Affords(&s.Offerings[k], 1) > 0 {
+		if left.Allows(&s.Offerings[k]) {
 			out.Add(k)
 		}
 	}
@@ -70,20 +70,14 @@ func (s *solver) affordable() model.Bitset {
 // forSale reports whether one of the offerings may hold a pod of the class.
 func (s *solver) forSale(c *assign.Class, offerings model.Bitset) bool {
 	return slices.ContainsFunc(c.Places, func(place match.Requirements) bool {
-		able := offerings.Clone()
-		able.Keep(s.OptionsFor(place, c.Template.Tolerations, c.Tolerates, false).Offerings)
-		return s.roomy(able, c)
-	})
-}
-
-// roomy reports whether one of the offerings has room for a pod of the class.
-func (s *solver) roomy(offerings model.Bitset, c *assign.Class) bool {
-	for k := range offerings.All {
-		if model.Fits(c.Need, s.Offerings[k].Room) {
-			return true
+		allowed := s.OptionsFor(place, c.Template.Tolerations, c.Tolerates, false).Offerings
+		for k := range offerings.All {
+			if allowed.Has(k) && model.Fits(c.Need, s.Offerings[k].Room) {
+				return true
+			}
 		}
-	}
-	return false
+		return false
+	})
 }
 
 // incomplete reports whether there are pods without a place that could have one.
@@ -100,7 +94,7 @@ func (s *solver) allowSpecial() bool {
 		if c.Left == 0 || c.AllowDevices || !c.Limited {
 			continue
 		}
-		c.AllowDevices = s.roomy(special, c)
+		c.AllowDevices = s.forSale(c, special)
 		some = some || c.AllowDevices
 	}
 	return some

@@ -51,7 +51,7 @@ func (b *bought) buy(m *assign.Machine, times int64) int64 {
 }
 
 // affords reports whether limits allow one more machine of the offering.
-func (b *bought) affords(o *model.Offering) bool { return b.limits.Affords(o, 1) > 0 }
+func (b *bought) affords(o *model.Offering) bool { return b.limits.Allows(o) }
 
 // better reports whether b leaves less unbought than o, or else costs less, or
 // else needs fewer machines.

@@ -277,7 +277,7 @@ func count(groups []*assign.PodGroup) (n int) {
 // limitedBy reports whether the pod group could be bought if what limits leave were more.
 func (pu *Purchaser) limitedBy(left assign.RemainingLimits, g *assign.PodGroup) bool {
 	for k := range g.Mask.All {
-		if left.Affords(&pu.Offerings[k], 1) == 0 {
+		if !left.Allows(&pu.Offerings[k]) {
 			return true
 		}
 	}

@@ -20,7 +20,7 @@ func (by *buyer) cheapest(masks []model.Bitset, pools []*model.Pool, limits assi
 		}
 		clear(known)
 		for k := p.Offerings[0]; k < p.Offerings[1]; k++ { // cheapest first
-			if limits.Affords(&by.Offerings[k], 1) == 0 || !by.keyOf(k, masks, key) {
+			if !limits.Allows(&by.Offerings[k]) || !by.keyOf(k, masks, key) {
 				continue
 			}
 			seen, ok := known[string(key)]

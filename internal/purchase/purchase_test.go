@@ -220,7 +220,7 @@ func TestTypesTooSmallForAnyPodChangeNothing(t *testing.T) {
 			what = append(what, r.Offerings[k].Type.Name)
 		}
 		for _, i := range r.order {
-			what = append(what, fmt.Sprintf("%d with a choice of %d", r.asked[i].N, r.choice[i]))
+			what = append(what, fmt.Sprintf("%d with a choice of %d", r.asked[i].N, r.choice[r.maskOf[i]]))
 		}
 		_, total = r.guess()
 		return what, total

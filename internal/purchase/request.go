@@ -60,7 +60,7 @@ type request struct {
 	candidates []int                  // one of each group of offerings that no pod group tells apart
 	masks      []model.Bitset         // distinct sets of offerings that pod groups allow
 	maskOf     []int                  // by pod group
-	choice     []int                  // by pod group: how many offerings that hold some pod its requirements allow
+	choice     []int                  // by mask: how many of its offerings hold some pod
 	surcharge  int64                  // what each machine is taken to cost more than it does, see withSurcharge
 	pricing    *price.Pricing         // of the candidates
 	nodes      []*held                // what is on them is asked for, too, and may stay there
@@ -76,14 +76,12 @@ func newRequest(by *buyer, groups []*assign.PodGroup, pools []*model.Pool, limit
 			fit.Join(g.Mask)
 		}
 	}
-	for _, g := range r.asked {
-		choice := g.Opt.Offerings.Clone()
-		choice.Keep(fit)
-		r.choice = append(r.choice, choice.Count())
+	r.groupByMask()
+	for _, mask := range r.masks {
+		r.choice = append(r.choice, mask.CountIn(fit))
 	}
 	r.limited = slices.ContainsFunc(pools, func(p *model.Pool) bool { return limits[p.Number] != nil }) && !r.lower()
 	r.order = r.inOrder(r.limited)
-	r.groupByMask()
 	// Offerings that are too small for all of them would set prices at which nothing can be
 	// bought for them.
 	r.candidates = slices.DeleteFunc(by.cheapest(r.masks, pools, limits), func(k int) bool { return !fit.Has(k) })
@@ -114,7 +112,7 @@ func (r *request) inOrder(smallest bool) []int {
 		if smallest {
 			bySize = cmp.Or(model.CmpBool(y.Parts[0].Class.AllowDevices, x.Parts[0].Class.AllowDevices), -bySize)
 		}
-		return cmp.Or(cmp.Compare(y.Priority(), x.Priority()), cmp.Compare(r.choice[i], r.choice[j]), bySize)
+		return cmp.Or(cmp.Compare(y.Priority(), x.Priority()), cmp.Compare(r.choice[r.maskOf[i]], r.choice[r.maskOf[j]]), bySize)
 	})
 	return out
 }

@@ -48,8 +48,7 @@ func (pu *Purchaser) buySpecial(groups []*assign.PodGroup) {
 // onlySpecial returns the pod groups that only special types hold.
 func (pu *Purchaser) onlySpecial(groups []*assign.PodGroup) (special []*assign.PodGroup) {
 	for _, g := range groups {
-		mask := g.Mask.Clone()
-		if mask.Remove(pu.Special); mask.Empty() {
+		if g.Mask.SubsetOf(pu.Special) {
 			special = append(special, g)
 		}
 	}
