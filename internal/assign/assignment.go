@@ -33,10 +33,27 @@ type Start struct {
 	Tallies []topology.Tally      // of the groups of pods that constraints speak of
 }
 
-// New returns the assignment in which no pod has a place.
-func New(p *Problem, binding Limits, e *model.Effort) *Assignment {
-	return newBuilder(p, binding, e).build()
+// Prepared is a problem that has been read: what may be bought, which pods are alike, and which offerings have room
+// for them. All assignments of its pods share that.
+type Prepared struct {
+	problem *Problem
+	known   *model.Model
+	market  Market // without a state
 }
+
+// Prepare reads a problem with the limits that bind.
+func Prepare(p *Problem, binding Limits, e *model.Effort) *Prepared {
+	known := model.New(&model.Input{
+		Snapshot: p.Snapshot, Provisioners: p.Provisioners, Pods: p.Pods, Leaving: p.Leaving, Shut: p.Shut,
+		Key: topology.NewKey(p.Snapshot).Append, Binding: binding, NodeCost: p.NodeCost,
+	}, e)
+	out := &Prepared{p, known, Market{Supply: &known.Supply, without: p.Without, few: len(known.Classes) <= lookAtMost}}
+	out.market.rememberFits()
+	return out
+}
+
+// New returns the assignment in which no pod has a place.
+func (p *Prepared) New() *Assignment { return newBuilder(p).build() }
 
 // Existing lists the nodes that take pods, in the order of the supply's.
 func (a *Assignment) Existing() []*Node { return a.nodes }

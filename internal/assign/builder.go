@@ -31,13 +31,11 @@ type runner struct {
 	volumes []topology.PerNode // also of those that terminate
 }
 
-func newBuilder(p *Problem, binding Limits, e *model.Effort) *builder {
-	known := model.New(&model.Input{
-		Snapshot: p.Snapshot, Provisioners: p.Provisioners, Pods: p.Pods, Leaving: p.Leaving, Shut: p.Shut,
-		Key: topology.NewKey(p.Snapshot).Append, Binding: binding, NodeCost: p.NodeCost,
-	}, e)
+func newBuilder(of *Prepared) *builder {
+	p, known, market, supply := of.problem, of.known, of.market, of.known.Supply
+	market.Supply = &supply
 	b := &builder{
-		Assignment: &Assignment{Problem: p, refusals: known.Refusals, Market: newMarket(&known.Supply, p)},
+		Assignment: &Assignment{Problem: p, refusals: known.Refusals, Market: &market},
 		volumes:    known.Volumes, uses: map[*cluster.Template]*runner{},
 	}
 	b.State = topology.NewState(topology.NewGroups(p.Snapshot.Namespaces), b.Supply)
@@ -49,7 +47,6 @@ func newBuilder(p *Problem, binding Limits, e *model.Effort) *builder {
 	for _, c := range known.Classes {
 		b.classes = append(b.classes, newClass(c))
 	}
-	b.few = len(b.classes) <= lookAtMost
 	for range b.DaemonSets {
 		b.State.Daemons = append(b.State.Daemons, &topology.Resident{})
 	}

@@ -39,7 +39,7 @@ func TestNodeAsksBeyondAll(t *testing.T) {
 		for range n {
 			p.Snapshot.Pods = append(p.Snapshot.Pods, cluster.Pod{NodeName: "node-0", State: cluster.PodBound, Template: of})
 		}
-		a := assign.New(p, make(assign.Limits, 1), model.NewEffort(nil, 1))
+		a := assign.Prepare(p, make(assign.Limits, 1), model.NewEffort(nil, 1)).New()
 		if free := a.Space.List(a.Existing()[0].Free)[amount.CPU]; free >= 0 {
 			t.Errorf("%d pods leave %d", n, free)
 		}
@@ -68,7 +68,7 @@ func TestPodsThatAreNowhere(t *testing.T) {
 		{State: cluster.PodBound, NodeName: "node-0", Template: keepsAway("bound", 3)},
 		{State: cluster.PodWaiting, NominatedNode: "node-0", Template: keepsAway("nominated", 2)},
 	}
-	if a := assign.New(p, make(assign.Limits, 1), model.NewEffort(nil, 1)); len(a.State.List) != 5 {
+	if a := assign.Prepare(p, make(assign.Limits, 1), model.NewEffort(nil, 1)).New(); len(a.State.List) != 5 {
 		t.Errorf("there are %d groups of pods, want 5", len(a.State.List))
 	}
 }
@@ -83,7 +83,7 @@ func TestPodsThatAskTooMuch(t *testing.T) {
 	}
 	p.Snapshot.Pods = append(p.Snapshot.Pods, cluster.Pod{State: cluster.PodBound, NodeName: "node-0", Template: keepsAway("few", 3)})
 	p.Snapshot.DaemonSets = append(p.Snapshot.DaemonSets, cluster.DaemonSet{Name: "few", Template: keepsAway("few-set", 4)})
-	if a := assign.New(p, make(assign.Limits, 1), model.NewEffort(nil, 1)); len(a.State.List) != 7 {
+	if a := assign.Prepare(p, make(assign.Limits, 1), model.NewEffort(nil, 1)).New(); len(a.State.List) != 7 {
 		t.Errorf("there are %d groups of pods, want 7", len(a.State.List))
 	}
 }
@@ -189,7 +189,7 @@ func TestEveryPodIsInOnePlace(t *testing.T) {
 			groups = append(groups, assigntest.PodsOf{N: rapid.IntRange(1, 6).Draw(t, "pods"), CPU: 100 * rapid.Int64Range(2, 20).Draw(t, "cpu")})
 		}
 		p := withNodes(2, groups...)
-		a := assign.New(p, make(assign.Limits, 1), model.NewEffort(p.Pods, len(p.Snapshot.Nodes)))
+		a := assign.Prepare(p, make(assign.Limits, 1), model.NewEffort(p.Pods, len(p.Snapshot.Nodes))).New()
 		before := stateOf(a)
 		for range rapid.IntRange(1, 12).Draw(t, "changes") {
 			change(t, a)

@@ -29,8 +29,10 @@ type Class struct {
 }
 
 func newClass(c *model.Class) *Class {
+	own := *c
+	own.Need = slices.Clone(c.Need) // slots are added
 	return &Class{
-		Rules: &topology.Rules{Class: c},
+		Rules: &topology.Rules{Class: &own},
 		pods:  slices.Clone(c.Pods), Left: int64(len(c.Pods)), AllowDevices: c.Devices, Missing: c.Never,
 	}
 }

@@ -18,15 +18,10 @@ func (mk *Market) Fitting(need []int64, perNode []topology.PerNode, devices bool
 	all := o.Offerings.Clone()
 	mk.KeepRoomy(all, need)
 	mk.KeepAble(all, perNode, o)
-	if devices || o.Special || mk.Special.Empty() {
-		return all
+	if !devices && !o.Special && !all.SubsetOf(mk.Special) {
+		all.Remove(mk.Special)
 	}
-	plain := all.Clone()
-	plain.Remove(mk.Special)
-	if plain.Empty() {
-		return all
-	}
-	return plain
+	return all
 }
 
 // lookAtMost is for how many classes it is quicker to look at all offerings than to find out in
@@ -74,9 +69,6 @@ type rooms struct {
 
 // rooms returns those of a resource, made once.
 func (mk *Market) rooms(r int) *rooms {
-	if mk.byRoom == nil {
-		mk.byRoom = make([]*rooms, len(mk.Space.Names))
-	}
 	if mk.byRoom[r] == nil {
 		mk.byRoom[r] = mk.newRooms(r)
 	}

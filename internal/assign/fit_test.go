@@ -34,7 +34,7 @@ func TestDaemonSetsAreCountedOnce(t *testing.T) {
 		}}
 	}
 	p.Snapshot.DaemonSets = []cluster.DaemonSet{daemon(80, nil), daemon(90, map[string]string{api.LabelZone: "one"})}
-	a := assign.New(p, make(assign.Limits, 40), model.NewEffort(p.Pods, 0))
+	a := assign.Prepare(p, make(assign.Limits, 40), model.NewEffort(p.Pods, 0)).New()
 	c := a.Classes()[0]
 	o, _ := a.OptionsAt(c, c.Level)
 	left := 0

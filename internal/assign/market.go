@@ -19,13 +19,14 @@ type Market struct {
 	few     bool // so few classes that it is quicker to look at all offerings
 
 	held   map[string]model.Bitset // offerings, see holding
+	byRoom []*rooms                // by resource; made when asked for
 	Key    []byte                  // scratch
 	Roomy  model.Bitset            // scratch, see RoomFor
-	byRoom []*rooms                // by resource; made when asked for
 }
 
-func newMarket(s *model.Supply, p *Problem) *Market {
-	return &Market{Supply: s, without: p.Without, held: map[string]model.Bitset{}}
+// rememberFits begins to remember which offerings have room for what. All of them have the room that they will have.
+func (mk *Market) rememberFits() {
+	mk.held, mk.byRoom = map[string]model.Bitset{}, make([]*rooms, len(mk.Space.Names))
 }
 
 // Tiers returns the pools of each weight, the highest first.
@@ -50,7 +51,7 @@ func (mk *Market) BestRank(mask model.Bitset, limits RemainingLimits) (Rank, boo
 	best, ok := Rank{}, false
 	for _, p := range mk.Selling {
 		for k := range mask.Within(p.Offerings) { // cheapest first
-			if limits.Affords(&mk.Offerings[k], 1) == 0 {
+			if !limits.Allows(&mk.Offerings[k]) {
 				continue
 			}
 			if this := (Rank{Weight: p.Weight, Price: mk.Offerings[k].Price}); !ok || this.Compare(best) < 0 {

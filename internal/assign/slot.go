@@ -40,22 +40,21 @@ func (b *builder) reserveSlots() {
 	if !b.Uses(Slots) {
 		return
 	}
+	var names []string
+	var each []int64
 	for _, of := range b.scarce() {
-		of.resource = len(b.Space.Names)
-		b.slots = append(b.slots, of)
-		b.Space.Extend(fmt.Sprint(slotPrefix, of.group))
+		of.resource = len(b.Space.Names) + len(b.slots)
+		b.slots, names, each = append(b.slots, of), append(names, fmt.Sprint(slotPrefix, of.group)), append(each, of.most)
 		for _, c := range b.classes {
 			c.Need = append(c.Need, c.memberOf(of.group))
 		}
 		for _, r := range b.uses {
 			r.need = append(r.need, 0) // see chargeSlots
 		}
-		for i := range b.DaemonSets {
-			b.DaemonSets[i].Need = append(b.DaemonSets[i].Need, 0)
-		}
-		for _, of := range b.Shapes {
-			of.Capacity, of.Room = append(of.Capacity, 0), append(of.Room, b.slots[len(b.slots)-1].most)
-		}
+	}
+	if len(names) > 0 {
+		b.Supply.Extend(names, each)
+		b.rememberFits()
 	}
 }
 

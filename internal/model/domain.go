@@ -73,6 +73,9 @@ func (s *Supply) CombinationsOf(o *Options, keys []string) []DomainCombination {
 			seen[DomainsKey(domains)] = domains
 		}
 	}
+	if s.Effort.Over() {
+		return nil // some are missing
+	}
 	var out []DomainCombination
 	for _, joined := range SortedKeys(seen) {
 		c := DomainCombination{Domains: seen[joined], requires: o.Requires}

@@ -35,6 +35,7 @@ type Account struct {
 	spent, limit int64
 	begun        bool  // there was effort left when a place was first looked for
 	lent         int64 // of the limit: what it got beside its own
+	ever         bool  // it got something, in this pass or in an earlier one
 }
 
 // effortLent is what a pod may spend once more without its preferences, effortLentToMore what each other pod of its template
@@ -52,12 +53,14 @@ func (e *Effort) Lend(a *Account) bool {
 		others := max(0, (a.limit-e.least)/effortOfPod-1)
 		a.lent = a.spent - a.limit + min(effortLent+effortLentToMore*others, mostLent)
 		a.limit += a.lent
+		a.ever = true
 	}
 	return a.Lent() && a.spent <= a.limit
 }
 
-// Lent reports whether the pods got more to spend.
-func (a *Account) Lent() bool { return a != nil && a.lent > 0 }
+// Lent reports whether the pods got more to spend, in this pass or in an earlier one. They are placed in the same way in
+// all of them, so that their plans can be compared.
+func (a *Account) Lent() bool { return a != nil && a.ever }
 
 // NewEffort returns the effort of a plan for these pods in a cluster with so many
 // nodes, of which nothing is spent. Until Begin names an account, work counts for an

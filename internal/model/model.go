@@ -64,12 +64,9 @@ type Model struct {
 	Refusals []Rejection
 }
 
-// New reads the input. The result does not change any more, except that resources may be added.
+// New reads the input. The result does not change any more.
 func New(in *Input, e *Effort) *Model {
-	m := &Model{Volumes: match.NewVolumes(in.Snapshot), Supply: Supply{
-		Effort: e, origins: map[string]origin{}, options: map[string]*Options{}, meet: map[string]Bitset{}, residualIDs: map[string]int{},
-		merged: map[[2]int]int{}, byKeys: map[combinationKey][]DomainCombination{}, labelled: map[[2]int]map[string]string{},
-	}}
+	m := &Model{Volumes: match.NewVolumes(in.Snapshot), Supply: Supply{Effort: e, answers: newAnswers()}}
 	for i := range in.Provisioners {
 		m.Pools = append(m.Pools, newPool(&in.Provisioners[i], i, in.Binding[i]))
 	}

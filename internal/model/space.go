@@ -38,10 +38,13 @@ func NewSpace(lists []amount.List) *Space {
 	return s
 }
 
-// Extend adds a pseudo-resource behind the others.
-func (s *Space) Extend(name string) {
-	s.index[name] = len(s.Names)
-	s.Names = append(s.Names, name)
+// with returns the space with more resources behind the others.
+func (s *Space) with(names []string) *Space {
+	out := &Space{Names: slices.Concat(s.Names, names), index: maps.Clone(s.index)}
+	for i, name := range names {
+		out.index[name] = len(s.Names) + i
+	}
+	return out
 }
 
 // Vector returns the list's amounts in the order of Names, 0 for those that the list does

@@ -18,8 +18,7 @@ type Bitset = bitset.Set
 func NewBitset(n int) Bitset { return bitset.New(n) }
 
 // Supply is what may be bought for some pod, and what sets of requirements allow of it. Offerings that no pod can use
-// are left out, so that they do not influence the plan. Results that a Supply computes on demand depend only on its
-// fields.
+// are left out, so that they do not influence the plan. Copies may be changed, and share what was answered.
 type Supply struct {
 	Space      *Space
 	Pools      []*Pool
@@ -32,7 +31,13 @@ type Supply struct {
 	Nodes      []*Node     // nodes that are room, in the order in which they are filled
 	Closed     []*Node     // other nodes that stay, of which only the pods matter
 	Effort     *Effort
+	*answers
 
+	varied bool // some pool has MinValues
+}
+
+// answers are what was asked of a Supply. They depend on what offerings and nodes are, not on the room that they have.
+type answers struct {
 	nodeLabels  map[string]bool   // keys of labels that some node has; see unlabelled
 	origins     map[string]origin // of labels that were asked for
 	options     map[string]*Options
@@ -42,8 +47,36 @@ type Supply struct {
 	residualIDs map[string]int
 	merged      map[[2]int]int
 	byKeys      map[combinationKey][]DomainCombination
-	varied      bool                         // some pool has MinValues
 	labelled    map[[2]int]map[string]string // of machines, by offering and residual
+}
+
+func newAnswers() *answers {
+	return &answers{
+		origins: map[string]origin{}, options: map[string]*Options{}, meet: map[string]Bitset{}, residualIDs: map[string]int{},
+		merged: map[[2]int]int{}, byKeys: map[combinationKey][]DomainCombination{}, labelled: map[[2]int]map[string]string{},
+	}
+}
+
+// Extend adds resources behind the others, and says how much of each every machine has. Copies made before do not change.
+func (s *Supply) Extend(names []string, each []int64) {
+	s.Space = s.Space.with(names)
+	none := make([]int64, len(names))
+	s.DaemonSets = slices.Clone(s.DaemonSets)
+	for i := range s.DaemonSets {
+		s.DaemonSets[i].Need = slices.Concat(s.DaemonSets[i].Need, none)
+	}
+	extended := map[*Shape]*Shape{nil: nil}
+	s.Shapes = slices.Clone(s.Shapes)
+	for i, of := range s.Shapes {
+		own := *of
+		own.Capacity, own.Room = slices.Concat(of.Capacity, none), slices.Concat(of.Room, each)
+		s.Shapes[i], extended[of] = &own, &own
+	}
+	s.Offerings = slices.Clone(s.Offerings)
+	for k := range s.Offerings {
+		o := &s.Offerings[k]
+		o.Shape, o.Bare = extended[o.Shape], extended[o.Bare]
+	}
 }
 
 // Offering is one thing that can be bought: an offering of an instance type with

@@ -21,18 +21,35 @@ type solver struct {
 
 // planning is what all passes that it takes to make a plan share.
 type planning struct {
-	problem *assign.Problem
-	binding assign.Limits
-	effort  *model.Effort
-	trials  *purchase.Trials
+	problem  *assign.Problem
+	binding  assign.Limits
+	effort   *model.Effort
+	trials   *purchase.Trials
+	prepared *assign.Prepared // with the limits that bind
 }
 
 func newPlanning(p *assign.Problem) *planning {
-	return &planning{p, make(assign.Limits, len(p.Provisioners)), model.NewEffort(p.Pods, len(p.Snapshot.Nodes)), purchase.NewTrials(len(p.Pods), p.Trials)}
+	out := &planning{
+		problem: p, binding: make(assign.Limits, len(p.Provisioners)),
+		effort: model.NewEffort(p.Pods, len(p.Snapshot.Nodes)), trials: purchase.NewTrials(len(p.Pods), p.Trials),
+	}
+	out.prepare()
+	return out
+}
+
+func (p *planning) prepare() { p.prepared = assign.Prepare(p.problem, p.binding, p.effort) }
+
+// tighten adds the limits that a solution breaks, and reports whether there are any.
+func (p *planning) tighten(s *solver) bool {
+	if !p.binding.Tighten(s.Assignment) {
+		return false
+	}
+	p.prepare()
+	return true
 }
 
 func (p *planning) newSolver() *solver {
-	s := &solver{Assignment: assign.New(p.problem, p.binding, p.effort)}
+	s := &solver{Assignment: p.prepared.New()}
 	s.placing = &place.Placer{Assignment: s.Assignment}
 	s.purchasing = purchase.New(s.Assignment, p.trials)
 	return s
@@ -47,11 +64,11 @@ func Solve(p *assign.Problem) *Layout {
 	}
 	for planning := newPlanning(p); ; {
 		s := planning.solved(variant{})
-		if planning.binding.Tighten(s.Assignment) {
+		if planning.tighten(s) {
 			continue
 		}
 		s = planning.bestVariant(s)
-		if !planning.binding.Tighten(s.Assignment) {
+		if !planning.tighten(s) {
 			return rendering{s.Assignment}.layout()
 		}
 	}

@@ -38,7 +38,7 @@ func TestLowerBound(t *testing.T) {
 			for i := range of.pods {
 				p.Pods = append(p.Pods, assign.Demand{Pod: &cluster.Pod{PodKey: cluster.PodKey{Namespace: "default", Name: fmt.Sprint("pod-", i)}, Template: template}})
 			}
-			a := assign.New(p, make(assign.Limits, 1), model.NewEffort(p.Pods, 0))
+			a := assign.Prepare(p, make(assign.Limits, 1), model.NewEffort(p.Pods, 0)).New()
 			for _, c := range a.Classes() {
 				o, _ := a.OptionsAt(c, assign.Level{})
 				g, _ := a.GroupFor(c, assign.Level{}, o)

@@ -19,7 +19,7 @@ import (
 
 // buying returns a purchaser for a problem and the pod groups of its classes.
 func buying(p *assign.Problem, binding assign.Limits) (*Purchaser, []*assign.PodGroup) {
-	a := assign.New(p, binding, model.NewEffort(p.Pods, 0))
+	a := assign.Prepare(p, binding, model.NewEffort(p.Pods, 0)).New()
 	var groups []*assign.PodGroup
 	for _, c := range a.Classes() {
 		o, _ := a.OptionsAt(c, assign.Level{})
