@@ -50,6 +50,9 @@ func (mk *Market) Uses(h Heuristic) bool { return !slices.Contains(mk.without, h
 func (mk *Market) BestRank(mask model.Bitset, limits RemainingLimits) (Rank, bool) {
 	best, ok := Rank{}, false
 	for _, p := range mk.Selling {
+		if limits.Spent(p) {
+			continue
+		}
 		for k := range mask.Within(p.Offerings) { // cheapest first
 			if !limits.Allows(&mk.Offerings[k]) {
 				continue

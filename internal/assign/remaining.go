@@ -72,6 +72,12 @@ func (r RemainingLimits) Allows(o *model.Offering) bool {
 	return left == nil || model.Fits(o.Capacity, left)
 }
 
+// Spent reports whether no machine of the pool may be bought, whatever it is.
+func (r RemainingLimits) Spent(p *model.Pool) bool {
+	left := r[p.Number]
+	return left != nil && !model.Fits(p.Least, left)
+}
+
 // Spend takes n machines of the offering off what is left.
 func (r RemainingLimits) Spend(o *model.Offering, n int64) {
 	if left := r[o.Pool]; left != nil {

@@ -126,6 +126,7 @@ type Pool struct {
 	Has       amount.List // capacity of its nodes, where it has limits
 	Offerings [2]int      // range of its offerings
 	Mask      Bitset      // the same as a set
+	Least     []int64     // of each resource, what each of its machines counts against limits at least
 	// Residual is what its machines' labels must be before any pod is on them.
 	Residual int
 	// MinValues are what must be offered in a launch request.
@@ -178,9 +179,12 @@ func (s *Supply) list(classes []*Class, nodeCost offer.Price) {
 	s.Selling = slices.DeleteFunc(slices.Clone(s.Pools), func(p *Pool) bool { return p.Offerings[0] == p.Offerings[1] })
 	for _, p := range s.Selling {
 		p.Residual = s.intern(s.residualOf(p.Requirements))
-		p.Mask = NewBitset(len(s.Offerings))
+		p.Mask, p.Least = NewBitset(len(s.Offerings)), slices.Clone(s.Offerings[p.Offerings[0]].Capacity)
 		for k := p.Offerings[0]; k < p.Offerings[1]; k++ {
 			p.Mask.Add(k)
+			for i, v := range s.Offerings[k].Capacity {
+				p.Least[i] = min(p.Least[i], v)
+			}
 		}
 	}
 	s.Special = NewBitset(len(s.Offerings))

@@ -59,9 +59,11 @@ func (s *solver) hopeful() bool {
 // affordable returns the offerings of which limits allow one more machine.
 func (s *solver) affordable() model.Bitset {
 	left, out := s.Remaining(), model.NewBitset(len(s.Offerings))
-	for k := range s.Offerings {
-		if left.Allows(&s.Offerings[k]) {
-			out.Add(k)
+	for _, p := range s.Selling {
+		for k := p.Offerings[0]; k < p.Offerings[1] && !left.Spent(p); k++ {
+			if left.Allows(&s.Offerings[k]) {
+				out.Add(k)
+			}
 		}
 	}
 	return out

@@ -15,7 +15,7 @@ func (by *buyer) cheapest(masks []model.Bitset, pools []*model.Pool, limits assi
 	var out []int
 	key := make([]byte, (len(masks)+7)/8+1)
 	for _, p := range pools {
-		if !slices.ContainsFunc(masks, func(m model.Bitset) bool { return m.AnyIn(p.Offerings) }) {
+		if limits.Spent(p) || !slices.ContainsFunc(masks, func(m model.Bitset) bool { return m.AnyIn(p.Offerings) }) {
 			continue
 		}
 		clear(known)
