@@ -93,7 +93,7 @@ func (p *drawnProvisioner) spec() *api.Provisioner {
 		if p.cost != "" {
 			s.Consolidation = &api.Consolidation{Enabled: ptr.To(true)}
 			s.Disruption = cmp.Or(s.Disruption, &api.Disruption{})
-			s.Disruption.EvictionCost, s.Disruption.Budgets = ptr.To(api.NumberOrNever(p.cost)), []api.Budget{{Nodes: p.budget}}
+			s.Disruption.EvictionCost, s.Disruption.Budgets = ptr.To(api.NumberOrNever(p.cost)), []api.Budget{{Nodes: api.NumberOrPercent(p.budget)}}
 		}
 		if p.label > 0 {
 			s.Labels = map[string]string{"revision": fmt.Sprint(p.label)}
