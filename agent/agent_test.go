@@ -198,7 +198,9 @@ func emptyAfter(seconds int64) func(*api.ProvisionerSpec) {
 
 // atMost lets so many nodes go at a time.
 func atMost(nodes string) func(*api.ProvisionerSpec) {
-	return func(s *api.ProvisionerSpec) { s.Disruption = &api.Disruption{Budgets: []api.Budget{{Nodes: api.NumberOrPercent(nodes)}}} }
+	return func(s *api.ProvisionerSpec) {
+		s.Disruption = &api.Disruption{Budgets: []api.Budget{{Nodes: api.NumberOrPercent(nodes)}}}
+	}
 }
 
 func expireAfter(seconds int64) func(*api.ProvisionerSpec) {

@@ -69,6 +69,37 @@ func TestOrderThatFailsInPart(t *testing.T) {
 	})
 }
 
+// The answer to an order is lost. When it is repeated, the machine has taken the last address of its subnet, so that nothing
+// is asked for, and nothing fails. What may have been bought counts towards the limit.
+func TestRepeatedOrderThatBuysNothing(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.Apply(testProvisioner("default", limitCPU("2"), func(s *api.ProvisionerSpec) { s.InstanceTypes = []string{"m5.large"} }))
+		first := ""
+		r.retail(func(ctx context.Context, c Cloud, o offer.Order) (offer.Delivery, error) {
+			if first == "" {
+				first = o.LaunchID
+				if d, err := c.Launch(ctx, o); err == nil {
+					r.unlist(d.Instances[0].ID, 30*time.Second)
+				}
+				return offer.Delivery{}, errors.New("create fleet with target capacity 1: context deadline exceeded")
+			}
+			if o.LaunchID != first {
+				return c.Launch(ctx, o)
+			}
+			var d offer.Delivery
+			for _, candidate := range o.Candidates[:1] {
+				d.Refusals = append(d.Refusals, offer.Refusal{Candidate: candidate, Reason: offer.RefusedAddresses, Message: "no free address in a subnet of " + candidate.Zone})
+			}
+			return d, nil
+		})
+		r.Deploy(two())
+		r.until("the workload runs", r.allRun("web", 2))
+		if peak := r.Peak("default")[amount.CPU] / 1000; peak > 2 {
+			t.Errorf("%d cores, the limit is 2", peak)
+		}
+	})
+}
+
 // An order is served with a machine that an earlier order under the same id has bought, which has its
 // node and its pods. No more pods are bound to that node than it has room for.
 func TestOrderServedWithAMachineInUse(t *testing.T) {

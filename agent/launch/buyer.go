@@ -3,6 +3,7 @@ package launch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -304,12 +305,19 @@ func (b *Buyer) order(ctx context.Context, o *order) (offer.Delivery, error) {
 	return delivery, err
 }
 
+// errUnlisted is the answer to a repeated order that names fewer machines than were ordered: the answer that got lost may
+// have been that all were bought.
+var errUnlisted = errors.New("an earlier request may have bought the others, and EC2 does not list them yet")
+
 // launch places the order. An error leaves open whether machines were bought, so the
 // order is repeated under the same launch id, which buys nothing twice. If some of the machines
 // are known, their nodes do not wait for that.
 func (b *Buyer) launch(ctx context.Context, o *order) (offer.Delivery, error) {
 	for attempt := 1; ; attempt++ {
 		delivery, err := b.ask(ctx, o.Order)
+		if err == nil && o.doubtful && len(delivery.Instances) < o.Count {
+			err = errUnlisted
+		}
 		if err == nil {
 			return delivery, nil
 		}
