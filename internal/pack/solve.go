@@ -115,13 +115,14 @@ func (p *planning) bestVariant(s *solver) *solver {
 	return p.bestZones(p.bestGathered(s))
 }
 
-// bestPlain returns the plan that serves most: s or, where limits leave pods over, one in which classes give up their
-// preferences. First those with pods left over do, and then all. A preference must keep no pod pending, neither one
-// that has it nor another. How many pods fit within the limits is asked again, since preferences change that.
+// bestPlain returns the plan that serves most: s or one in which classes give up their preferences. First those do that
+// limits leave pods over of, or of which only some have a place: the first ones may be where there is no room for the
+// others, which must be with them. Where limits leave pods over, all do then. A preference must keep no pod pending,
+// neither one that has it nor another. How many pods fit within the limits is asked again, since preferences change that.
 func (p *planning) bestPlain(s *solver) *solver {
 	for _, plain := range []func(c *assign.Class) bool{
-		func(c *assign.Class) bool { return c.Left > 0 && c.Limited },
-		func(*assign.Class) bool { return true },
+		func(c *assign.Class) bool { return c.WantsPlace() && (c.Limited || served(c) > 0) },
+		func(c *assign.Class) bool { return s.leavesOver() },
 	} {
 		other := s.made
 		other.plain, other.first = map[int]bool{}, nil
@@ -130,7 +131,7 @@ func (p *planning) bestPlain(s *solver) *solver {
 				other.plain[c.First()] = true
 			}
 		}
-		if len(other.plain) > len(s.made.plain) && s.leavesOver() && p.effort.Spare() {
+		if len(other.plain) > len(s.made.plain) && p.effort.Spare() {
 			s = better(s, p.bestShares(p.solved(other)))
 		}
 	}
@@ -218,10 +219,25 @@ func (s *solver) unjust() bool {
 	return slices.ContainsFunc(s.Classes(), func(c *assign.Class) bool { return c.Left > 0 && c.Limited && c.Template.Priority > least })
 }
 
+// giveUpInVain gives up the preferences of a class that nothing meets. If it did so only after a round, its pods would not
+// be beside others on the machines that are bought in the first one.
+func (s *solver) giveUpInVain(c *assign.Class) {
+	if c.Level.Relaxed == c.Everything() || s.placing.MayServe(c, c.Level) {
+		return
+	}
+	may := func(l assign.Level) bool { return s.placing.MayServe(c, l) }
+	if l, ok := c.Next(c.Level, may); ok && may(l) {
+		c.Level = l
+	}
+}
+
 // rounds places the classes level by level until all have a place or have given up
 // everything that they can. Those whose turn comes later may be followed already.
 func (s *solver) rounds(classes, later []*assign.Class) {
 	open := slices.DeleteFunc(slices.Clone(classes), func(c *assign.Class) bool { return c.Open() == 0 || c.Missing.Missed() })
+	for _, c := range open {
+		s.giveUpInVain(c)
+	}
 	for len(open) > 0 {
 		groups := s.placing.PlaceAll(slices.DeleteFunc(slices.Clone(open), func(c *assign.Class) bool { return !c.Urgent }))
 		groups = append(groups, s.placing.Bundle(open, later)...)

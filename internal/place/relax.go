@@ -30,6 +30,12 @@ func (pl *Placer) ServesAt(c *assign.Class, l assign.Level) bool {
 	return ok || pl.hasRoom(of)
 }
 
+// MayServe reports whether any node or offering meets what the level asks of labels and taints, and has room for a pod.
+func (pl *Placer) MayServe(c *assign.Class, l assign.Level) bool {
+	o, ok := pl.OptionsAt(c, l)
+	return ok && pl.mayHold(c, o)
+}
+
 // mayHold reports whether any node or offering that the options allow has room for a pod.
 func (pl *Placer) mayHold(c *assign.Class, o *model.Options) bool {
 	for i := range pl.Existing() {
