@@ -115,14 +115,16 @@ func (p *planning) bestVariant(s *solver) *solver {
 	return p.bestZones(p.bestGathered(s))
 }
 
-// bestPlain returns the plan that serves most: s or one in which classes give up their preferences. First those do that
-// limits leave pods over of, or of which only some have a place: the first ones may be where there is no room for the
-// others, which must be with them. Where limits leave pods over, all do then. A preference must keep no pod pending,
-// neither one that has it nor another. How many pods fit within the limits is asked again, since preferences change that.
+// mayGainPlaces reports whether a class has pods left over that may have a place once preferences are given up: because
+// of limits, or because some of its pods have one, where there may be no room for the others that must be with them.
+func mayGainPlaces(c *assign.Class) bool { return c.WantsPlace() && (c.Limited || served(c) > 0) }
+
+// bestPlain returns the plan that serves most: s or one in which classes give up their preferences. First those with
+// pods left over do, and then all. A preference must keep no pod pending, neither one that has it nor another. How many pods fit within the limits is asked again, since preferences change that.
 func (p *planning) bestPlain(s *solver) *solver {
 	for _, plain := range []func(c *assign.Class) bool{
-		func(c *assign.Class) bool { return c.WantsPlace() && (c.Limited || served(c) > 0) },
-		func(c *assign.Class) bool { return s.leavesOver() },
+		mayGainPlaces,
+		func(*assign.Class) bool { return slices.ContainsFunc(s.Classes(), mayGainPlaces) },
 	} {
 		other := s.made
 		other.plain, other.first = map[int]bool{}, nil
