@@ -119,11 +119,15 @@ func (s *State) RespectDaemons(of model.Bitset, r *Rules) (lent []int) {
 }
 
 // KeepFromDaemons leaves out of a set the offerings on which DaemonSets put pods that the class must
-// not meet.
+// not meet. A machine without the label of a constraint is in no domain of it.
 func (s *State) KeepFromDaemons(of model.Bitset, r *Rules) {
-	for i := range s.Daemons {
-		if s.repelEachOther(r, s.Daemons[i]) {
-			of.Remove(s.runsOn(i))
+	for i, d := range s.Daemons {
+		for _, key := range s.repelledOver(r, d) {
+			for k := range s.runsOn(i).All {
+				if s.supply.HasLabel(k, key) {
+					of.Drop(k)
+				}
+			}
 		}
 	}
 }
@@ -141,11 +145,20 @@ func (s *State) runningOn(which func(int) bool) (on model.Bitset, some bool) {
 	return on, some
 }
 
-// repelEachOther reports whether a pod of the class and one of the DaemonSet must not be in
-// one domain of a key other than the host name.
-func (s *State) repelEachOther(r *Rules, d *Resident) bool {
-	return slices.ContainsFunc(r.AntiAffinities(), func(c *AntiAffinity) bool { return c.Required() && slices.Contains(d.Members, c.group) }) ||
-		slices.ContainsFunc(d.Repels, func(id int) bool { return slices.Contains(r.Members, id) })
+// repelledOver lists the keys, other than the host name, of which a pod of the class and one of the DaemonSet must not be
+// in one domain.
+func (s *State) repelledOver(r *Rules, d *Resident) (keys []string) {
+	for _, c := range r.AntiAffinities() {
+		if c.Required() && slices.Contains(d.Members, c.group) {
+			keys = append(keys, s.List[c.group].Key)
+		}
+	}
+	for _, id := range d.Repels {
+		if slices.Contains(r.Members, id) {
+			keys = append(keys, s.List[id].Key)
+		}
+	}
+	return keys
 }
 
 // CountsDaemons reports whether pods of DaemonSets belong to the group.
