@@ -22,7 +22,8 @@ type Replacement struct {
 const choiceShare = 10
 
 // Restrict leaves of the machines' candidates those of the planned capacity type that cost
-// no more than the planned one and a tenth of its share of the saving. A spot node is
+// no more than the planned one and a tenth of its share of the saving, and those that minValues
+// demand as long as they save something. A spot node is
 // replaced by spot only where enough types could serve, the cheapest of which are then
 // offered: so chasing prices does not end in the pool that is interrupted most, and ends
 // once too few types are cheaper. The cost is that of the nodes together, and spot says
@@ -41,13 +42,14 @@ func Restrict(machines []pack.Machine, cost offer.Price, spot bool) Replacement 
 	for _, m := range machines {
 		planned := m.Candidates[0]
 		again := spot && planned.CapacityType == api.CapacitySpot
-		most := planned.Price + share/choiceShare
+		dearest := planned.Price + max(share-1, 0) // less than its share, so that something is saved
+		most := min(dearest, planned.Price+share/choiceShare)
 		if again {
-			enough := max(priceOfTypes(m.Candidates), highestPrice(m.Needed))
-			most = min(enough, planned.Price+max(share-1, 0)) // less than its share, so that something is saved
+			most = min(dearest, max(priceOfTypes(m.Candidates), highestPrice(m.Needed)))
 		}
 		m.Candidates = slices.DeleteFunc(slices.Clone(m.Candidates), func(c offer.Candidate) bool {
-			return c.Price > most || c.CapacityType != planned.CapacityType
+			dear := c.Price > most && (c.Price > dearest || !slices.Contains(m.Needed, c))
+			return dear || c.CapacityType != planned.CapacityType
 		})
 		if again && types(m.Candidates) < minSpotTypes || lost(m.Needed, m.Candidates) {
 			out.possible = false

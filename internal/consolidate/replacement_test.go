@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/pack"
@@ -14,20 +16,25 @@ func TestRestrictKeepsWhatIsNeeded(t *testing.T) {
 	candidate := func(name string, price offer.Price) offer.Candidate {
 		return offer.Candidate{InstanceType: name, Zone: "a", CapacityType: api.CapacityOnDemand, Price: price}
 	}
-	cheap, near, dear := candidate("cheap", 100_000), candidate("near", 101_000), candidate("dear", 500_000)
+	cheap, near, half, dear := candidate("cheap", 100_000), candidate("near", 101_000), candidate("half", 150_000), candidate("dear", 500_000)
 	for name, c := range map[string]struct {
-		needed []offer.Candidate
-		want   bool
+		needed, left []offer.Candidate
+		saving       offer.Price
+		possible     bool
 	}{
-		"nothing is demanded":        {nil, true},
-		"what is demanded saves too": {[]offer.Candidate{cheap, near}, true},
-		"what is demanded is dear":   {[]offer.Candidate{cheap, dear}, false},
+		"nothing is demanded":                  {nil, []offer.Candidate{cheap, near}, 99_000, true},
+		"what is demanded saves as much":       {[]offer.Candidate{cheap, near}, []offer.Candidate{cheap, near}, 99_000, true},
+		"what is demanded saves half as much":  {[]offer.Candidate{cheap, half}, []offer.Candidate{cheap, near, half}, 50_000, true},
+		"what is demanded costs more than now": {[]offer.Candidate{cheap, dear}, []offer.Candidate{cheap, near}, 99_000, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			machines := []pack.Machine{{Cost: cheap.Price, Candidates: []offer.Candidate{cheap, near, dear}, Needed: c.needed}}
+			machines := []pack.Machine{{Cost: cheap.Price, Candidates: []offer.Candidate{cheap, near, half, dear}, Needed: c.needed}}
 			replacement := Restrict(machines, 200_000, false)
-			if _, possible := replacement.Saving(); possible != c.want {
-				t.Errorf("possible: %t", possible)
+			if saving, possible := replacement.Saving(); possible != c.possible || saving != c.saving {
+				t.Errorf("saves %d (possible: %t), want %d", saving, possible, c.saving)
+			}
+			if diff := cmp.Diff(c.left, replacement.Machines[0].Candidates); diff != "" {
+				t.Errorf("candidates: -want +got:\n%s", diff)
 			}
 		})
 	}
