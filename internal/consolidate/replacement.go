@@ -42,14 +42,14 @@ func Restrict(machines []pack.Machine, cost offer.Price, spot bool) Replacement 
 	for _, m := range machines {
 		planned := m.Candidates[0]
 		again := spot && planned.CapacityType == api.CapacitySpot
-		dearest := planned.Price + max(share-1, 0) // less than its share, so that something is saved
-		most := min(dearest, planned.Price+share/choiceShare)
+		highest := planned.Price + max(share-1, 0) // less than its share, so that something is saved
+		most := min(highest, planned.Price+share/choiceShare)
 		if again {
-			most = min(dearest, max(priceOfTypes(m.Candidates), highestPrice(m.Needed)))
+			most = min(highest, max(priceOfTypes(m.Candidates), highestPrice(m.Needed)))
 		}
 		m.Candidates = slices.DeleteFunc(slices.Clone(m.Candidates), func(c offer.Candidate) bool {
-			dear := c.Price > most && (c.Price > dearest || !slices.Contains(m.Needed, c))
-			return dear || c.CapacityType != planned.CapacityType
+			demanded := c.Price <= highest && slices.Contains(m.Needed, c)
+			return c.Price > most && !demanded || c.CapacityType != planned.CapacityType
 		})
 		if again && types(m.Candidates) < minSpotTypes || lost(m.Needed, m.Candidates) {
 			out.possible = false

@@ -16,7 +16,7 @@ func TestRestrictKeepsWhatIsNeeded(t *testing.T) {
 	candidate := func(name string, price offer.Price) offer.Candidate {
 		return offer.Candidate{InstanceType: name, Zone: "a", CapacityType: api.CapacityOnDemand, Price: price}
 	}
-	cheap, near, half, dear := candidate("cheap", 100_000), candidate("near", 101_000), candidate("half", 150_000), candidate("dear", 500_000)
+	cheap, near, half, costly := candidate("cheap", 100_000), candidate("near", 101_000), candidate("half", 150_000), candidate("costly", 500_000)
 	for name, c := range map[string]struct {
 		needed, left []offer.Candidate
 		saving       offer.Price
@@ -25,10 +25,10 @@ func TestRestrictKeepsWhatIsNeeded(t *testing.T) {
 		"nothing is demanded":                  {nil, []offer.Candidate{cheap, near}, 99_000, true},
 		"what is demanded saves as much":       {[]offer.Candidate{cheap, near}, []offer.Candidate{cheap, near}, 99_000, true},
 		"what is demanded saves half as much":  {[]offer.Candidate{cheap, half}, []offer.Candidate{cheap, near, half}, 50_000, true},
-		"what is demanded costs more than now": {[]offer.Candidate{cheap, dear}, []offer.Candidate{cheap, near}, 99_000, false},
+		"what is demanded costs more than now": {[]offer.Candidate{cheap, costly}, []offer.Candidate{cheap, near}, 99_000, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			machines := []pack.Machine{{Cost: cheap.Price, Candidates: []offer.Candidate{cheap, near, half, dear}, Needed: c.needed}}
+			machines := []pack.Machine{{Cost: cheap.Price, Candidates: []offer.Candidate{cheap, near, half, costly}, Needed: c.needed}}
 			replacement := Restrict(machines, 200_000, false)
 			if saving, possible := replacement.Saving(); possible != c.possible || saving != c.saving {
 				t.Errorf("saves %d (possible: %t), want %d", saving, possible, c.saving)

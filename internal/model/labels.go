@@ -35,15 +35,6 @@ func (s *Supply) originOf(key string) origin {
 	return out
 }
 
-// HasLabel reports whether machines of an offering have a label before any pod is on them.
-func (s *Supply) HasLabel(offering int, key string) bool {
-	if offer.DecidesLabel(key) {
-		return true
-	}
-	_, has := s.LabelsOf(offering, s.Pools[s.Offerings[offering].Pool].Residual)[key]
-	return has
-}
-
 // LabelsOf returns the labels, apart from the host name, that a machine of an offering
 // with a residual will have.
 func (s *Supply) LabelsOf(offering, residual int) map[string]string {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
 // KeepDaemonsOff finds the offerings on which the pods of DaemonSets are not going to run
@@ -122,9 +123,9 @@ func (s *State) RespectDaemons(of model.Bitset, r *Rules) (lent []int) {
 // not meet. A machine without the label of a constraint is in no domain of it.
 func (s *State) KeepFromDaemons(of model.Bitset, r *Rules) {
 	for i, d := range s.Daemons {
-		for _, key := range s.repelledOver(r, d) {
+		for _, id := range s.repelling(r, d) {
 			for k := range s.runsOn(i).All {
-				if s.supply.HasLabel(k, key) {
+				if s.isLabelled(k, s.List[id].Key) {
 					of.Drop(k)
 				}
 			}
@@ -145,20 +146,25 @@ func (s *State) runningOn(which func(int) bool) (on model.Bitset, some bool) {
 	return on, some
 }
 
-// repelledOver lists the keys, other than the host name, of which a pod of the class and one of the DaemonSet must not be
-// in one domain.
-func (s *State) repelledOver(r *Rules, d *Resident) (keys []string) {
+// isLabelled reports whether machines of an offering have a label before any pod is on them.
+func (s *State) isLabelled(offering int, key string) bool {
+	if offer.DecidesLabel(key) {
+		return true
+	}
+	_, has := s.supply.LabelsOf(offering, s.supply.Pools[s.supply.Offerings[offering].Pool].Residual)[key]
+	return has
+}
+
+// repelling lists the groups, other than by host name, because of which a pod of the class and one of the DaemonSet must
+// not be in one domain.
+func (s *State) repelling(r *Rules, d *Resident) []int {
+	out := slices.DeleteFunc(slices.Clone(d.Repels), func(id int) bool { return !slices.Contains(r.Members, id) })
 	for _, c := range r.AntiAffinities() {
 		if c.Required() && slices.Contains(d.Members, c.group) {
-			keys = append(keys, s.List[c.group].Key)
+			out = append(out, c.group)
 		}
 	}
-	for _, id := range d.Repels {
-		if slices.Contains(r.Members, id) {
-			keys = append(keys, s.List[id].Key)
-		}
-	}
-	return keys
+	return out
 }
 
 // CountsDaemons reports whether pods of DaemonSets belong to the group.
