@@ -88,13 +88,7 @@ type variant struct {
 
 // bestVariant places all pods in other ways that may serve more of them than s does.
 func (p *planning) bestVariant(s *solver) *solver {
-	if s.Uses(assign.Patterns) && s.leavesOver() {
-		// Patterns place more pods within limits, but do not know that those of some domains
-		// lose their places where too many of another domain are left over.
-		other := s.made
-		other.patterns = true
-		s = p.better(s, other)
-	}
+	s = p.bestPatterns(s)
 	if s.Uses(assign.EvenNodes) && len(s.Existing()) > 0 && s.leavesOver() {
 		other := s.made
 		other.uneven = true
@@ -113,6 +107,18 @@ func (p *planning) bestVariant(s *solver) *solver {
 		s = again
 	}
 	return p.bestZones(p.bestGathered(s))
+}
+
+// bestPatterns returns the plan that serves most: s or, where limits leave pods over, one in which machines are chosen by
+// patterns. These place more pods within limits, but do not know that those of some domains lose their places where too
+// many of another domain are left over.
+func (p *planning) bestPatterns(s *solver) *solver {
+	if !s.Uses(assign.Patterns) || !s.leavesOver() {
+		return s
+	}
+	other := s.made
+	other.patterns = true
+	return p.better(s, other)
 }
 
 // mayGainPlaces reports whether a class has pods left over that may have a place once preferences are given up: because
@@ -134,7 +140,7 @@ func (p *planning) bestPlain(s *solver) *solver {
 			}
 		}
 		if len(other.plain) > len(s.made.plain) && p.effort.Spare() {
-			s = better(s, p.bestShares(p.solved(other)))
+			s = better(s, p.bestShares(p.bestPatterns(p.solved(other))))
 		}
 	}
 	return s

@@ -113,7 +113,7 @@ func best(r *request, regions int) (b *bought, final bool) {
 	}
 	guess, least := r.guess()
 	b = nothingBought(r)
-	b.buyGreedily(r.limited)
+	b.buyGreedily(r.usualOrder())
 	switch {
 	case r.limited && b.unmet() > 0:
 		return bestUnderLimits(b, guess), true
@@ -154,16 +154,17 @@ func bestWithNodes(b *bought) *bought {
 
 // bestUnderLimits returns the purchase that leaves the fewest items over, important ones
 // first, where limits may not allow all. b has bought the smallest first, which are most. The
-// largest first pack best, few machines leave most of a limit on nodes, and the program over
-// patterns knows what each machine uses up of each limit.
+// largest first pack best, few machines leave most of a limit on nodes, important pods need not
+// come first where there is room for all, and the program over patterns knows what each machine
+// uses up of each limit.
 func bestUnderLimits(b *bought, guess duals) *bought {
 	r := b.of
 	largest := nothingBought(r)
-	largest.buyGreedily(false)
-	ways := []*bought{b, largest, fewMachines(r)}
+	largest.buyGreedily(largestFirst)
+	ways := []*bought{b, largest, fewMachines(r), inAnyPriority(r)}
 	if r.patterns && patternsPay(b, 1) {
 		patterns := newProgram(largest, guess.value).buy()
-		patterns.buyGreedily(r.limited)
+		patterns.buyGreedily(r.usualOrder())
 		ways = append(ways, patterns)
 	}
 	b = nil
@@ -185,6 +186,17 @@ func bestUnderLimits(b *bought, guess duals) *bought {
 	return b
 }
 
+// inAnyPriority returns a purchase for the pods with the least choice first, which may leave room for all of them; nil
+// where all pods have the same priority.
+func inAnyPriority(r *request) *bought {
+	if !slices.ContainsFunc(r.asked, func(g *assign.PodGroup) bool { return g.Priority() != r.asked[0].Priority() }) {
+		return nil
+	}
+	out := nothingBought(r)
+	out.buyGreedily(anyPriority)
+	return out
+}
+
 // fewMachines returns a purchase of few large machines where the number of nodes is limited;
 // nil where it is not.
 func fewMachines(r *request) *bought {
@@ -196,7 +208,7 @@ func fewMachines(r *request) *bought {
 		more = max(more, r.Offerings[k].Price)
 	}
 	out := nothingBought(r.withSurcharge(more))
-	out.buyGreedily(false)
+	out.buyGreedily(largestFirst)
 	return out.restated(r)
 }
 

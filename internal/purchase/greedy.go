@@ -20,11 +20,11 @@ const (
 // per price, and buy it as often as the counts and limits allow. With the smallest pods first,
 // machines are filled in that order, so that most pods have a place where limits bind. Otherwise
 // the largest are first, and machines are filled so that the rest of them is best proportioned.
-func (b *bought) buyGreedily(smallestFirst bool) {
+func (b *bought) buyGreedily(by ordering) {
 	r := b.of
 	v := newValues(r)
-	f := newFiller(r, !smallestFirst, v)
-	f.queue, f.left, f.limits = r.inOrder(smallestFirst), b.left, b.limits
+	f := newFiller(r, by != smallestFirst, v)
+	f.queue, f.left, f.limits = r.inOrder(by), b.left, b.limits
 	for {
 		f.queue = slices.DeleteFunc(f.queue, func(i int) bool { return b.left[i] == 0 })
 		if len(f.queue) == 0 {

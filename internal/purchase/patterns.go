@@ -94,7 +94,7 @@ func (p *program) buy() *bought {
 // no better.
 func (p *program) improve(b *bought) *bought {
 	other := p.buy()
-	if other.buyGreedily(p.limited); other.better(b) {
+	if other.buyGreedily(p.usualOrder()); other.better(b) {
 		return other
 	}
 	return b

@@ -81,7 +81,7 @@ func newRequest(by *buyer, groups []*assign.PodGroup, pools []*model.Pool, limit
 		r.choice = append(r.choice, mask.CountIn(fit))
 	}
 	r.limited = slices.ContainsFunc(pools, func(p *model.Pool) bool { return limits[p.Number] != nil }) && !r.lower()
-	r.order = r.inOrder(r.limited)
+	r.order = r.inOrder(r.usualOrder())
 	// Offerings that are too small for all of them would set prices at which nothing can be
 	// bought for them.
 	r.candidates = slices.DeleteFunc(by.cheapest(r.masks, pools, limits), func(k int) bool { return !fit.Has(k) })
@@ -97,11 +97,28 @@ func (r *request) lower() bool {
 	})
 }
 
+// ordering is an order in which pod groups are bought for.
+type ordering int
+
+const (
+	largestFirst  ordering = iota // important pods first, and of them the largest, which pack best
+	smallestFirst                 // important pods first, and of them the smallest, so that most get a place
+	anyPriority                   // the largest first: where there is room for all, those that have less choice need it
+)
+
+// usualOrder is the order in which most pods get a place.
+func (r *request) usualOrder() ordering {
+	if r.limited {
+		return smallestFirst
+	}
+	return largestFirst
+}
+
 // inOrder lists the pod groups with important pods first, in case that limits do not allow
 // all; then those that have the least choice, so that what is left at the end fits anywhere;
-// then the largest, which pack best, or the smallest, so that most get a place, but before
-// them those that need devices: the room that they leave is for everybody.
-func (r *request) inOrder(smallest bool) []int {
+// then by size, but before the smallest those that need devices: the room that they leave is
+// for everybody.
+func (r *request) inOrder(by ordering) []int {
 	out := make([]int, len(r.asked))
 	for i := range out {
 		out[i] = i
@@ -109,10 +126,14 @@ func (r *request) inOrder(smallest bool) []int {
 	slices.SortStableFunc(out, func(i, j int) int {
 		x, y := r.asked[i], r.asked[j]
 		bySize := cmp.Compare(y.Size, x.Size)
-		if smallest {
+		if by == smallestFirst {
 			bySize = cmp.Or(model.CmpBool(y.Parts[0].Class.AllowDevices, x.Parts[0].Class.AllowDevices), -bySize)
 		}
-		return cmp.Or(cmp.Compare(y.Priority(), x.Priority()), cmp.Compare(r.choice[r.maskOf[i]], r.choice[r.maskOf[j]]), bySize)
+		byPriority := cmp.Compare(y.Priority(), x.Priority())
+		if by == anyPriority {
+			byPriority = 0
+		}
+		return cmp.Or(byPriority, cmp.Compare(r.choice[r.maskOf[i]], r.choice[r.maskOf[j]]), bySize)
 	})
 	return out
 }

@@ -64,7 +64,7 @@ func TestPurchasesAddUp(t *testing.T) {
 		r := drawnRequest(t)
 		guess, least := r.guess()
 		first := nothingBought(r)
-		first.buyGreedily(r.limited)
+		first.buyGreedily(r.usualOrder())
 		checkBought(t, first)
 		if left := first.unmet(); left > 0 {
 			under := bestUnderLimits(first, guess)
@@ -76,7 +76,7 @@ func TestPurchasesAddUp(t *testing.T) {
 		chosen := first
 		patterns := newProgram(first, guess.value).buy()
 		checkBought(t, patterns)
-		if patterns.buyGreedily(r.limited); patterns.better(first) {
+		if patterns.buyGreedily(r.usualOrder()); patterns.better(first) {
 			chosen = patterns
 		}
 		checkBought(t, patterns)
@@ -172,10 +172,10 @@ func TestInOrder(t *testing.T) {
 		}
 		return out
 	}
-	if got := needs(r.inOrder(false)); !slices.Equal(got, []int64{100, 900, 500}) {
+	if got := needs(r.inOrder(largestFirst)); !slices.Equal(got, []int64{100, 900, 500}) {
 		t.Errorf("pods of %v come first", got)
 	}
-	if got := needs(r.inOrder(true)); !slices.Equal(got, []int64{100, 500, 900}) {
+	if got := needs(r.inOrder(smallestFirst)); !slices.Equal(got, []int64{100, 500, 900}) {
 		t.Errorf("pods of %v come first where a limit binds", got)
 	}
 }
