@@ -167,6 +167,9 @@ func (c *consolidator) takeOver(steps []consolidate.Step, these []int) (why stri
 		}
 		return why
 	}
+	if less := saving - (kept - c.kept); len(these) == 1 && less > 0 {
+		c.out.Steps[these[0]].Saving -= less
+	}
 	next.layout.Machines = machines
 	c.now, c.kept, c.going = next, kept, going
 	return ""
@@ -217,16 +220,16 @@ func (c *consolidator) restrict(next attempt, steps [][]string) (machines []pack
 }
 
 // fault says which pod lacks the place that it should have; empty if none does. Pods that wait, or whose nodes
-// leave for another reason, keep the room that they have on nodes: they need not wait for a machine.
+// leave for another reason, keep the room that they have on nodes: they need not wait for a machine. A step of its own
+// for whose pods no machine was planned may need one all the same, because the planner looked only at a few other nodes.
 func (c *consolidator) fault(next attempt, steps []consolidate.Step, these []int) string {
-	deleted := map[string]bool{} // without a machine in their place
+	deleted, replaced := map[string]bool{}, len(these) == 1 // without a machine in their place, and whether they may have one
 	going := slices.Concat(c.going...)
 	for _, i := range these {
 		going = append(going, steps[i].Nodes...)
-		if len(steps[i].Machines) == 0 {
-			for _, name := range steps[i].Nodes {
-				deleted[name] = true
-			}
+		for _, name := range steps[i].Nodes {
+			deleted[name] = len(steps[i].Machines) == 0
+			replaced = replaced && c.in.Unreplaced[name] == ""
 		}
 	}
 	placed := map[cluster.PodKey]bool{} // on nodes
@@ -242,7 +245,7 @@ func (c *consolidator) fault(next attempt, steps []consolidate.Step, these []int
 			}
 		case !place.Placed():
 			return "pod " + d.Pod.String() + " would have no other place: " + place.Reason
-		case deleted[d.From] && (place.Machine >= 0 && place.Node == "" || c.busy[place.Node]):
+		case deleted[d.From] && (place.Machine >= 0 && place.Node == "" && !replaced || c.busy[place.Node]):
 			return "pod " + d.Pod.String() + " would have no place on the nodes that stay"
 		}
 	}
