@@ -96,9 +96,8 @@ func firstLine(text string) string {
 func validateUserData(s *api.NodeProfile, profile *field.Path) finding.List {
 	path, family := profile.Child("userData"), finding.In(profile, "amiFamily")
 	text := strings.TrimSpace(ptr.Deref(s.UserData, ""))
-	if setting, advice := nodeNaming(text); setting != "" {
-		return finding.List{finding.Invalid(path, finding.Abbreviated(setting),
-			finding.Say("gives the node a name that is not the private DNS name of its machine, under which the agent creates the Node: pods bound to it would never start"), advice)}
+	if advice := nodeNaming(text); !advice.Empty() {
+		return refusedText(path, finding.Say("gives the node a name that is not the private DNS name of its machine, under which the agent creates the Node: pods bound to it would never start"), advice)
 	}
 	if s.AMIFamily == nil || *s.AMIFamily == api.FamilyCustom {
 		return nil
@@ -109,21 +108,33 @@ func validateUserData(s *api.NodeProfile, profile *field.Path) finding.List {
 	}
 	form := formOf(text)
 	if form == formUnknown && *s.AMIFamily == api.FamilyBottlerocket && !tomlLine.MatchString(firstLine(text)) {
-		return finding.List{finding.Invalid(path, finding.Abbreviated(text), finding.Say("is not TOML, the only form that %s Bottlerocket reads", family),
-			finding.Say("begin it with a table such as [settings.kubernetes], or set the %s that it is for", family))}
+		return refusedText(path, finding.Say("is not TOML, the only form that %s Bottlerocket reads", family),
+			finding.Say("begin it with a table such as [settings.kubernetes], or set the %s that it is for", family))
 	}
 	if form != formUnknown && !slices.Contains(takes, form) {
-		return finding.List{finding.Invalid(path, finding.Abbreviated(text), finding.Say("is %s, which %s %s does not read", form, family, *s.AMIFamily),
-			finding.Say("write %s, or set the %s that it is for", finding.Choice(takes), family))}
+		return refusedText(path, finding.Say("is %s, which %s %s does not read", form, family, *s.AMIFamily),
+			finding.Say("write %s, or set the %s that it is for", finding.Choice(takes), family))
 	}
 	if form == formUnknown && *s.AMIFamily == api.FamilyBottlerocket {
 		form = formTOML // which begins with a key
 	}
 	if problem, advice := formProblem(form, text); !problem.Empty() {
-		return finding.List{finding.Invalid(path, finding.Abbreviated(text), problem, advice)}
+		return refusedText(path, problem, advice)
 	}
 	return nil
 }
+
+// refusedText is an error about user data. It shows nothing of the text, which may hold secrets.
+func refusedText(path *field.Path, problem, advice finding.Message) finding.List {
+	return finding.List{{Severity: finding.Error, Path: path.String(), Text: problem, Advice: advice}}
+}
+
+// quotation is what an error of a parser quotes of the text. Characters and keywords, which it may have expected,
+// are shorter.
+var quotation = regexp.MustCompile(`'[^']{6,}'|"[^"]{6,}"|(header line: ).*`)
+
+// withoutQuotations returns the error of a parser without the text that it quotes.
+func withoutQuotations(err error) string { return quotation.ReplaceAllString(err.Error(), "$1…") }
 
 // namings are settings that name a node other than by the private DNS name of its machine. A name that a script finds
 // out may be that one, so only a fixed name and an instance ID are refused.
@@ -137,8 +148,8 @@ var namings = []struct {
 	{regexp.MustCompile(`--hostname-override[=\s]\s*["']?([^\s"'$` + "`" + `{]+(["'\s,\]]|$)|(\$\([^)]*|\S*)(?i:instance.?id))`), finding.Say("remove the flag --hostname-override")},
 }
 
-// nodeNaming finds a setting that names the node, and says what to do about it.
-func nodeNaming(text string) (setting string, advice finding.Message) {
+// nodeNaming says what to do about a setting that names the node.
+func nodeNaming(text string) (advice finding.Message) {
 	documents, err := archiveParts(text)
 	if err != nil {
 		documents = []string{text}
@@ -148,12 +159,12 @@ func nodeNaming(text string) (setting string, advice finding.Message) {
 			continue
 		}
 		for _, n := range namings {
-			if found := n.setting.FindString(line); found != "" {
-				return strings.TrimLeft(found, ".{,\"' \t"), n.advice
+			if n.setting.MatchString(line) {
+				return n.advice
 			}
 		}
 	}
-	return "", finding.None
+	return finding.None
 }
 
 // kubeletFlag is a flag with which a kubelet labels or taints the Node that it creates.
@@ -222,17 +233,17 @@ func formProblem(form userDataForm, text string) (problem, advice finding.Messag
 	switch form {
 	case formMIME:
 		if _, err := archiveParts(text); err != nil {
-			return finding.Say("is a MIME archive that cannot be read: %s", err), finding.Say("name the boundary in the Content-Type, and begin each part with it")
+			return finding.Say("is a MIME archive that cannot be read: %s", withoutQuotations(err)), finding.Say("name the boundary in the Content-Type, and begin each part with it")
 		}
 	case formTOML:
 		if err := checkTOML(text); err != nil {
-			return finding.Say("is TOML that cannot be read: %s", err), finding.Say("correct it")
+			return finding.Say("is TOML that cannot be read: %s", withoutQuotations(err)), finding.Say("correct it")
 		}
 	case formNodeConfig:
 		var document map[string]any
 		for part := range strings.SplitSeq(text, "\n---") {
 			if err := yaml.Unmarshal([]byte(part), &document); err != nil {
-				return finding.Say("is a NodeConfig that is not valid YAML: %s", strings.TrimPrefix(err.Error(), "error converting YAML to JSON: ")), finding.Say("correct the line")
+				return finding.Say("is a NodeConfig that is not valid YAML: %s", strings.TrimPrefix(withoutQuotations(err), "error converting YAML to JSON: ")), finding.Say("correct the line")
 			}
 		}
 	}
