@@ -3,9 +3,11 @@
 package session
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -181,6 +183,32 @@ func (k *Kubernetes) check() error {
 		return fmt.Errorf("`kubernetes` has %s: keep one way to authenticate", strings.Join(ways, " and "))
 	case (k.ClientCertificate == "") != (k.ClientKey == ""):
 		return errors.New("`kubernetes.client_certificate` and `kubernetes.client_key` must be set together")
+	}
+	return k.checkURLs()
+}
+
+// checkURLs refuses what is no URL. Without a scheme, and with no certificate authority, the Kubernetes client would
+// send a token over plain HTTP.
+func (k *Kubernetes) checkURLs() error {
+	host, err := url.Parse(k.Host)
+	isURL := err == nil && host.Host != ""
+	switch {
+	case !isURL || host.Scheme != "https" && host.Scheme != "http":
+		_, rest, hasScheme := strings.Cut(k.Host, "://")
+		if !hasScheme {
+			rest = k.Host
+		}
+		return fmt.Errorf("`kubernetes.host`: %q must be a URL, such as https://%s", k.Host, cmp.Or(rest, "api.example.com"))
+	case host.Scheme == "http" && (k.Token != "" || k.Exec != nil):
+		host.Scheme = "https"
+		return fmt.Errorf("`kubernetes.host`: %q would send credentials in clear text: set %s", k.Host, host)
+	case k.ProxyURL == "":
+		return nil
+	}
+	// A proxy's URL may hold a password, so it is not shown.
+	proxy, err := url.Parse(k.ProxyURL)
+	if err != nil || proxy.Host == "" || !slices.Contains([]string{"http", "https", "socks5", "socks5h"}, proxy.Scheme) {
+		return errors.New("`kubernetes.proxy_url` must be a URL, such as http://proxy.example.com:3128")
 	}
 	return nil
 }
