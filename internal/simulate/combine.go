@@ -38,7 +38,7 @@ func FromManifests(set *manifest.Set) (*cluster.Survey, []string) {
 	for _, p := range out.Provisioners {
 		if errs := validate.Provisioner(p).Errors(); len(errs) > 0 {
 			if p.Source == nil { // what of a NodePool is not supported is among the warnings already
-				warnings = append(warnings, fmt.Sprintf("Provisioner %s is invalid and is left out; `packhorse-agent validate` says why", p.Name))
+				warnings = append(warnings, fmt.Sprintf("Provisioner %s is invalid and is left out: %s", p.Name, errs.Summary()))
 			}
 			continue
 		}

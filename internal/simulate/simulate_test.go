@@ -107,7 +107,7 @@ func TestAssumptions(t *testing.T) {
 		"missing nodes":   {[]string{bigDisk, "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {nodeName: n1}\n"}, `pods run on nodes that are in no file, such as default/a on n1 (1 in all): they are left out`, false},
 		"missing profile": {[]string{refers}, `AWSNodeTemplate big-disk, which is not among the files`, false},
 		"reservations":    {[]string{reserving}, `EC2NodeClass reserving selects capacity reservations`, false},
-		"invalid":         {[]string{strings.Replace(refers, "maxPods: 7", "maxPods: -7", 1), bigDisk}, `Provisioner refers is invalid`, true},
+		"invalid":         {[]string{strings.Replace(refers, "maxPods: 7", "maxPods: -7", 1), bigDisk}, `Provisioner refers is invalid and is left out: spec.kubeletConfiguration.maxPods: Invalid value: -7`, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in, warnings, err := input(t, "us-east-1", c.files...)

@@ -473,7 +473,11 @@ func TestSimulationNamesTheDraftThatIsWrong(t *testing.T) {
 		"no name":             {tupleOf(draft(map[string]tftypes.Value{"name": text("a")}), draft(map[string]tftypes.Value{"weight": weight})), "provisioners[1]: the draft has no name"},
 		"no map":              {tupleOf(draft(map[string]tftypes.Value{"name": text("a"), "labels": text("b")})), "labels: must be a map, not a string"},
 		"a misspelt argument": {tupleOf(draft(map[string]tftypes.Value{"name": text("a"), "wieght": weight})), "provisioners: [0]: wieght is not a known argument; did you mean weight?"},
-		"another argument":    {tupleOf(draft(map[string]tftypes.Value{"name": text("a"), "colour": text("red")})), "provisioners: [0]: colour is not a known argument; remove it"},
+		"an unknown operator": {tupleOf(draft(map[string]tftypes.Value{"name": text("a"), "requirements": tupleOf(draft(map[string]tftypes.Value{
+			"key": text("kubernetes.io/arch"), "operator": text("in"), "values": texts(listOfTexts, "amd64"),
+		}))})), `provisioners[0]: requirements[0].operator: Unsupported value: "in"`},
+		"a weight outside its range": {tupleOf(draft(map[string]tftypes.Value{"name": text("a"), "weight": tftypes.NewValue(tftypes.Number, 1000)})), "provisioners[0]: weight: Invalid value: 1000"},
+		"another argument":           {tupleOf(draft(map[string]tftypes.Value{"name": text("a"), "colour": text("red")})), "provisioners: [0]: colour is not a known argument; remove it"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -481,6 +485,16 @@ func TestSimulationNamesTheDraftThatIsWrong(t *testing.T) {
 				"manifests": texts(listOfTexts, pending), "provisioners": tt.value,
 			}), tt.want)
 		})
+	}
+}
+
+// An invalid object buys nothing, so that it would seem to cost nothing.
+func TestSimulationNamesTheManifestThatIsInvalid(t *testing.T) {
+	for _, tt := range []struct{ manifest, want string }{
+		{strings.Replace(offered, "spec: {}", "spec: {weight: 1000}", 1), "manifests[0]:4: document 1: Provisioner default: spec.weight: Invalid value: 1000"},
+		{"apiVersion: karpenter.k8s.aws/v1alpha1\nkind: AWSNodeTemplate\nmetadata: {name: default}\nspec: {amiFamily: AL2024}\n", "AWSNodeTemplate default: spec.amiFamily: Unsupported value"},
+	} {
+		wantError(t, read(t, data.NewSimulation(), &platform{}, map[string]tftypes.Value{"manifests": texts(listOfTexts, tt.manifest, pending)}), tt.want)
 	}
 }
 

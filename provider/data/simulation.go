@@ -11,9 +11,11 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/validate"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/manifest"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/simulate"
@@ -83,13 +85,31 @@ func (d *simulationData) whole(ctx context.Context, m *simulationModel, diags *d
 		builder.Beside(live)
 	}
 	set, err := builder.Build()
-	for _, problem := range manifest.Problems(err) {
+	for _, problem := range append(manifest.Problems(err), invalid(set)...) {
 		diags.AddError(problem.Error(), "The documents are read as `packhorse-agent simulate` reads files.")
 	}
 	if live == nil {
 		return simulate.FromManifests(set)
 	}
 	return simulate.Combine(live, set), slices.Concat(live.Hidden, live.HiddenClasses, simulate.OfOthers(live), set.Warnings())
+}
+
+// invalid returns what rules of the API the Provisioners and node profiles of the manifests break. An invalid one buys nothing,
+// and would seem to cost nothing.
+func invalid(set *manifest.Set) (problems []error) {
+	for _, d := range set.Documents {
+		var errs finding.List
+		switch {
+		case d.Provisioner != nil && d.Provisioner.Source == nil:
+			errs = validate.Provisioner(d.Provisioner).Errors()
+		case d.NodeTemplate != nil && d.NodeTemplate.Source == nil:
+			errs = validate.NodeTemplate(d.NodeTemplate).Errors()
+		}
+		for _, found := range errs {
+			problems = append(problems, d.At(found))
+		}
+	}
+	return problems
 }
 
 // runSimulation makes the agent's decision. It returns the plan as JSON, and as a report.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -124,9 +125,8 @@ func draftManifests(ctx context.Context, k customresource.Kind, attribute string
 			continue // as elements of other lists
 		}
 		at := fmt.Sprintf("%s[%d]", attribute, i)
-		text, err := draftManifest(k, wire.ModelOf(item))
-		if err != nil {
-			diags.AddAttributeError(path.Root(attribute), fmt.Sprintf("%s: %s", at, err), "")
+		text, problems := draftManifest(k, wire.ModelOf(item), at)
+		if diags.Append(problems...); problems.HasError() {
 			continue
 		}
 		out[at] = text
@@ -147,14 +147,21 @@ func draftItems(ctx context.Context, k customresource.Kind, value types.Dynamic)
 	return wire.Elements(conformed), nil
 }
 
-// draftManifest is the JSON of one draft.
-func draftManifest(k customresource.Kind, draft *wire.Model) ([]byte, error) {
+// draftManifest is the JSON of one draft. An invalid draft buys nothing, and would seem to cost nothing.
+func draftManifest(k customresource.Kind, draft *wire.Model, place string) (text []byte, problems diag.Diagnostics) {
 	doc, err := k.Codec().EncodeModel(draft)
+	if err == nil && draft.Name() == "" {
+		err = errors.New("the draft has no name")
+	}
+	if err == nil {
+		if problems = customresource.CheckDraft(k, draft, doc, place); problems.HasError() {
+			return nil, problems
+		}
+		text, err = json.Marshal(customresource.ManifestOf(k.Object(), draft.Name(), doc.Fields))
+	}
 	if err != nil {
-		return nil, err
+		root, _, _ := strings.Cut(place, "[")
+		problems.AddAttributeError(path.Root(root), fmt.Sprintf("%s: %s", place, err), "")
 	}
-	if draft.Name() == "" {
-		return nil, errors.New("the draft has no name")
-	}
-	return json.Marshal(customresource.ManifestOf(k.Object(), draft.Name(), doc.Fields))
+	return text, problems
 }

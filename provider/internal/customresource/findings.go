@@ -38,6 +38,18 @@ func Check[T any](object api.CustomKind, name string, spec map[string]any, decod
 	return found
 }
 
+// CheckDraft returns the errors about a draft of an object that is not a resource of its own, but stands at a place
+// in an attribute, such as provisioners[0].
+func CheckDraft(k Kind, m *wire.Model, doc *wire.Document, place string) (out diag.Diagnostics) {
+	in := translator{k.Codec(), m.Type(), doc}
+	root, _, _ := strings.Cut(place, "[")
+	for _, found := range k.Check(m.Name(), doc.Fields).Errors() {
+		_, summary, detail := in.spell(found)
+		out.Append(lifecycle.AttributeError(root, place+": "+summary, detail))
+	}
+	return out
+}
+
 // translator translates findings about an object to the terms of the configuration.
 type translator struct {
 	codec wire.Codec
