@@ -72,7 +72,7 @@ func providerSchema() schema.Schema {
 				Validators: []validator.String{stringvalidator.OneOf(session.ChecksError, session.ChecksWarn, session.ChecksOff)},
 				MarkdownDescription: "How plans use the catalogue and the cluster to check a change. With `warn` (the default), " +
 					"a configuration that cannot work is an error, and a questionable one is a warning. With `error`, both are errors. With `off`, " +
-					"plans check neither.",
+					"plans check neither. If the provider knows instance types from its built-in table only, which may lack new ones, what it finds there is a warning.",
 			},
 			"catalogue_file": optionalText("Path of a saved catalogue of instance types and prices (CSV or JSON). Plans use it " +
 				"instead of AWS, for example in CI. Apply a saved plan with the file that it was made with."),
