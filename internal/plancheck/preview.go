@@ -114,7 +114,7 @@ func (s Subject) hint(r api.Requirement) (hint finding.Message) {
 	}
 	for _, v := range r.Values {
 		if meant, ok := api.Suggest(v, known); ok {
-			return finding.Say("%s has no %q: did you mean %q?", s.Region, v, meant)
+			return finding.Say("there is no %q in %s: did you mean %q?", v, s.Region, meant)
 		}
 	}
 	return hint

@@ -9,22 +9,43 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/plancheck"
 )
 
-// A type whose price is not known is not bought on demand. It is bought in other ways.
-func TestTypesWithoutAPrice(t *testing.T) {
-	sold := func(price offer.Price) offer.Market {
-		return offer.Market{Types: []offer.InstanceType{{
-			Name:      "m99.large",
-			Labels:    map[string][]string{api.LabelInstanceType: {"m99.large"}, api.LabelArch: {"amd64"}, api.LabelOS: {"linux"}},
-			Offerings: []offer.Offering{{Zone: "eu-west-1a", CapacityType: api.CapacityOnDemand, Price: price}},
-		}}}
-	}
+// sold is a market of one type in one zone.
+func sold(price offer.Price) offer.Market {
+	return offer.Market{Types: []offer.InstanceType{{
+		Name: "m99.large",
+		Labels: map[string][]string{
+			api.LabelInstanceType: {"m99.large"}, api.LabelArch: {"amd64"}, api.LabelOS: {"linux"}, api.LabelZone: {"eu-west-1a"},
+		},
+		Offerings: []offer.Offering{{Zone: "eu-west-1a", CapacityType: api.CapacityOnDemand, Price: price}},
+	}}}
+}
+
+// anyType is a Provisioner without the defaults that ask for some types only.
+func anyType() *api.Provisioner {
 	p := &api.Provisioner{}
 	p.Spec.Requirements = []api.Requirement{{Key: api.LabelInstanceType, Operator: api.OpIn, Values: []string{"m99.large"}}}
+	return p
+}
+
+// A type whose price is not known is not bought on demand. It is bought in other ways.
+func TestTypesWithoutAPrice(t *testing.T) {
+	p := anyType()
 	const want = "nothing can be bought: the on-demand price of m99.large is not known"
 	for price, said := range map[offer.Price]bool{0: true, 1: false} {
 		_, findings := plancheck.Look(plancheck.Subject{Provisioner: p, Market: sold(price), Catalogue: offer.Embedded(), Region: "eu-west-1"})
 		if got := findings.Summary(); strings.Contains(got, want) != said {
 			t.Errorf("price %d: %s", price, got)
 		}
+	}
+}
+
+// Advice becomes a sentence of its own, so it must not begin with the name of a region.
+func TestWhatWasProbablyMeant(t *testing.T) {
+	p := anyType()
+	p.Spec.Requirements = append(p.Spec.Requirements, api.Requirement{Key: api.LabelZone, Operator: api.OpIn, Values: []string{"eu-west-1"}})
+	_, findings := plancheck.Look(plancheck.Subject{Provisioner: p, Market: sold(1), Catalogue: offer.Embedded(), Region: "eu-west-1"})
+	const want = `there is no "eu-west-1" in eu-west-1: did you mean "eu-west-1a"?`
+	if len(findings) == 0 || findings[0].Advice.String() != want {
+		t.Errorf("findings %v, want the advice %s", findings, want)
 	}
 }
