@@ -107,7 +107,10 @@ func (s Subject) limits(p Preview) finding.List {
 	for _, name := range slices.Sorted(maps.Keys(limits)) {
 		smallest := slices.MinFunc(p.Types, func(a, b offer.InstanceType) int { return int(a.Capacity[name] - b.Capacity[name]) })
 		if limit := limits[name]; limit > 0 && limit < smallest.Capacity[name] {
-			has, allowed := amount.Quantity(name, smallest.Capacity[name]), amount.Quantity(name, limit)
+			has, allowed := amount.Rounded(name, smallest.Capacity[name]), amount.Quantity(name, limit)
+			if has.Cmp(allowed) <= 0 {
+				has = amount.Quantity(name, smallest.Capacity[name])
+			}
 			out = append(out, broken(fmt.Sprintf("spec.limits.resources[%s]", name),
 				finding.Say("%s %s is less than the smallest machine has: %s with %s", name, allowed.String(), smallest.Name, has.String()),
 				finding.Say("raise the limit, allow smaller machines, or set the limit to 0 if nothing is to be bought")))

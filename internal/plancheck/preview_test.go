@@ -4,6 +4,10 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/plancheck"
@@ -47,5 +51,22 @@ func TestWhatWasProbablyMeant(t *testing.T) {
 	const want = `there is no "eu-west-1" in eu-west-1: did you mean "eu-west-1a"?`
 	if len(findings) == 0 || findings[0].Advice.String() != want {
 		t.Errorf("findings %v, want the advice %s", findings, want)
+	}
+}
+
+// What machines have is said in the units in which people write limits.
+func TestLimitBelowAllMachines(t *testing.T) {
+	market := sold(1)
+	for limit, want := range map[string]string{
+		"4":          "memory 4 is less than the smallest machine has: m99.large with 8000Mi",
+		"8388608500": "memory 8388608500 is less than the smallest machine has: m99.large with 8388608512",
+	} {
+		market.Types[0].Capacity = amount.List{amount.Memory: 8000<<20 + 512, amount.CPU: 2000, amount.Pods: 29}
+		p := anyType()
+		p.Spec.Limits = &api.Limits{Resources: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(limit)}}
+		_, findings := plancheck.Look(plancheck.Subject{Provisioner: p, Market: market, Catalogue: offer.Embedded(), Region: "eu-west-1"})
+		if !strings.Contains(findings.Error(), want) {
+			t.Errorf("findings %v, want %s", findings, want)
+		}
 	}
 }
