@@ -82,11 +82,11 @@ func resourceSchema(ctx context.Context) schema.Schema {
 
 func agentTimeouts(ctx context.Context) map[string]schema.Block {
 	const up = "How long to wait until all replicas are ready and one leads, such as `5m`. 10 minutes by default."
-	return map[string]schema.Block{"timeouts": timeouts.Block(ctx, timeouts.Opts{
+	return lifecycle.TimeoutsBlock(ctx, timeouts.Opts{
 		Create: true, CreateDescription: up, Update: true, UpdateDescription: up,
 		Delete: true, DeleteDescription: "How long to wait for the removal, including the draining of nodes, such as `45m`. 20 " +
 			"minutes by default.",
-	})}
+	})
 }
 
 // agentPodAttributes are the attributes of the agent's pods.
