@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -71,6 +72,23 @@ func TestKubeconfigIsTheNamedOneOnly(t *testing.T) {
 	for context, want := range map[string]string{"": "https://a", "b": "https://b"} {
 		if cfg, err := kubeconfig(full, context); err != nil || cfg.Host != want {
 			t.Errorf("context %q: host = %v, %v, want %s", context, cfg, err, want)
+		}
+	}
+}
+
+// client-go recommends a variable of the environment here, which the provider does not read.
+func TestKubeconfigThatNamesNoCluster(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config")
+	for text, want := range map[string]string{
+		``: "it names no cluster: save it again",
+		`{"clusters":[{"name":"a","cluster":{"server":"https://a"}}],"contexts":[{"name":"a","context":{"cluster":"a"}}]}`: "it has no current-context: set `config_context`",
+		`{"current-context":"a","contexts":[{"name":"a","context":{"cluster":"b"}}]}`:                                      `its context "a" names the cluster "b", which is not in the file`,
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := kubeconfig(path, ""); err == nil || !strings.Contains(err.Error(), "read kubeconfig "+path+": "+want) {
+			t.Errorf("error = %v, want one that says %q", err, want)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package platform
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -82,10 +83,26 @@ func kubeconfig(path, context string) (*rest.Config, error) {
 		return nil, fmt.Errorf("read kubeconfig %s: %w", path, err)
 	}
 	cfg, err := clientcmd.NewNonInteractiveClientConfig(*file, context, &clientcmd.ConfigOverrides{}, nil).ClientConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		err = noCluster(file)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read kubeconfig %s: %w", path, err)
 	}
 	return cfg, nil
+}
+
+// noCluster says why the current context of a kubeconfig names no cluster. The message of client-go recommends
+// $KUBERNETES_MASTER.
+func noCluster(file *clientcmdapi.Config) error {
+	current, ok := file.Contexts[file.CurrentContext]
+	switch {
+	case ok:
+		return fmt.Errorf("its context %q names the cluster %q, which is not in the file", file.CurrentContext, current.Cluster)
+	case len(file.Contexts) > 0:
+		return errors.New("it has no current-context: set `config_context` in `kubernetes`, or choose one with kubectl config use-context")
+	}
+	return errors.New("it names no cluster: save it again, for example with aws eks update-kubeconfig")
 }
 
 func restConfig(k *session.Kubernetes) (*rest.Config, error) {
