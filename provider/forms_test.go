@@ -46,6 +46,8 @@ func TestIAMIsCheckedAtPlan(t *testing.T) {
 		"a node role's inline policy":   {node(`policies = { a = jsonencode({ Statement = [{ Effect = "allow", Action = "s3:*", Resource = "*" }] }) }`), `its Effect "allow" must be Allow or Deny`},
 		"an instance profile's ARN":     {node(`instance_profile = "arn:aws:iam::123456789012:instance-profile/x"`), "instance_profile:"},
 		"a queue's key":                 {queue(`kms_key_id = "packhorse"`), `kms_key_id: "packhorse" must be the id, the alias`},
+		"the AWS managed key of SQS":    {queue(`kms_key_id = "alias/aws/sqs"`), `kms_key_id: "alias/aws/sqs" is an AWS managed key, which EventBridge cannot use`},
+		"an AWS managed key's ARN":      {queue(`kms_key_id = "arn:aws:kms:eu-west-1:123456789012:alias/aws/sqs"`), "is an AWS managed key"},
 		"a queue's tag":                 {queue(`tags = { "aws:a" = "b" }`), "the prefix aws: is reserved by AWS"},
 		"the agent's role":              {agentConfig(`role_arn = "arn:aws:iam::123456789012:role/*"`), "must be the ARN of an IAM role"},
 		"policies for all roles":        {data(`node_roles = ["*"]`), `node_roles: "*" must be`},

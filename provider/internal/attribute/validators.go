@@ -36,6 +36,18 @@ func FormOrEmpty(form policy.Form) validator.String {
 	}}
 }
 
+// KeyForEvents accepts KMS keys that can encrypt a queue to which EventBridge sends. AWS managed keys, for whose
+// aliases AWS reserves the prefix, have policies that nobody can change, and theirs do not let EventBridge use them.
+// SQS accepts such a key, and every event is lost.
+func KeyForEvents() validator.String {
+	return checked{"not an AWS managed key", func(value string) error {
+		if strings.Contains(":"+value, ":alias/aws/") {
+			return fmt.Errorf("%q is an AWS managed key, which EventBridge cannot use: omit it, so that SQS manages the key, or set a key of your own", value)
+		}
+		return policy.Key.Check(value)
+	}}
+}
+
 // NotEmpty refuses an empty string, which would be replaced by the default.
 func NotEmpty() validator.String {
 	return checked{"not empty", func(value string) error {

@@ -13,7 +13,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/attribute"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/awsresource"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
@@ -57,8 +56,13 @@ func resourceSchema(ctx context.Context) schema.Schema {
 			MarkdownDescription: "Seconds for which an event is hidden while the agent processes it, 0 to 43200. 30 by default.",
 			Validators:          []validator.Int64{int64validator.Between(0, maxVisibility)},
 		},
-		"kms_key_id": attribute.FormText("Id, alias or ARN of your own KMS key for the messages. Its policy must allow "+
-			"`events.amazonaws.com` to use it, and the agent's role needs `kms:Decrypt`. By default SQS manages the key.", policy.Key),
+		"kms_key_id": schema.StringAttribute{
+			Optional: true,
+			MarkdownDescription: "Id, alias or ARN of your own KMS key for the messages. Its policy must allow `events.amazonaws.com` to use it, " +
+				"and the agent's role needs `kms:Decrypt`. By default SQS manages the key. AWS managed keys such as `alias/aws/sqs` are refused, " +
+				"because EventBridge cannot use them.",
+			Validators: []validator.String{attribute.KeyForEvents()},
+		},
 		"rule_prefix": schema.StringAttribute{
 			Optional: true, Computed: true,
 			MarkdownDescription: "Prefix of the names of the rules. By default the name of the queue. Rules of these names that others have created are not taken over.",
