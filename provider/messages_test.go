@@ -160,12 +160,15 @@ var brokenRules = map[string]map[string]string{
 		"block_device_mappings: empty snapshot":            `block_device_mappings: [{device_name: /dev/xvda, ebs: {snapshot_id: ""}}]`,
 		"block_device_mappings: volume type":               `block_device_mappings: [{device_name: /dev/xvda, ebs: {volume_size: 20Gi, volume_type: gp4}}]`,
 		"block_device_mappings: bytes":                     `block_device_mappings: [{device_name: /dev/xvda, ebs: {volume_size: "100"}}]`,
-		"block_device_mappings: too small":                 `block_device_mappings: [{device_name: /dev/xvda, ebs: {volume_size: 20Gi, volume_type: st1}}]`,
+		"block_device_mappings: too small":                 `block_device_mappings: [{device_name: /dev/xvdb, ebs: {volume_size: 20Gi, volume_type: st1}}]`,
 		"block_device_mappings: too large":                 `block_device_mappings: [{device_name: /dev/xvda, ebs: {volume_size: 20Ti, volume_type: gp2}}]`,
 		"block_device_mappings: no quantity":               `block_device_mappings: [{device_name: /dev/xvda, ebs: {volume_size: 20 GB}}]`,
 		"block_device_mappings: operations":                `block_device_mappings: [{device_name: /dev/xvda, ebs: {volume_size: 20Gi, iops: 100}}]`,
 		"block_device_mappings: operations needed":         `block_device_mappings: [{device_name: /dev/xvda, ebs: {volume_size: 20Gi, volume_type: io2}}]`,
 		"block_device_mappings: throughput":                `block_device_mappings: [{device_name: /dev/xvda, ebs: {volume_size: 20Gi, volume_type: gp2, throughput: 125}}]`,
+		"block_device_mappings: throughput of operations":  `block_device_mappings: [{device_name: /dev/xvda, ebs: {volume_size: 20Gi, throughput: 1000}}]`,
+		"block_device_mappings: operations of size":        `block_device_mappings: [{device_name: /dev/xvda, ebs: {volume_size: 20Gi, iops: 16000}}]`,
+		"block_device_mappings: hard disk to boot from":    `block_device_mappings: [{device_name: /dev/xvda, ebs: {volume_size: 125Gi, volume_type: st1}}]`,
 	},
 }
 

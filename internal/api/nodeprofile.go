@@ -210,6 +210,7 @@ type MetadataOptions struct {
 //
 // +kubebuilder:validation:XValidation:rule="has(self.deviceName) && size(self.deviceName) > 0",message="deviceName is required, such as /dev/xvda"
 // +kubebuilder:validation:XValidation:rule="has(self.ebs)",message="ebs is required"
+// +kubebuilder:validation:XValidation:rule="!has(self.rootVolume) || !self.rootVolume || !has(self.ebs) || !has(self.ebs.volumeType) || !(self.ebs.volumeType in ['st1', 'sc1'])",message="a machine cannot boot from st1 or sc1"
 type BlockDeviceMapping struct {
 	// DeviceName is required, such as /dev/xvda.
 	// +kubebuilder:validation:MaxLength=128
@@ -227,6 +228,7 @@ type BlockDeviceMapping struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.iops) || !has(self.volumeType) || self.volumeType in ['gp3', 'io1', 'io2']",message="iops can be set on gp3, io1 and io2 only"
 // +kubebuilder:validation:XValidation:rule="has(self.iops) || !has(self.volumeType) || !(self.volumeType in ['io1', 'io2'])",message="io1 and io2 need iops"
 // +kubebuilder:validation:XValidation:rule="!has(self.throughput) || !has(self.volumeType) || self.volumeType == 'gp3'",message="throughput can be set on gp3 only"
+// +kubebuilder:validation:XValidation:rule="!has(self.throughput) || self.throughput * 4 <= (has(self.iops) ? self.iops : 3000)",message="throughput takes 4 iops for each MiB/s, and iops are 3000 by default"
 type BlockDevice struct {
 	// VolumeSize is rounded up to whole GiB. A number without a unit is in bytes. By default
 	// the size of the snapshot.

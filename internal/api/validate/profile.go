@@ -49,7 +49,7 @@ func nodeProfileErrors(s *api.NodeProfile, path *field.Path) finding.List {
 	errs = append(errs, validateTags(s.Tags, path.Child("tags"))...)
 	errs = append(errs, validateMetadataOptions(s.MetadataOptions, path.Child("metadataOptions"))...)
 	errs = append(errs, validateInstanceStore(s, path)...)
-	errs = append(errs, validateVolumes(s.BlockDeviceMappings, path.Child("blockDeviceMappings"))...)
+	errs = append(errs, validateVolumes(s, path.Child("blockDeviceMappings"))...)
 	return errs
 }
 

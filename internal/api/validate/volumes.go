@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
 // span is a range of whole numbers with both ends; the zero value means "not
@@ -20,7 +22,8 @@ type span struct{ low, high int64 }
 type volumeLimits struct {
 	size       span // GiB
 	iops       span
-	throughput span // MiB/s
+	throughput span  // MiB/s
+	perGiB     int64 // the most IOPS for each GiB
 }
 
 // volumeTypes lists the volume types, the usual ones first.
@@ -29,18 +32,21 @@ var volumeTypes = []string{"gp3", "gp2", "io2", "io1", "st1", "sc1", "standard"}
 // limitsOfVolumes are those that AWS publishes in "Amazon EBS volume types".
 var limitsOfVolumes = map[string]volumeLimits{
 	"gp2":      {size: span{1, 16384}},
-	"gp3":      {size: span{1, 65536}, iops: span{3000, 80000}, throughput: span{125, 2000}},
-	"io1":      {size: span{4, 16384}, iops: span{100, 64000}},
-	"io2":      {size: span{4, 65536}, iops: span{100, 256000}},
+	"gp3":      {size: span{1, 65536}, iops: span{3000, 80000}, throughput: span{125, 2000}, perGiB: 500},
+	"io1":      {size: span{4, 16384}, iops: span{100, 64000}, perGiB: 50},
+	"io2":      {size: span{4, 65536}, iops: span{100, 256000}, perGiB: 1000},
 	"sc1":      {size: span{125, 16384}},
 	"st1":      {size: span{125, 16384}},
 	"standard": {size: span{1, 1024}},
 }
 
-func validateVolumes(mappings []api.BlockDeviceMapping, path *field.Path) finding.List {
+// hardDisks are the volume types that EC2 boots no machine from.
+var hardDisks = []string{"st1", "sc1"}
+
+func validateVolumes(s *api.NodeProfile, path *field.Path) finding.List {
 	var errs finding.List
 	devices, root := map[string]bool{}, false
-	for i, m := range mappings {
+	for i, m := range s.BlockDeviceMappings {
 		at := path.Index(i)
 		device := ptr.Deref(m.DeviceName, "")
 		switch {
@@ -60,9 +66,27 @@ func validateVolumes(mappings []api.BlockDeviceMapping, path *field.Path) findin
 			errs = append(errs, finding.Required(at.Child("ebs"), finding.Say("what the volume is"), finding.Say("set its %s, such as 20Gi, or remove the entry", finding.In(at, "ebs", "volumeSize"))))
 			continue
 		}
-		errs = append(errs, validateVolume(m.EBS, at.Child("ebs"))...)
+		found := validateVolume(m.EBS, at.Child("ebs"))
+		// What a volume of an EC2NodeClass leaves out is left to the image.
+		if len(found) == 0 && (s.Class == nil || m.EBS.VolumeType != nil && m.EBS.IOPS != nil) {
+			found = validateRatios(m.EBS, at.Child("ebs"))
+		}
+		errs = append(errs, found...)
+		if kind := ptr.Deref(m.EBS.VolumeType, ""); slices.Contains(hardDisks, kind) && (ptr.Deref(m.RootVolume, false) || device == rootDevice(s)) {
+			errs = append(errs, finding.Invalid(at.Child("ebs", "volumeType"), kind, finding.Say("a machine cannot boot from %s", kind), finding.Say("set gp3, or mount the volume as another device")))
+		}
 	}
 	return errs
+}
+
+// rootDevice is the device that the images of the profile's family boot from. Images of the user's own may boot from
+// another one.
+func rootDevice(s *api.NodeProfile) string {
+	volumes := offer.DefaultVolumes(ptr.Deref(s.AMIFamily, api.FamilyAL2023))
+	if len(volumes) == 0 || len(s.ImageSelectors()) > 0 {
+		return ""
+	}
+	return *volumes[0].DeviceName
 }
 
 func validateVolume(v *api.BlockDevice, path *field.Path) finding.List {
@@ -83,6 +107,29 @@ func validateVolume(v *api.BlockDevice, path *field.Path) finding.List {
 	errs = append(errs, validatePerformance(v.Throughput, kind, limits.throughput, path, "throughput")...)
 	if v.IOPS == nil && (kind == "io1" || kind == "io2") {
 		errs = append(errs, finding.Required(path.Child("iops"), finding.Say("%s has no default", kind), finding.Say("set it, from %d to %d", limits.iops.low, limits.iops.high)))
+	}
+	return errs
+}
+
+// validateRatios compares the IOPS of a volume with its size, if the profile says it, and its throughput with its IOPS.
+// Volumes of any size may have the least IOPS of their type.
+func validateRatios(v *api.BlockDevice, path *field.Path) finding.List {
+	kind := ptr.Deref(v.VolumeType, api.DefaultVolumeType)
+	limits := limitsOfVolumes[kind]
+	var errs finding.List
+	if v.IOPS != nil && v.VolumeSize != nil {
+		gib := api.VolumeGiB(*v.VolumeSize)
+		if most := max(limits.iops.low, gib*limits.perGiB); *v.IOPS > most {
+			needed := (*v.IOPS + limits.perGiB - 1) / limits.perGiB
+			errs = append(errs, finding.Invalid(path.Child("iops"), *v.IOPS, finding.Say("%s with %dGi has at most %d", kind, gib, most),
+				finding.Say("lower it, or set %s to %dGi", finding.In(path, "volumeSize"), needed)))
+		}
+	}
+	const perThroughput = 4 // IOPS for each MiB/s
+	iops := ptr.Deref(v.IOPS, limits.iops.low)
+	if v.Throughput != nil && *v.Throughput*perThroughput > iops {
+		errs = append(errs, finding.Invalid(path.Child("throughput"), *v.Throughput, finding.Say("a volume with %d %s has at most %d", iops, finding.In(path, "iops"), iops/perThroughput),
+			finding.Say("lower it, or set %s to %d", finding.In(path, "iops"), *v.Throughput*perThroughput)))
 	}
 	return errs
 }
