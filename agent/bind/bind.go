@@ -94,6 +94,9 @@ func (b *Binder) Bind(ctx context.Context, fresh *view.Verifier, n *cluster.Node
 	}
 	var bound atomic.Int64
 	away := awayFrom(n, of)
+	if live := fresh.Snapshot.Node(n.Name); live != nil && live.Unschedulable {
+		away = append(away, cordon)
+	}
 	pods = slices.DeleteFunc(slices.Clone(pods), func(pod cluster.PodKey) bool {
 		return !fresh.Pod(pod) || !bindable(fresh.Pods[pod.UID], away) || !admits(n, fresh.Pods[pod.UID].Template)
 	})
@@ -104,6 +107,10 @@ func (b *Binder) Bind(ctx context.Context, fresh *view.Verifier, n *cluster.Node
 	})
 	return int(bound.Load())
 }
+
+// cordon stands for a cordon, which kube-scheduler obeys. Somebody else may have cordoned the node of a kubelet that was
+// faster than the agent, for example because the zone is impaired.
+var cordon = corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}
 
 // awayFrom returns the taints that keep pods away from a node of the Provisioner that is starting, apart from those of
 // Kubernetes.

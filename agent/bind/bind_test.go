@@ -84,6 +84,11 @@ func TestBindsOnlyWhatTheSchedulerDoesNot(t *testing.T) {
 		"a node that has to become ready by a rule": {tainted("readiness.k8s.io/network", corev1.TaintEffectNoExecute), 0},
 		"a node with the taints of a new one":       {tainted("node.kubernetes.io/not-ready", corev1.TaintEffectNoSchedule), 1},
 		"a node that has lost its kubelet":          {tainted("node.kubernetes.io/not-ready", corev1.TaintEffectNoExecute), 1},
+		"a node that somebody has cordoned":         {func(s *cluster.Snapshot, _ *api.Provisioner) { s.Nodes[0].Unschedulable = true }, 0},
+		"a pod that tolerates cordons": {func(s *cluster.Snapshot, _ *api.Provisioner) {
+			s.Nodes[0].Unschedulable = true
+			s.Pods[0].Template.Tolerations = []corev1.Toleration{{Key: corev1.TaintNodeUnschedulable, Operator: corev1.TolerationOpExists}}
+		}, 1},
 		"a bare metal node": {func(s *cluster.Snapshot, _ *api.Provisioner) {
 			s.Nodes[0].Labels = map[string]string{api.LabelOS: "linux", api.LabelInstanceSize: "metal-24xl"}
 		}, 0},
@@ -93,6 +98,20 @@ func TestBindsOnlyWhatTheSchedulerDoesNot(t *testing.T) {
 		b, v, fresh := binder(answer{}, s, p, nil)
 		if got := b.BindAll(t.Context(), v, fresh, map[string][]cluster.PodKey{"a": {web}}); got != c.bound {
 			t.Errorf("%s: bound %d, want %d", name, got, c.bound)
+		}
+	}
+}
+
+// Whoever cordons the nodes of a zone may do so before the agent has written to the Node object of a machine that it has
+// just bought there.
+func TestBindsNothingToANewNodeThatIsCordonedAlready(t *testing.T) {
+	for _, cordoned := range []bool{false, true} {
+		s, p := scene()
+		bought := s.Nodes[0]
+		s.Nodes[0].Unschedulable = cordoned
+		b, v, fresh := binder(answer{}, s, p, nil)
+		if got := b.Bind(t.Context(), fresh, &bought, v.ByName["default"], []cluster.PodKey{web}); (got == 0) != cordoned {
+			t.Errorf("cordoned: %t, bound %d", cordoned, got)
 		}
 	}
 }
