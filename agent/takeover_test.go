@@ -245,6 +245,26 @@ func TestNothingIsTakenOver(t *testing.T) {
 	}
 }
 
+// Only Karpenter drains the nodes of a Capacity Block before EC2 ends their machines, and keeps those that are empty until
+// then. Once none is left, the NodePool is taken over.
+func TestMachinesOfACapacityBlockStayWithKarpenter(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.karpenterLeaves(2, aNodePool)
+		block := r.Nodes()[0].Name
+		r.EditNode(block, func(n *corev1.Node) { n.Labels[api.LabelReservationType] = api.ReservationBlock })
+		time.Sleep(time.Minute) // the caches follow
+		r.takingOver(nil)
+		r.never(10*time.Minute, "something is taken over", func() bool {
+			return len(r.NodeClaims()) != 2 || r.Machines()[0].Tags[api.LabelNodePool] == "" || r.Machines()[1].Tags[api.LabelNodePool] == "" || len(r.ours()) > 0
+		})
+		if c := meta.FindStatusCondition(r.Provisioner("general").Status.Conditions, "Ready"); c == nil || c.Reason != "TakingOver" || !strings.Contains(c.Message, block+" is in a Capacity Block") {
+			t.Errorf("condition = %+v", c)
+		}
+		r.EditNode(block, func(n *corev1.Node) { delete(n.Labels, api.LabelReservationType) })
+		r.until("everything is taken over", r.takenOver)
+	})
+}
+
 // standingBy are NodeClaims of a cluster in which Karpenter may come back.
 type standingBy struct {
 	takeover.Claims

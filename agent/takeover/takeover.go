@@ -151,7 +151,7 @@ func served(v *view.View) map[string]*view.Provisioner {
 // Run takes over all machines that are left.
 func (t *Takeover) Run(ctx context.Context, v *view.View) {
 	pools := served(v)
-	p := &pass{Takeover: t, pools: pools, left: map[string]string{}, byMachine: map[string]*offer.Instance{}, failed: map[string]bool{}}
+	p := &pass{Takeover: t, pools: maps.Clone(pools), left: map[string]string{}, byMachine: map[string]*offer.Instance{}, failed: map[string]bool{}}
 	if len(pools) > 0 {
 		p.run(ctx, v)
 	}
@@ -179,6 +179,7 @@ type pass struct {
 }
 
 func (p *pass) run(ctx context.Context, v *view.View) {
+	p.leaveBlocks(ctx, v)
 	if err := p.look(ctx); err != nil {
 		for pool := range p.pools {
 			p.fail(ctx, pool, "", err)
@@ -189,6 +190,19 @@ func (p *pass) run(ctx context.Context, v *view.View) {
 	p.takeNodes(ctx, v)
 	p.disown(ctx)
 	p.release(ctx)
+}
+
+// leaveBlocks leaves NodePools with nodes in a Capacity Block alone. Karpenter drains such nodes before EC2 ends their
+// machines, and keeps what is paid for until then. The agent does neither.
+func (p *pass) leaveBlocks(ctx context.Context, v *view.View) {
+	inBlock := func(n *cluster.Node) bool {
+		return n.Provisioner == "" && p.pools[n.Labels[api.LabelNodePool]] != nil && n.Labels[api.LabelReservationType] == api.ReservationBlock
+	}
+	for _, n := range v.Snapshot.NodesThat(inBlock) {
+		pool := n.Labels[api.LabelNodePool]
+		p.fail(ctx, pool, n.ProviderID, fmt.Errorf("node %s is in a Capacity Block, and only Karpenter drains it before the block ends: wait until such nodes are gone, or leave the NodePool to Karpenter", n.Name))
+		delete(p.pools, pool)
+	}
 }
 
 // look lists the machines and NodeClaims of the NodePools.

@@ -101,8 +101,11 @@ const (
 	CapacityReserved = "reserved" // from a capacity reservation
 )
 
-// ReservationDefault is the value of LabelReservationType for what is no capacity block.
-const ReservationDefault = "default"
+// Values of LabelReservationType.
+const (
+	ReservationDefault = "default"
+	ReservationBlock   = "capacity-block" // a Capacity Block for ML, at the end of which EC2 ends its machines
+)
 
 // Well-known label keys of nodes.
 const (
