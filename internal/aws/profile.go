@@ -99,6 +99,8 @@ func (r *resolved) block() {
 	case len(r.subnets) == 0:
 		r.reason, r.blocked = reasonNoSubnets, "no subnet matches "+lookup.SelectorKeys(r.profile.SubnetSelectors())
 	case r.profile.LaunchTemplate != nil: // the template determines the rest
+	case r.windows() && r.cluster.IPv6:
+		r.reason, r.blocked = reasonNoInstanceTypes, "EKS supports no Windows nodes in a cluster with IPv6: choose another AMI family than "+r.family
 	case len(r.securityGroups) == 0:
 		r.reason, r.blocked = reasonNoSecurityGroups, "no security group matches "+lookup.SelectorKeys(r.profile.SecurityGroupSelectors())
 	case len(r.images) == 0 && len(r.profile.ImageSelectors()) > 0:
@@ -113,6 +115,11 @@ func (r *resolved) block() {
 			r.blocked = "spec.role: " + r.role.Missing + "; create one for the role, or name one in spec.instanceProfile"
 		}
 	}
+}
+
+// windows reports whether the family's images are of Windows.
+func (r *resolved) windows() bool {
+	return r.family == api.FamilyWindows2019 || r.family == api.FamilyWindows2022
 }
 
 // zones returns the zones that have subnets, sorted.

@@ -39,7 +39,7 @@ func (r *resolved) unsupported() (why []string, all bool) {
 // addReserved adds the offerings of the profile's capacity reservations to the instance types.
 func (c *Cloud) addReserved(all []offer.InstanceType, r *resolved, room map[string]lookup.Subnet) {
 	platform := types.CapacityReservationInstancePlatformLinuxUnix
-	if r.family == api.FamilyWindows2019 || r.family == api.FamilyWindows2022 {
+	if r.windows() {
 		platform = types.CapacityReservationInstancePlatformWindows
 	}
 	for i := range r.reservations {

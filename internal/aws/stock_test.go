@@ -243,6 +243,20 @@ func TestMachinesThatIPv6ClustersCannotUse(t *testing.T) {
 	}
 }
 
+// https://docs.aws.amazon.com/eks/latest/userguide/windows-support.html
+func TestWindowsIsNotForIPv6Clusters(t *testing.T) {
+	f := start(t)
+	windows := &api.NodeProfile{AMIFamily: new(api.FamilyWindows2022)}
+	if m := f.market(t, windows); m.Blocked != "" {
+		t.Errorf("with IPv4: %s", m.Blocked)
+	}
+	f.account.SetCluster(cloud.Cluster{Name: "prod", Version: "1.33", Endpoint: "https://127.0.0.1:6443", CA: []byte("PEM"), ServiceCIDR: "fd30:1c53:5f8a::/108"})
+	f.Cloud = f.newCloud(t)
+	if m := f.market(t, windows); m.BlockedReason != reasonNoInstanceTypes || !strings.Contains(m.Blocked, "Windows nodes in a cluster with IPv6") {
+		t.Errorf("with IPv6: %s: %q", m.BlockedReason, m.Blocked)
+	}
+}
+
 func TestPodsOnLocalDisks(t *testing.T) {
 	f := startWith(t, catalogueOf("m5d"))
 	profile := &api.NodeProfile{InstanceStorePolicy: new(api.InstanceStoreRAID0)}
