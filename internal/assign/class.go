@@ -14,14 +14,14 @@ type Class struct {
 	*topology.Rules
 	pods         []int // the last Left of them are not placed yet
 	Left         int64
-	Booked       int64   // of those left, how many pod groups of this round are for
-	Held         int64   // of those left, how many are not to be placed yet
-	Urgent       bool    // others have left it no place
-	Plain        bool    // it gives up all its preferences at once
-	TookBack     bool    // pods were counted in domains where they then got no machine
-	Refused      bool    // pods had to leave their places again
-	AllowDevices bool    // may have types with devices: it needs one, or limits leave no others
-	Size         float64 // for big-first orders, relative to other classes
+	Booked       int64            // of those left, how many pod groups of this round are for
+	Held         int64            // of those left, how many are not to be placed yet
+	Urgent       bool             // others have left it no place
+	Given        topology.Relaxed // preferences that it gives up at once
+	TookBack     bool             // pods were counted in domains where they then got no machine
+	Refused      bool             // pods had to leave their places again
+	AllowDevices bool             // may have types with devices: it needs one, or limits leave no others
+	Size         float64          // for big-first orders, relative to other classes
 	Level        Level
 	Probes       int        // how often it was asked what can be met, see maxProbes
 	Missing      match.Miss // why it can have no place at all

@@ -36,19 +36,20 @@ func (mk *Market) Exhausted(c *Class) bool {
 // FirstLevel is the level with which a class begins in one of its places: without its preferences once these have taken
 // too much work, and where it gives them up.
 func (c *Class) FirstLevel(place int) Level {
-	if c.Plain || c.Account.Lent() {
+	if c.Account.Lent() {
 		return Level{place, c.Everything()}
 	}
-	return Level{Place: place}
+	return Level{place, c.Given}
 }
 
-// GiveUp lets classes, which it gets by their first pods, begin without their preferences. The domains that only
-// preferences are about no longer matter to them.
-func (a *Assignment) GiveUp(byFirst map[int]bool) {
+// GiveUp lets classes, which it gets by their first pods, begin without some of their preferences. The domains that only
+// preferences are about no longer matter to those that give up all.
+func (a *Assignment) GiveUp(byFirst map[int]topology.Relaxed) {
 	for _, c := range a.classes {
-		if byFirst[c.First()] {
-			c.Plain = true
+		if c.Given = byFirst[c.First()]; c.Given != 0 {
 			c.Level = c.FirstLevel(0)
+		}
+		if c.Given != 0 && c.Given == c.Everything() {
 			a.State.NarrowKeys(c.Rules)
 		}
 	}

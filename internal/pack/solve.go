@@ -1,13 +1,16 @@
 package pack
 
 import (
+	"maps"
 	"math"
+	"math/bits"
 	"slices"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/place"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/purchase"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
 )
 
 // solver makes an assignment and completes it.
@@ -82,7 +85,7 @@ type variant struct {
 	zones    map[int]place.ZonePreference // the zones that classes prefer, by their first pods
 	first    map[int]int64                // how many pods of classes go before others of theirs, by their first pods
 	later    map[int]bool                 // classes for which machines are chosen after all others, by their first pods
-	plain    map[int]bool                 // classes that give up their preferences at once, by their first pods
+	plain    map[int]topology.Relaxed     // the preferences that classes give up at once, by their first pods
 	gather   map[int]bool                 // classes that even out their spreads only as far as they must, by their first pods
 }
 
@@ -133,14 +136,41 @@ func (p *planning) bestPlain(s *solver) *solver {
 		func(*assign.Class) bool { return slices.ContainsFunc(s.Classes(), mayGainPlaces) },
 	} {
 		other := s.made
-		other.plain, other.first = map[int]bool{}, nil
+		other.plain, other.first = map[int]topology.Relaxed{}, nil
 		for _, c := range s.Classes() {
 			if len(c.Preferences) > 0 && plain(c) {
-				other.plain[c.First()] = true
+				other.plain[c.First()] = c.Everything()
 			}
 		}
 		if len(other.plain) > len(s.made.plain) && p.effort.Spare() {
 			s = better(s, p.bestShares(p.bestPatterns(p.solved(other))))
+		}
+	}
+	return p.keepPreferences(s)
+}
+
+// mostKept bounds how many of their preferences classes may try to keep that would give up all.
+const mostKept = 3
+
+// keepPreferences lets classes that give up all preferences keep the most important ones, as long as as many pods have a
+// place.
+func (p *planning) keepPreferences(s *solver) *solver {
+	tried := map[int]topology.Relaxed{}
+	for range mostKept {
+		other := s.made
+		other.plain = maps.Clone(s.made.plain)
+		some := false
+		for id, given := range s.made.plain {
+			if rest := given &^ tried[id]; rest != 0 {
+				next := topology.Relaxed(1) << (bits.Len64(uint64(rest)) - 1)
+				tried[id], other.plain[id], some = tried[id]|next, given&^next, true
+			}
+		}
+		if !some || !p.effort.Spare() {
+			break
+		}
+		if again := p.solved(other); !s.serves(again) {
+			s = again
 		}
 	}
 	return s
