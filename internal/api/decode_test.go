@@ -36,6 +36,7 @@ func TestDecodeProvisioner(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{
+		"spec.labels[unset]: has no value, ignored; give it a value, or remove it",
 		"spec.requirements[0].value: unknown field, ignored; did you mean values?",
 		"metadata.namespace: Provisioners belong to no namespace, ignored; remove it",
 	}, warnings.Lines()); diff != "" {

@@ -164,9 +164,24 @@ func (w *walk) cleanMap(value any, t reflect.Type, path *field.Path) any {
 	for _, key := range slices.Sorted(maps.Keys(object)) {
 		if object[key] != nil {
 			out[key] = w.clean(object[key], t.Elem(), path.Key(key))
+		} else if !w.Foreign && t.Elem().Kind() != reflect.Interface {
+			w.warnings = append(w.warnings, finding.Doubtful(path.Key(key), finding.Say("has no value, ignored"), adviseEntry(key)))
 		}
 	}
 	return out
+}
+
+// adviseEntry says how to write an entry of a map without a value. YAML takes what it holds for a part of the key
+// where no space follows the colon, and so it does with comments in JSON.
+func adviseEntry(key string) finding.Message {
+	name, value, colon := strings.Cut(key, ":")
+	switch {
+	case strings.HasPrefix(key, "//"):
+		return finding.Say("remove the comment: JSON has none")
+	case colon && value != "":
+		return finding.Say("write a space after the colon: %s: %s", name, value)
+	}
+	return finding.Say("give it a value, or remove it")
 }
 
 func (w *walk) cleanSlice(value any, t reflect.Type, path *field.Path) any {

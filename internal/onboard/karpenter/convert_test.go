@@ -109,6 +109,20 @@ func TestConvertWithoutReservations(t *testing.T) {
 	}
 }
 
+// A limit without a value is none, as for the API server, and is named as a loss.
+func TestConvertLimitsWithoutValue(t *testing.T) {
+	objects, _, err := karpenter.Read([]byte(strings.Replace(plainPool, "spec:\n", "spec:\n  limits: {cpu:100, memory: 400Gi}\n", 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := map[string]any{"resources": map[string]any{"memory": "400Gi"}}; !cmp.Equal(want, objects[0].Spec["limits"]) {
+		t.Errorf("limits %v, want %v", objects[0].Spec["limits"], want)
+	}
+	if want := "spec.limits[cpu:100]: has no value, ignored; write a space after the colon: cpu: 100"; !strings.Contains(objects[0].Losses.Error(), want) {
+		t.Errorf("losses %v, want %s", objects[0].Losses, want)
+	}
+}
+
 // Labels that no Provisioner may have are lost, and the rest of the labels makes a valid Provisioner.
 func TestLostLabelsAreNotWritten(t *testing.T) {
 	objects, _, err := karpenter.Read([]byte(strings.Replace(plainPool, "template:", "template:\n    metadata: {labels: {karpenter.sh/discovery: prod, team: a}}", 1)))

@@ -64,11 +64,19 @@ func (c *converter) pool(o *Object, p *kinds.NodePool, document map[string]any) 
 	out.Disruption.TerminationGracePeriod = nodes.TerminationGracePeriod
 	if len(spec.Limits) > 0 {
 		written, _ := document["spec"].(map[string]any)
-		out.Limits = map[string]any{"resources": written["limits"]}
+		limits, _ := written["limits"].(map[string]any)
+		out.Limits = map[string]any{"resources": withoutNulls(limits)}
 	}
 	if spec.Replicas != nil {
 		o.refuse("spec.replicas", "a fixed number of nodes is not supported: give placeholder pods that many replicas")
 	}
+	return out
+}
+
+// withoutNulls leaves out what the API server leaves out.
+func withoutNulls(entries map[string]any) map[string]any {
+	out := maps.Clone(entries)
+	maps.DeleteFunc(out, func(_ string, value any) bool { return value == nil })
 	return out
 }
 
