@@ -116,6 +116,8 @@ func validateBudgetNodes(nodes string, path *field.Path) finding.List {
 	number, isPercent := strings.CutSuffix(nodes, "%")
 	n, err := strconv.ParseUint(number, 10, 31)
 	switch {
+	case nodes == "":
+		return finding.List{finding.Required(path, finding.Say("how many nodes may go at a time"), finding.Say("set it, such as 3 or %q", "10%"))}
 	case err != nil:
 		return finding.List{finding.Invalid(path, nodes, finding.Say("must be a number of nodes or a percentage"), adviseNodes(nodes))}
 	case isPercent && n > 100:

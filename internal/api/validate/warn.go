@@ -160,7 +160,7 @@ func warnBudgets(d *api.Disruption, path *field.Path, warn warner) {
 		return
 	}
 	for i := range d.Budgets {
-		if b := &d.Budgets[i]; b.Schedule == nil && strings.Trim(string(b.Nodes), "0%") == "" {
+		if b := &d.Budgets[i]; b.Schedule == nil && b.Nodes != "" && strings.Trim(string(b.Nodes), "0%") == "" {
 			what := "voluntarily"
 			if len(b.Reasons) > 0 {
 				what = "for " + strings.Join(b.Reasons, ", ")
