@@ -214,7 +214,7 @@ func (w *walk) check(value any, t reflect.Type, path *field.Path) {
 	}
 	if err == nil {
 		if takesIntOrString(t) && isFraction(value) {
-			w.reject(path, value, finding.Say("%s is a fraction, and the API server takes whole numbers and strings", Show(value)), finding.Say("quote it"))
+			w.reject(path, value, finding.Say("%s is a fraction, and the API server takes whole numbers and strings", Show(value)), adviseQuotes(value, path))
 		}
 		return
 	}
@@ -275,12 +275,37 @@ func (w *walk) mismatch(value any, want string, path *field.Path) {
 	switch value := value.(type) {
 	case bool, json.Number, float64, int64:
 		if want == "a string" {
-			advice = finding.Say("quote it")
+			advice = adviseQuotes(value, path)
 		}
 	case string:
 		advice = adviseText(value, want, path)
 	}
 	w.reject(path, value, finding.Say("%s, and must be %s", Describe(value), want), advice)
+}
+
+// textUnits are the usual units of fields whose values are texts: a number in quotes would be refused for its
+// missing unit.
+var textUnits = map[string]string{
+	"consolidateAfter": "s", "expireAfter": "h", "terminationGracePeriod": "s", "evictionSoftGracePeriod": "s", "duration": "h", "volumeSize": "Gi",
+}
+
+// adviseQuotes says how to write a number or a boolean where a text belongs.
+func adviseQuotes(value any, path *field.Path) finding.Message {
+	steps := slices.DeleteFunc(finding.Steps(path.String()), func(s finding.Step) bool { return s.Subscript })
+	name := steps[len(steps)-1].Name
+	unit, measured := textUnits[name]
+	_, notWhole := strconv.ParseUint(fmt.Sprint(value), 10, 31)
+	switch {
+	case measured && notWhole != nil:
+		return finding.Say("write it with a unit, such as %q", "1"+unit)
+	case measured:
+		return finding.Say("write it with a unit, such as %q", fmt.Sprint(value)+unit)
+	case name == "evictionHard", name == "evictionSoft":
+		return finding.Say("write it such as %q or %q", "500Mi", "5%")
+	case name == "nodes":
+		return finding.Say("write it such as 3 or %q", "10%")
+	}
+	return finding.Say("quote it")
 }
 
 // adviseText says how to write a text where a number or a boolean belongs.
