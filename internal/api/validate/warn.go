@@ -142,6 +142,7 @@ func warnLimits(limits *api.Limits, path *field.Path, warn warner) {
 	if len(limits.Resources) == 0 {
 		warn(path, finding.Say("empty limits limit nothing"), finding.Say("set %s, such as cpu: 100, or remove %s", finding.At(path.Child("resources")), finding.Field{Path: path.String(), Name: "limits"}))
 	}
+	warnUnits(limits.Resources, "Gi", path.Child("resources"), warn)
 	for _, name := range slices.Sorted(maps.Keys(limits.Resources)) {
 		_, misspelt := suggest.Misspelt(string(name), knownResources)
 		if misspelt || !strings.Contains(string(name), "/") && !slices.Contains(knownResources, string(name)) {
@@ -175,6 +176,13 @@ func warnKubelet(k *api.KubeletConfiguration, path *field.Path, warn warner) {
 	const defaultHigh, defaultLow = 85, 80
 	if k == nil {
 		return
+	}
+	warnReserved(k.SystemReserved, path.Child("systemReserved"), warn)
+	warnReserved(k.KubeReserved, path.Child("kubeReserved"), warn)
+	warnThresholds(k.EvictionHard, path.Child("evictionHard"), warn)
+	warnThresholds(k.EvictionSoft, path.Child("evictionSoft"), warn)
+	if most := k.MaxPods; most != nil && *most == 0 {
+		warn(path.Child("maxPods"), finding.Say("0 leaves room for no pod on any node"), finding.Say("set how many pods a node may have, such as 110, or remove it"))
 	}
 	if ptr.Deref(k.ContainerRuntime, "") == "dockerd" {
 		warn(path.Child("containerRuntime"), finding.Say("dockerd is no longer supported by Kubernetes, nodes use containerd"), finding.Say("remove it"))
