@@ -116,6 +116,40 @@ func TestNearestMiss(t *testing.T) {
 	}
 }
 
+// TestNearestMissOfMany: where no type misses one requirement alone, one that no type meets is named, and otherwise those
+// that exclude each other.
+func TestNearestMissOfMany(t *testing.T) {
+	sells := Provisioner{Spec: &api.Provisioner{ObjectMeta: metav1.ObjectMeta{Name: "default"}}}
+	for _, of := range []struct{ family, size, generation string }{{"c1", "medium", "1"}, {"m5", "large", "5"}, {"m5", "xlarge", "5"}, {"g4dn", "xlarge", "4"}} {
+		typ := machineType(of.family+"."+of.size, 4000, 200)
+		typ.Labels[api.LabelInstanceFamily], typ.Labels[api.LabelInstanceSize], typ.Labels[api.LabelInstanceGeneration] = []string{of.family}, []string{of.size}, []string{of.generation}
+		sells.Types = append(sells.Types, typ)
+	}
+	m := read(input(sells))
+	only := func(pairs ...string) (out match.Requirements) {
+		for i := 0; i < len(pairs); i += 2 {
+			out = out.With(pairs[i], labelset.Only(pairs[i+1]))
+		}
+		return out
+	}
+	for name, of := range map[string]struct {
+		requires match.Requirements
+		want     match.Miss
+	}{
+		"one that none meets": {only(api.LabelInstanceFamily, "m5", api.LabelInstanceSize, "XLarge", api.LabelInstanceGeneration, "4"), match.Miss{Kind: match.TypeLabel, Key: api.LabelInstanceSize, Want: "In [XLarge]", Have: "large, medium, xlarge", Hint: "xlarge"}},
+		"two that exclude each other": {only(api.LabelInstanceFamily, "g4dn", api.LabelInstanceSize, "medium", api.LabelInstanceGeneration, "5"), match.Miss{
+			Kind: match.TypeLabel, Key: api.LabelInstanceGeneration, Want: "In [5] together with " + api.LabelInstanceSize + " In [medium]",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := m.OptionsFor(of.requires, nil, "", false)
+			if got := m.MissOf(o, m.Pools[0]); got != of.want {
+				t.Errorf("%#v, want %#v", got, of.want)
+			}
+		})
+	}
+}
+
 // TestDaemonSetsAreOverhead on the offerings that they run on, and on no others.
 func TestDaemonSetsAreOverhead(t *testing.T) {
 	in := input(pool("default"))

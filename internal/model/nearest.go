@@ -43,36 +43,76 @@ func typesThat(p *Pool, r match.Requirements) []*offer.InstanceType {
 	return out
 }
 
-// typeMiss names the requirement on types without which there would be some, or
-// the first that a type does not meet.
+// typeMiss names the requirement on types without which there would be some, or one that
+// no type meets, or else several that no type meets together.
 func typeMiss(p *Pool, combined match.Requirements) match.Miss {
+	allowed := make([][]bool, len(combined))                             // by requirement and type
 	failed, only := make([]int, len(p.Types)), make([]int, len(p.Types)) // by type: how many it does not meet, and the last
 	for i, q := range combined {
-		for t, allowed := range typesAllowed(match.Requirements{q}, p.Catalogue) {
-			if !allowed {
+		allowed[i] = typesAllowed(match.Requirements{q}, p.Catalogue)
+		for t := range p.Types {
+			if !allowed[i][t] {
 				failed[t], only[t] = failed[t]+1, i
 			}
 		}
 	}
 	for i, q := range combined {
-		var values []string
-		for t := range p.Types {
-			if failed[t] == 1 && only[t] == i {
-				values = append(values, p.Types[t].Labels[q.Key]...)
-			}
-		}
-		if len(values) > 0 {
-			m := match.Miss{Kind: match.TypeLabel, Key: q.Key, Want: q.Set.Brief(), Have: listed(values)}
-			if asked, ok := q.Set.Values(); ok && len(asked) == 1 {
-				m.Hint, _ = api.Suggest(asked[0], values)
-			}
+		if m, ok := labelMiss(p, q, func(t int) bool { return failed[t] == 1 && only[t] == i }); ok {
 			return m
 		}
 	}
-	missing := combined[slices.IndexFunc(combined, func(q match.Requirement) bool {
-		return !typesAllowed(match.Requirements{q}, p.Catalogue)[0]
-	})]
-	return match.Miss{Kind: match.TypeLabel, Key: missing.Key, Want: missing.Set.Brief()}
+	for i, q := range combined {
+		if !slices.Contains(allowed[i], true) {
+			m, _ := labelMiss(p, q, func(int) bool { return true })
+			return m
+		}
+	}
+	return jointMiss(combined, allowed)
+}
+
+// labelMiss names a requirement and the values of its label that some types have. It reports whether there are any.
+func labelMiss(p *Pool, q match.Requirement, of func(t int) bool) (match.Miss, bool) {
+	var values []string
+	for t := range p.Types {
+		if of(t) {
+			values = append(values, p.Types[t].Labels[q.Key]...)
+		}
+	}
+	m := match.Miss{Kind: match.TypeLabel, Key: q.Key, Want: q.Set.Brief(), Have: listed(values)}
+	if asked, ok := q.Set.Values(); ok && len(asked) == 1 {
+		m.Hint, _ = api.Suggest(asked[0], values)
+	}
+	return m, len(values) > 0
+}
+
+// jointMiss names requirements of which a type meets each but no type meets all. Without any one of them there would be one.
+func jointMiss(combined match.Requirements, allowed [][]bool) match.Miss {
+	needed := make([]int, len(combined))
+	for i := range needed {
+		needed[i] = i
+	}
+	for i := range combined {
+		without := slices.DeleteFunc(slices.Clone(needed), func(j int) bool { return j == i })
+		if !anyAllowed(allowed, without) {
+			needed = without
+		}
+	}
+	var rest []string
+	for _, i := range needed[1:] {
+		rest = append(rest, combined[i].Key+" "+combined[i].Set.Brief())
+	}
+	first := combined[needed[0]]
+	return match.Miss{Kind: match.TypeLabel, Key: first.Key, Want: first.Set.Brief() + " together with " + strings.Join(rest, " and ")}
+}
+
+// anyAllowed reports whether there is a type that meets all of these requirements.
+func anyAllowed(allowed [][]bool, requirements []int) bool {
+	for t := range allowed[0] {
+		if !slices.ContainsFunc(requirements, func(i int) bool { return !allowed[i][t] }) {
+			return true
+		}
+	}
+	return false
 }
 
 // offeringMiss names the requirement on offerings without which there would be
