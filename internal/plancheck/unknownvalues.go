@@ -6,18 +6,20 @@ import (
 	"strings"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/suggest"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
 // UnknownValues reports values of a Provisioner's requirements that no instance type in
 // the world has, and instance types that exist elsewhere but not in the region. They
-// have no effect beside values that machines have. With region "" any will do.
+// have no effect beside values that machines have. With region "" any will do. Excluded values
+// are reported only if they can be nothing but slips: what AWS does not sell yet may be excluded.
 func UnknownValues(p *api.Provisioner, c *offer.Catalogue, region string) finding.List {
 	var out finding.List
 	for _, claim := range Claims(p) {
 		key := api.NormalizeLabel(claim.Key)
-		if claim.Operator != api.OpIn || claim.Path == "" || key == api.LabelArch {
+		if claim.Operator != api.OpIn && claim.Operator != api.OpNotIn || claim.Path == "" || key == api.LabelArch {
 			continue
 		}
 		known := everywhere(c, key)
@@ -26,6 +28,11 @@ func UnknownValues(p *api.Provisioner, c *offer.Catalogue, region string) findin
 		}
 		for _, value := range claim.Values {
 			switch {
+			case claim.Operator == api.OpNotIn:
+				if meant, slip := slipOf(key, value, known); slip {
+					f := nowhere(claim, value, known)
+					out = append(out, doubtful(f.Path, finding.Say("%s, so this excludes nothing", f.Text), finding.Say("did you mean %q?", meant)))
+				}
 			case !slices.Contains(known, value):
 				out = append(out, nowhere(claim, value, known))
 			case key == api.LabelInstanceType && region != "" && !sold(c, region, value):
@@ -83,6 +90,35 @@ func nowhere(claim Claim, value string, known []string) finding.Finding {
 		out.Severity = finding.Error
 	}
 	return out
+}
+
+// slipOf returns the value that was meant where another one of the label can be nothing but a slip: in case and separators,
+// or in the letters of a size.
+func slipOf(key, value string, known []string) (meant string, slip bool) {
+	meant, ok := api.Suggest(value, known)
+	switch {
+	case !ok || meant == value:
+		return "", false
+	case suggest.Same(meant, value):
+		return meant, true
+	case key == api.LabelInstanceSize:
+		return meant, letters(value) != letters(meant)
+	case key != api.LabelInstanceType:
+		return "", false
+	}
+	family, size, _ := strings.Cut(value, ".")
+	knownFamily, knownSize, _ := strings.Cut(meant, ".")
+	return meant, family == knownFamily && letters(size) != letters(knownSize)
+}
+
+// letters leaves out the numbers, which grow with each generation.
+func letters(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' {
+			return -1
+		}
+		return r
+	}, name)
 }
 
 // everywhere lists the values of a label in the catalogue and in the embedded one,

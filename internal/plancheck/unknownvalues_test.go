@@ -1,6 +1,7 @@
 package plancheck_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -18,7 +19,13 @@ func TestUnknownValues(t *testing.T) {
 	in := func(key string, values ...string) []api.Requirement {
 		return []api.Requirement{{Key: key, Operator: api.OpIn, Values: values}}
 	}
+	notIn := func(key string, values ...string) []api.Requirement {
+		return []api.Requirement{{Key: key, Operator: api.OpNotIn, Values: values}}
+	}
 	const at = "spec.requirements[0]"
+	excludes := func(text, meant string) finding.List {
+		return finding.List{{Path: at, Text: finding.Plain(text + ", so this excludes nothing"), Advice: finding.Say("did you mean %q?", meant)}}
+	}
 	for name, c := range map[string]struct {
 		requirements []api.Requirement
 		region       string
@@ -30,12 +37,16 @@ func TestUnknownValues(t *testing.T) {
 		"a type of another region": {in(api.LabelInstanceType, "p3.8xlarge"), "us-east-1", finding.List{
 			{Severity: finding.Warning, Path: at, Text: finding.Plain("p3.8xlarge exists, but not in us-east-1"), Advice: finding.Plain("remove it, or replace it with a type that the region sells")},
 		}},
-		"a type of some region":        {in(api.LabelInstanceType, "p3.8xlarge"), "", nil},
-		"a type newer than the table":  {in(api.LabelInstanceType, "zz99.metal"), "us-east-1", finding.List{{Severity: finding.Warning, Path: at, Text: finding.Plain(`the instance type "zz99.metal" does not exist`), Advice: finding.Plain(`did you mean "z1d.metal"?`)}}},
-		"a family with a typo":         {in(api.LabelInstanceFamily, "m5", "r66i"), "us-east-1", finding.List{{Severity: finding.Warning, Path: at, Text: finding.Plain(`no instance type has karpenter.k8s.aws/instance-family "r66i"`), Advice: finding.Plain(`did you mean "r6i"?`)}}},
-		"a label of one's own":         {in("example.com/team", "a"), "us-east-1", nil},
-		"what is excluded":             {[]api.Requirement{{Key: api.LabelInstanceType, Operator: api.OpNotIn, Values: []string{"m5.xlrge"}}}, "us-east-1", nil},
-		"a zone, which is no hardware": {in(api.LabelZone, "us-east-1z"), "us-east-1", nil},
+		"a type of some region":              {in(api.LabelInstanceType, "p3.8xlarge"), "", nil},
+		"a type newer than the table":        {in(api.LabelInstanceType, "zz99.metal"), "us-east-1", finding.List{{Severity: finding.Warning, Path: at, Text: finding.Plain(`the instance type "zz99.metal" does not exist`), Advice: finding.Plain(`did you mean "z1d.metal"?`)}}},
+		"a family with a typo":               {in(api.LabelInstanceFamily, "m5", "r66i"), "us-east-1", finding.List{{Severity: finding.Warning, Path: at, Text: finding.Plain(`no instance type has karpenter.k8s.aws/instance-family "r66i"`), Advice: finding.Plain(`did you mean "r6i"?`)}}},
+		"a label of one's own":               {in("example.com/team", "a"), "us-east-1", nil},
+		"an exclusion with a typo":           {notIn(api.LabelInstanceType, "m5.xlrge", "m5.xlarge"), "us-east-1", excludes(`the instance type "m5.xlrge" does not exist`, "m5.xlarge")},
+		"an exclusion in capitals":           {notIn(api.LabelInstanceFamily, "T3A"), "us-east-1", excludes(`no instance type has karpenter.k8s.aws/instance-family "T3A"`, "t3a")},
+		"a size with a typo":                 {notIn(api.LabelInstanceSize, "xlrge"), "us-east-1", excludes(`no instance type has karpenter.k8s.aws/instance-size "xlrge"`, "xlarge")},
+		"exclusions of what may come":        {slices.Concat(notIn(api.LabelInstanceFamily, "m99g", "m5zz", "mac2"), notIn(api.LabelInstanceType, "m99g.large", "m5.metal-99xl"), notIn(api.LabelInstanceGeneration, "99"), notIn(api.LabelInstanceSize, "metal-99xl"), notIn(api.LabelInstanceGPUName, "b300")), "us-east-1", nil},
+		"an excluded type of another region": {notIn(api.LabelInstanceType, "p3.8xlarge"), "us-east-1", nil},
+		"a zone, which is no hardware":       {in(api.LabelZone, "us-east-1z"), "us-east-1", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &api.Provisioner{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: api.ProvisionerSpec{Requirements: c.requirements}}
