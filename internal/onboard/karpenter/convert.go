@@ -241,12 +241,11 @@ func (c *converter) convert(document map[string]any) error {
 
 // read decodes what the object is made from. A field that no type has is recorded as a loss. For objects that are
 // served unchanged, package check reports it. A kubelet setting that is not supported makes the object unsupported,
-// because nodes without it would differ from what their author wants. An entry of one that has no value, whose path
-// ends with its key, is nothing that its author wants.
+// because nodes without it would differ from what their author wants.
 func (o *Object) read(document map[string]any, into any) error {
 	warnings, errs := kinds.Decoder.Decode(document, into, nil)
 	for _, f := range warnings {
-		if strings.HasPrefix(f.Path, "spec.kubelet.") && !strings.HasSuffix(f.Path, "]") {
+		if kinds.UnknownSetting(f.Path) {
 			o.refuse(f.Path, "the setting is not supported")
 		} else {
 			o.Losses = append(o.Losses, f)

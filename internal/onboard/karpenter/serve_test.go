@@ -140,6 +140,7 @@ func TestServeNamesWhatIsNotSupported(t *testing.T) {
 		"spec.replicas":                                            plainPool + "  replicas: 2\n",
 		"spec.template.spec.requirements[0].key":                   strings.Replace(plainPool, "kubernetes.io/arch", "karpenter.k8s.aws/instance-capability-flex", 1),
 		"spec.kubelet.cpuManagerPolicy":                            plainClass + "  kubelet: {cpuManagerPolicy: static, maxPods: 5}\n",
+		"spec.template.spec.kubelet.cpuManagerPolicy":              strings.Replace(strings.Replace(plainPool, "/v1", "/v1beta1", 1), "group: karpenter.k8s.aws, kind: EC2NodeClass, name: a}", "name: a}\n      kubelet: {cpuManagerPolicy: static}", 1),
 		"spec.subnetSelectorTerms with a comma":                    strings.Replace(plainClass, "subnetSelectorTerms: [{tags: {a: b}}]", "subnetSelectorTerms: [{tags: {a: 'b,c'}}]", 1),
 		"spec.securityGroupSelectorTerms with a comma":             strings.Replace(plainClass, "securityGroupSelectorTerms: [{tags: {a: b}}]", "securityGroupSelectorTerms: [{name: 'web,db'}]", 1),
 		"spec.placementGroupSelector":                              plainClass + "  placementGroupSelector: {name: near}\n",

@@ -44,6 +44,11 @@ func Object(document map[string]any) finding.List {
 // decode reads an object as far as it can be read, and reports whether that is all of it.
 func (r *rules) decode(document map[string]any, into any) bool {
 	warnings, errs := kinds.Decoder.Decode(document, into, nil)
+	for i, f := range warnings {
+		if kinds.UnknownSetting(f.Path) {
+			warnings[i].Text = finding.Say("the setting is not supported, and NodePools that have it buy nothing")
+		}
+	}
 	r.found = slices.Concat(r.found, warnings, errs)
 	return len(r.found.Errors()) == 0
 }

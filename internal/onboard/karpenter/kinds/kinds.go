@@ -54,6 +54,13 @@ func NameOf(document map[string]any) string {
 	return name
 }
 
+// UnknownSetting reports whether a field that the Decoder does not know, given by its path, is a setting of the kubelet.
+// Entries of such a setting, whose paths end with their keys, are known.
+func UnknownSetting(path string) bool {
+	_, setting, ok := strings.Cut(path, ".kubelet.")
+	return ok && !strings.HasSuffix(setting, "]")
+}
+
 // Decoder reads both kinds, and names the kind where a field belongs to another one: fields
 // have moved among them from release to release.
 var Decoder = decode.Decoder{Related: []decode.Kind{
