@@ -162,10 +162,21 @@ func (c *converter) convertAll(documents []map[string]any) ([]Object, error) {
 			return nil, err
 		}
 	}
+	c.nameUnused()
 	slices.SortStableFunc(c.out, func(a, b Object) int {
 		return strings.Compare(a.Kind+"/"+a.Name, b.Kind+"/"+b.Name)
 	})
 	return c.out, nil
+}
+
+// nameUnused says which settings of the kubelet go to no Provisioner, because no NodePool is converted with their class.
+func (c *converter) nameUnused() {
+	for i := range c.out {
+		o := &c.out[i]
+		if !c.serving && o.from.Kind == kinds.NodeClassKind && c.kubelet[o.Name] != nil && !c.used[o.Name] {
+			o.leave("spec.kubelet", "no NodePool is there to convert that uses the class, and a node profile has no settings of the kubelet: convert them together")
+		}
+	}
 }
 
 func rank(document map[string]any) int {
@@ -180,6 +191,7 @@ type Profile struct{ Name, Missing string }
 
 type converter struct {
 	kubelet   map[string]*kinds.Kubelet // settings by EC2NodeClass
+	used      map[string]bool           // the EC2NodeClasses that NodePools name
 	reserving map[string]bool           // whether an EC2NodeClass selects capacity reservations
 	windows   map[string]bool           // whether an EC2NodeClass is for Windows
 	profiles  map[string]Profile        // by role
@@ -188,7 +200,7 @@ type converter struct {
 }
 
 func newConverter(profiles map[string]Profile) *converter {
-	return &converter{kubelet: map[string]*kinds.Kubelet{}, reserving: map[string]bool{}, windows: map[string]bool{}, profiles: profiles}
+	return &converter{kubelet: map[string]*kinds.Kubelet{}, used: map[string]bool{}, reserving: map[string]bool{}, windows: map[string]bool{}, profiles: profiles}
 }
 
 func (c *converter) convert(document map[string]any) error {

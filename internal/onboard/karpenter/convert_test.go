@@ -94,14 +94,15 @@ func TestConvertWithoutReservations(t *testing.T) {
 	} {
 		t.Run(values, func(t *testing.T) {
 			text := strings.Replace(plainPool, "key: kubernetes.io/arch, operator: In, values: [amd64]", "key: karpenter.sh/capacity-type, operator: NotIn, values: "+values, 1)
-			objects, _, err := karpenter.Read([]byte(text))
+			objects, _, err := karpenter.Read([]byte(text + "---" + plainClass))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if o := objects[0]; len(o.Losses) > 0 || len(o.Unsupported) > 0 {
+			o := objects[1] // after its class
+			if len(o.Losses) > 0 || len(o.Unsupported) > 0 {
 				t.Errorf("losses %v, unsupported %v", o.Losses, o.Unsupported)
 			}
-			requirements, err := json.Marshal(objects[0].Spec["requirements"])
+			requirements, err := json.Marshal(o.Spec["requirements"])
 			if err != nil || !strings.Contains(string(requirements), want) {
 				t.Errorf("requirements %s, want %s; %v", requirements, want, err)
 			}

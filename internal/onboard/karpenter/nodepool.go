@@ -84,7 +84,11 @@ func withoutNulls(entries map[string]any) map[string]any {
 // become the pool's.
 func (c *converter) classOf(o *Object, name string, out *provisionerSpec) {
 	out.ProviderRef = map[string]string{"name": name}
-	out.KubeletConfiguration = c.kubelet[name]
+	kubelet, known := c.kubelet[name]
+	if !known && !c.serving {
+		o.leave(nodesPath+".nodeClassRef", "the "+kinds.NodeClassKind+" "+name+" is not there to convert, so its kubelet settings and its operating system are not here: convert them together")
+	}
+	out.KubeletConfiguration, c.used[name] = kubelet, true
 	if c.windows[name] && silent(out.Requirements, out.Labels, api.LabelOS) {
 		out.Requirements = append(out.Requirements, requirement(api.LabelOS, "In", "windows"))
 	}
