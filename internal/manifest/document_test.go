@@ -29,6 +29,8 @@ func TestNothingIsLeftUnread(t *testing.T) {
 		"a mark before a comment":     "\ufeff# two pods\n---\n" + yamlA + "---\n" + yamlB,
 		"JSON and YAML":               aPod + "\n---\n" + yamlB,
 		"Windows line endings":        strings.ReplaceAll(yamlA+"---\n"+yamlB, "\n", "\r\n"),
+		"line endings of old Macs":    strings.ReplaceAll(yamlA+"---\n"+yamlB, "\n", "\r"),
+		"mixed line endings":          strings.ReplaceAll(yamlA, "\n", "\r") + "---\r\n" + yamlB,
 		"a PodList of the API server": `{"apiVersion": "v1", "kind": "PodList", "items": [{"metadata": {"name": "a"}}, {"metadata": {"name": "b"}}]}`,
 		"a List in a List":            `{"kind": "List", "apiVersion": "v1", "items": [{"kind": "PodList", "apiVersion": "v1", "items": [` + aPod + `,` + bPod + `]}]}`,
 	} {

@@ -23,3 +23,18 @@ func Plain(data []byte) []byte {
 	}
 	return []byte(string(utf16.Decode(units)))
 }
+
+// withLineFeeds ends those lines with a line feed that end with a carriage return alone, which YAML takes for the end of
+// a line, too.
+func withLineFeeds(data []byte) []byte {
+	if !bytes.Contains(data, []byte("\r")) {
+		return data
+	}
+	out := bytes.Clone(data)
+	for i, c := range out {
+		if c == '\r' && !bytes.HasPrefix(out[i+1:], []byte("\n")) {
+			out[i] = '\n'
+		}
+	}
+	return out
+}

@@ -16,7 +16,7 @@ type Part struct {
 
 // Split cuts a file into its documents; those without content are left out.
 func Split(data []byte) []Part {
-	data = Plain(data)
+	data = withLineFeeds(Plain(data))
 	var out []Part
 	start, line, first := 0, 1, 1
 	end := func(at int) {
