@@ -38,6 +38,7 @@ func warnProvisioner(p *api.Provisioner) finding.List {
 	}
 	warnKeys(&p.Spec, spec, warn)
 	warnValues(p.Spec.Requirements, spec.Child("requirements"), warn)
+	warnLabels(p.Spec.Labels, spec.Child("labels"), warn)
 	warnLimits(p.Spec.Limits, spec.Child("limits"), warn)
 	warnKubelet(p.Spec.KubeletConfiguration, spec.Child("kubeletConfiguration"), warn)
 	warnBudgets(p.Spec.Disruption, spec.Child("disruption", "budgets"), warn)
@@ -115,13 +116,27 @@ func warnValues(requirements []api.Requirement, path *field.Path, warn warner) {
 				continue // refused, or of a NodePool
 			}
 			if ok && !slices.Contains(known, value) {
-				warn(at, finding.Say("no machine has %q, only %s", value, strings.Join(known, " and ")), didYouMean(value, known))
+				warnUnknown(value, known, at, warn)
 			}
 		}
 		if r.Operator == api.OpNotIn && len(r.Values) == 0 {
 			warn(path.Index(i).Child("values"), finding.Say("NotIn without values excludes nothing"), finding.Say("add values, or remove the requirement"))
 		}
 	}
+}
+
+// warnLabels tells of values that no machine has: a label of the nodes is a requirement, too.
+func warnLabels(labels map[string]string, path *field.Path, warn warner) {
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		known, ok := knownValues[api.NormalizeLabel(key)]
+		if ok && !slices.Contains(known, labels[key]) && api.NormalizeLabel(key) != api.LabelCapacityType { // others are refused
+			warnUnknown(labels[key], known, path.Key(key), warn)
+		}
+	}
+}
+
+func warnUnknown(value string, known []string, path *field.Path, warn warner) {
+	warn(path, finding.Say("no machine has %q, only %s", value, strings.Join(known, " and ")), didYouMean(value, known))
 }
 
 // warnTags tells of templates, which AWS takes for text.
