@@ -31,10 +31,10 @@ func validateCommand() *cobra.Command {
 		Long: `validate prints one line per finding, with file, line, document, path, reason and
 what would be right, and at the end what it has checked. It exits with 1 if a rule
 is broken, or if a file holds nothing that can be checked. NodePools and
-EC2NodeClasses are checked by the validation rules of Karpenter's CRDs. Fields
-that Packhorse does not support are warnings. Warnings, which include unknown
-fields, do not change the exit status. With -v it also prints the defaults that
-would be added.`,
+EC2NodeClasses are checked by the validation rules of Karpenter's CRDs, those of
+v1beta1 by their fields and types only. Fields that Packhorse does not support
+are warnings. Warnings, which include unknown fields, do not change the exit
+status. With -v it also prints the defaults that would be added.`,
 		Example: `  packhorse-agent validate -f provisioner.yaml
   packhorse-agent validate -v -f clusters/prod/*.yaml`,
 		RunE: func(cmd *cobra.Command, args []string) error {

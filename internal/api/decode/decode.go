@@ -56,7 +56,9 @@ type Kind struct {
 // field, or the related kind that has it. Values of the wrong type are errors, in which
 // case nothing is filled in.
 func (d Decoder) Decode(tree, into any, path *field.Path) (warnings, errs finding.List) {
-	w := walk{Decoder: d, root: reflect.TypeOf(into).Elem()}
+	object, _ := tree.(map[string]any)
+	kind, _ := object["kind"].(string)
+	w := walk{Decoder: d, root: reflect.TypeOf(into).Elem(), kind: kind}
 	clean := w.clean(tree, w.root, path)
 	if len(w.errs) > 0 {
 		return w.warnings, w.errs
@@ -75,6 +77,7 @@ func (d Decoder) Decode(tree, into any, path *field.Path) (warnings, errs findin
 type walk struct {
 	Decoder
 	root     reflect.Type
+	kind     string // of the object, which may be of another version than the related kind of that name
 	warnings finding.List
 	errs     finding.List
 }

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -22,7 +23,7 @@ func (w *walk) adviseField(name string, t reflect.Type, path *field.Path) findin
 		return finding.Say("move it to %s", finding.Field{Path: at})
 	}
 	for _, other := range w.Related {
-		if at := placesIn(other.Type)[name]; at != "" && other.Type != w.root {
+		if at := placesIn(other.Type)[name]; at != "" && other.Type != w.root && !strings.HasSuffix(other.Name, " "+w.kind) {
 			return finding.Say("it belongs to %s, at %s", other.Name, at)
 		}
 	}

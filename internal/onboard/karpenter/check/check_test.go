@@ -49,3 +49,15 @@ func TestUnsupportedSettings(t *testing.T) {
 		}
 	}
 }
+
+// TestFieldsOfOtherVersions: a field that only another version has is not said to belong where it is.
+func TestFieldsOfOtherVersions(t *testing.T) {
+	const text = "{apiVersion: karpenter.sh/v1beta1, kind: NodePool, metadata: {name: a}, spec: {template: {spec: {nodeClassRef: {group: karpenter.k8s.aws, name: a}}}}}"
+	var document map[string]any
+	if err := yaml.Unmarshal([]byte(text), &document); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := check.Object(document).Error(), "spec.template.spec.nodeClassRef.group: unknown field, ignored; remove it"; got != want {
+		t.Errorf("found %s\nwant %s", got, want)
+	}
+}
