@@ -11,6 +11,28 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
+var (
+	regionName = regexp.MustCompile(`^[a-z]{2}(?:-[a-z]+)+-[0-9]$`)
+	zoneID     = regexp.MustCompile(`^[a-z0-9]+(?:-[a-z0-9]+)*-az[0-9]$`)
+)
+
+// noZones reports values that no zone has for its name in any region, by their form.
+func noZones(claim Claim) finding.List {
+	var out finding.List
+	for _, value := range claim.Values {
+		lower := strings.ToLower(value)
+		switch {
+		case lower != value && regionOf(lower) != "":
+			out = append(out, doubtful(claim.Path, finding.Say("no zone is called %q", value), finding.Say("did you mean %q?", lower)))
+		case regionName.MatchString(value):
+			out = append(out, doubtful(claim.Path, finding.Say("%q is a region and no zone", value), finding.Say("name its zones, such as %sa", value)))
+		case zoneID.MatchString(value):
+			out = append(out, doubtful(claim.Path, finding.Say("%q is the ID of a zone", value), finding.Say("write the name of the zone, such as us-east-1a")))
+		}
+	}
+	return out
+}
+
 // UnknownValues reports values of a Provisioner's requirements that no instance type in
 // the world has, and instance types that exist elsewhere but not in the region. They
 // have no effect beside values that machines have. With region "" any will do. Excluded values
@@ -20,6 +42,10 @@ func UnknownValues(p *api.Provisioner, c *offer.Catalogue, region string) findin
 	for _, claim := range Claims(p) {
 		key := api.NormalizeLabel(claim.Key)
 		if claim.Operator != api.OpIn && claim.Operator != api.OpNotIn || claim.Path == "" || key == api.LabelArch {
+			continue
+		}
+		if key == api.LabelZone {
+			out = append(out, noZones(claim)...)
 			continue
 		}
 		known := everywhere(c, key)

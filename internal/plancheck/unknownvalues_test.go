@@ -46,7 +46,12 @@ func TestUnknownValues(t *testing.T) {
 		"a size with a typo":                 {notIn(api.LabelInstanceSize, "xlrge"), "us-east-1", excludes(`no instance type has karpenter.k8s.aws/instance-size "xlrge"`, "xlarge")},
 		"exclusions of what may come":        {slices.Concat(notIn(api.LabelInstanceFamily, "m99g", "m5zz", "mac2"), notIn(api.LabelInstanceType, "m99g.large", "m5.metal-99xl"), notIn(api.LabelInstanceGeneration, "99"), notIn(api.LabelInstanceSize, "metal-99xl"), notIn(api.LabelInstanceGPUName, "b300")), "us-east-1", nil},
 		"an excluded type of another region": {notIn(api.LabelInstanceType, "p3.8xlarge"), "us-east-1", nil},
-		"a zone, which is no hardware":       {in(api.LabelZone, "us-east-1z"), "us-east-1", nil},
+		"a zone in capitals":                 {notIn(api.LabelZone, "eu-west-1A"), "", finding.List{{Path: at, Text: finding.Plain(`no zone is called "eu-west-1A"`), Advice: finding.Plain(`did you mean "eu-west-1a"?`)}}},
+		"a region and the ID of a zone": {in(api.LabelZone, "eu-west-1", "euw1-az1", "us-gov-west-1a", "us-east-1-bos-1a"), "", finding.List{
+			{Path: at, Text: finding.Plain(`"eu-west-1" is a region and no zone`), Advice: finding.Plain("name its zones, such as eu-west-1a")},
+			{Path: at, Text: finding.Plain(`"euw1-az1" is the ID of a zone`), Advice: finding.Plain("write the name of the zone, such as us-east-1a")},
+		}},
+		"a zone, which is no hardware": {in(api.LabelZone, "us-east-1z"), "us-east-1", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &api.Provisioner{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: api.ProvisionerSpec{Requirements: c.requirements}}
