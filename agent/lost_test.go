@@ -16,12 +16,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim/kubelet"
 )
 
 // written keeps what is logged.
@@ -512,5 +514,39 @@ func TestInstanceThatIsProtectedFromTermination(t *testing.T) {
 		r.until("the node does not count any more", func() bool { return !holdsUp() })
 		refuses.Store(false)
 		r.until("the node is gone", r.gone(old))
+	})
+}
+
+// The cache of nodes stands still while a machine starts whose network plugin takes long. A pod of a DaemonSet runs there, but
+// that the cache does not show the Node object does not mean that it was lost.
+func TestStartingMachineWithStaleNodes(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.Apply(testProvisioner("default", func(s *api.ProvisionerSpec) { s.PodBinding = api.BindScheduler }))
+		var fails atomic.Bool
+		process := r.Connect(failing("PatchNode", &fails, "the API server is down"))
+		f := &frozen{Cluster: process.Cluster, nodes: true}
+		r.startOn(f, process.Cloud, Options{})
+		r.Deploy(two())
+		r.until("the machine has a node", func() bool { return len(r.ours()) == 1 })
+		name := r.ours()[0].Name
+		r.until("its kubelet registers", func() bool { return r.node(name).Status.Conditions[0].Status == corev1.ConditionTrue })
+		ready := func(is corev1.ConditionStatus) {
+			r.EditNode(name, func(n *corev1.Node) { kubelet.SetReady(n, is, "KubeletReady", metav1.Now()) })
+		}
+		ready(corev1.ConditionFalse)
+		r.AddPod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "kube-proxy", OwnerReferences: []metav1.OwnerReference{{
+			APIVersion: "apps/v1", Kind: "DaemonSet", Name: "kube-proxy", UID: "ds", Controller: ptr.To(true),
+		}}}, Spec: corev1.PodSpec{NodeName: name}})
+		fails.Store(true)
+		time.Sleep(time.Minute)
+		fails.Store(false)
+		time.Sleep(20 * time.Second)
+		ready(corev1.ConditionTrue)
+		f.thaw()
+		r.until("the pods run", r.allRun("web", 2))
+		time.Sleep(5 * time.Minute)
+		if n := r.node(name); len(r.Launches()) != 1 || n == nil || n.Spec.Unschedulable {
+			t.Errorf("%d machines were bought; the first node: %v", len(r.Launches()), n)
+		}
 	})
 }

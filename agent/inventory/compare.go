@@ -243,9 +243,9 @@ func adopted(n *cluster.Node) bool { return n.Deleting || n.HeldBy(api.Finalizer
 // object although pods run there, it is drained: that is what the deletion of a node asks for. The next
 // comparison that finds the instance listed does so, because only then can it be terminated.
 func (inv *Inventory) adoptAll(ctx context.Context, v *view.View, i instanceNodes) error {
-	var err error
-	switch ran := len(i.own) == 0 && hasRun(v, i.NodeName); {
-	case slices.ContainsFunc(i.own, adopted):
+	ran, err := inv.lostAfterRun(ctx, v, i)
+	switch {
+	case err != nil, slices.ContainsFunc(i.own, adopted):
 	case len(i.own) == 0 && !ran && hasNoSize(v.ByName[i.Provisioner], i.Instance):
 		if len(i.others) == 0 { // otherwise it counts by a node of another name
 			err = errUnknown // its kubelet will register by itself, with its size, labels and taints
@@ -275,13 +275,31 @@ func hasNoSize(p *view.Provisioner, i offer.Instance) bool {
 	return p != nil && p.Blocked != "" && p.InstanceType(i.InstanceType) == nil
 }
 
+// lostAfterRun reports whether an instance has lost its Node object although a kubelet has started pods there. The cache of
+// nodes may be older than that of pods, and not show an object that was never lost, so it asks the API server.
+func (inv *Inventory) lostAfterRun(ctx context.Context, v *view.View, i instanceNodes) (bool, error) {
+	if len(i.own) > 0 || !hasRun(v, i.NodeName) {
+		return false, nil
+	}
+	err := inv.Nodes.API.PatchNode(ctx, i.NodeName, cluster.NodeChange{ProviderID: i.ProviderID}) // it changes nothing
+	switch {
+	case err == nil:
+		return false, nil
+	case errors.Is(err, cluster.ErrGone):
+		return true, nil
+	case ctx.Err() == nil:
+		inv.Log.Warn("could not read the node of an instance", "node", i.NodeName, "instance", i.ID, "error", err)
+	}
+	return false, errUnknown
+}
+
 // hasRun reports whether a kubelet has started pods under the name of a node.
 func hasRun(v *view.View, node string) bool {
 	return slices.ContainsFunc(v.Snapshot.Pods, func(p cluster.Pod) bool { return p.NodeName == node && p.Running })
 }
 
 var (
-	// errUnknown: what the Node object of an instance should contain is not known yet.
+	// errUnknown: what the Node object of an instance should contain, or whether there is one, is not known yet.
 	errUnknown = errors.New("its size or its name is not known yet")
 	// errTaken: an earlier machine had the same name, and its Node object is held.
 	errTaken = errors.New("the Node object of an earlier machine still has its name")
