@@ -171,7 +171,7 @@ func TestDrainOfAMachineThatHasJustComeUp(t *testing.T) {
 // While the API server is slow to say which pods are on a drained node that has never come up, the kubelet of its
 // machine registers under another name and starts pods. They are asked to go before the machine is terminated.
 func TestDrainOfAMachineThatComesUpUnderAnotherName(t *testing.T) {
-	inBubble(t, sim.Options{Lag: 300 * time.Millisecond, StopTime: 5 * time.Second}, func(r *rig) {
+	inBubble(t, sim.Options{Lag: 300 * time.Millisecond, BootTime: 130 * time.Second, StopTime: 5 * time.Second}, func(r *rig) {
 		r.Apply(testProvisioner("default", limitCPU("4"))) // there is no other place for the pods
 		r.BootsAs(func(i offer.Instance) string { return "other-" + i.NodeName })
 		var slow, ran atomic.Bool
@@ -184,6 +184,7 @@ func TestDrainOfAMachineThatComesUpUnderAnotherName(t *testing.T) {
 		})
 		r.Deploy(sim.Workload{Name: "web", Replicas: 3, Spec: sim.Requests("900m", "500Mi")})
 		r.until("a machine is bought", func() bool { return len(r.ours()) == 1 })
+		time.Sleep(2 * offer.ListingLag) // a younger node is made again
 		slow.Store(true)
 		old := r.ours()[0].Name
 		r.DeleteNode(old)
@@ -434,4 +435,63 @@ func TestProvisionerDeletion(t *testing.T) {
 			t.Errorf("%d pods are bound to nothing", got)
 		}
 	})
+}
+
+// The cloud controller manager asks EC2 every five seconds for each node that is not ready, and deletes the node if an
+// answer lacks the machine, as answers may for a while after a launch. The machine keeps its pods, and gets its Node object again.
+func TestNewNodeIsDeletedByOthers(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.Apply(testProvisioner("default"))
+		r.start(Options{}, nil)
+		r.Deploy(two())
+		r.until("the machine has a node", func() bool { return len(r.ours()) == 1 })
+		name := r.ours()[0].Name
+		pods := func() (names []string) {
+			for _, p := range r.Pods() {
+				names = append(names, p.Name)
+			}
+			slices.Sort(names)
+			return names
+		}
+		before := pods()
+		for range 4 {
+			time.Sleep(5 * time.Second)
+			r.DeleteNode(name)
+		}
+		r.until("the pods run", r.allRun("web", 2))
+		n := r.node(name)
+		if len(r.Launches()) != 1 || n == nil || n.Spec.Unschedulable || !slices.Equal(pods(), before) {
+			t.Errorf("%d machines were bought for %v, then %v; the first node: %v", len(r.Launches()), before, pods(), n)
+		}
+	})
+}
+
+// A deletion that the agent has a reason for ends the machine however new it is.
+func TestNewNodeIsDeletedForAReason(t *testing.T) {
+	for name, remove := range map[string]func(r *rig, machine offer.Instance){
+		"it is interrupted":          func(r *rig, machine offer.Instance) { r.Interrupt(machine.ID, 1) },
+		"its Provisioner is deleted": func(r *rig, _ offer.Instance) { r.DeleteProvisioner("default") },
+		"another program also holds it": func(r *rig, machine offer.Instance) {
+			r.EditNode(machine.NodeName, func(n *corev1.Node) { n.Finalizers = append(n.Finalizers, "example.com/hold") })
+			time.Sleep(time.Second)
+			r.DeleteNode(machine.NodeName)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, sim.Options{}, func(r *rig) {
+				r.Apply(testProvisioner("default"))
+				process := r.Connect(nil)
+				r.startProcess(process, Options{Notices: process.Notices})
+				r.Deploy(two())
+				r.until("the machine has a node", func() bool { return len(r.ours()) == 1 })
+				time.Sleep(5 * time.Second)
+				machine := r.Machines()[0]
+				remove(r, machine)
+				time.Sleep(20 * time.Second)
+				if slices.ContainsFunc(r.Machines(), func(m offer.Instance) bool { return m.ID == machine.ID && m.Runs() }) {
+					t.Errorf("the machine still runs: %v", r.node(machine.NodeName))
+				}
+			})
+		})
+	}
 }

@@ -82,6 +82,8 @@ type Inventory interface {
 	// InstanceEnded reports whether the cloud says that the instance of a node has ended. That it does not
 	// know the instance is not enough.
 	InstanceEnded(providerID string) bool
+	// InstanceNew reports whether answers of the cloud may still lack an instance that runs, because it is new.
+	InstanceNew(providerID string) bool
 	// InstanceGone reports whether the cloud says so, or does not know the instance of a node that is not ready.
 	InstanceGone(providerID string) bool
 	// Untagged reports whether an instance has lost the tags of the cluster. The agent does not
@@ -179,8 +181,8 @@ func (d *Drainer) pass(ctx context.Context) int {
 	}
 	pods, limits, refused := s.PodsByNode(), d.drainLimits(), d.memory.refusedByBudgets()
 	drained := d.takeSteps(leaving, func(n *cluster.Node) (*step, bool) {
-		s := step{node: n, pods: pods[n.Name], limit: limitOf(n, limits), now: time.Now(), refused: refused, shut: shut[n.Name]}
-		return &s, d.drain(ctx, &s)
+		next := step{node: n, pods: pods[n.Name], limit: limitOf(n, limits), now: time.Now(), refused: refused, shut: shut[n.Name]}
+		return &next, !d.restore(ctx, s, n, next.pods) && d.drain(ctx, &next)
 	})
 	d.conclude(ctx, drained)
 	d.reportHeldUp(s)

@@ -139,6 +139,13 @@ func (inv *Inventory) Bought(i offer.Instance) {
 // Runs reports whether an instance is ours and ran when the cloud was last asked.
 func (inv *Inventory) Runs(id string) bool { return inv.isRunning(id) && !inv.wasTerminated(id) }
 
+// InstanceNew reports whether answers of the cloud may still lack an instance that runs, because it is new. The cloud controller
+// manager and the agent do not ask at the same time, nor the same server.
+func (inv *Inventory) InstanceNew(providerID string) bool {
+	i := inv.machineOf(providerID)
+	return i.Runs() && time.Since(i.LaunchedAt) < 2*offer.ListingLag && !inv.wasTerminated(i.ID)
+}
+
 // LostNode reports whether the Node object of a machine has gone since the last call although the
 // machine was not terminated. The machine still counts, and needs another Node object.
 func (inv *Inventory) LostNode(s *cluster.Snapshot) bool { return inv.lostNode(s, inv.wasTerminated) }

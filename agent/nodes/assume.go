@@ -19,6 +19,8 @@ type Assumptions struct {
 	pods  map[string]assumedBinding // by UID
 	edits map[string]assumedEdit    // by node
 
+	deleted map[string]time.Time // by identity of the node: when the agent last asked for its deletion
+
 	refused map[string]string // by identity of the node: why its deletion, or what comes before, was refused the last time
 	pauses  *pace.Retries     // the same: until when it counts as refused
 }
@@ -58,6 +60,8 @@ func NewAssumptions() *Assumptions {
 		pods:  map[string]assumedBinding{},
 		edits: map[string]assumedEdit{},
 
+		deleted: map[string]time.Time{},
+
 		refused: map[string]string{},
 		pauses:  pace.NewRetries(firstPause, longestPause),
 	}
@@ -86,6 +90,25 @@ func (a *Assumptions) edited(node string, change cluster.NodeChange) {
 	e.changes = append(slices.Clip(e.changes), change)
 	e.until = time.Now().Add(ttl)
 	a.edits[node] = e
+}
+
+// remembered is how long it is known, at least, that the agent has asked for a deletion.
+const remembered = 10 * time.Minute
+
+// deletes notes that the agent asks for a node's deletion.
+func (a *Assumptions) deletes(n *cluster.Node) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	maps.DeleteFunc(a.deleted, func(_ string, at time.Time) bool { return time.Since(at) >= remembered })
+	a.deleted[n.Identity()] = time.Now()
+}
+
+// Deletes reports whether the agent has asked for a node's deletion in the last minutes.
+func (a *Assumptions) Deletes(n *cluster.Node) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	_, asked := a.deleted[n.Identity()]
+	return asked
 }
 
 // asked notes that a node's deletion was asked for, or why the API server has refused it or what comes before it.

@@ -147,6 +147,7 @@ func (w *Writer) Delete(ctx context.Context, n *cluster.Node) bool {
 	if !w.Refused.Due(key) {
 		return false
 	}
+	w.Assumed.deletes(n) // the caches may show the deletion before the answer comes
 	err := w.API.DeleteNode(ctx, n.Name, n.ProviderID)
 	if err == nil || errors.Is(err, cluster.ErrRefused) {
 		w.Assumed.asked(n, err)

@@ -1,0 +1,39 @@
+package drain
+
+import (
+	"context"
+	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+)
+
+// restore lets the Node object of a new machine go without a drain, so that the next comparison makes it again, and
+// reports whether the drain is to leave it alone. The cloud controller manager asks EC2 for each node that is not ready, and
+// deletes the node as soon as an answer lacks the machine. If that ended the machine, the next one would go the same way.
+func (d *Drainer) restore(ctx context.Context, s *cluster.Snapshot, n *cluster.Node, pods []*cluster.Pod) bool {
+	if !d.isRestorable(s, n, pods) {
+		return false
+	}
+	if d.patch(ctx, n, cluster.NodeChange{RemoveFinalizer: api.Finalizer}) {
+		d.memory.letGo(n)
+		d.Log.Warn("let a new node go that somebody has deleted, to make it again for the same instance", "node", n.Name, "provisioner", n.Provisioner, "instance", n.InstanceID())
+		d.Drained(n)
+	}
+	return true
+}
+
+// isRestorable reports whether the deletion of a node is none that the agent or its users have reason for: no kubelet has run
+// there, the machine is new and has not ended, and has no other node, which would be drained with it.
+func (d *Drainer) isRestorable(s *cluster.Snapshot, n *cluster.Node, pods []*cluster.Pod) bool {
+	switch {
+	case hadKubelet(n, pods):
+		return false
+	case closed(n), n.Annotations[api.AnnotationDisruption] != "", d.Nodes.Assumed.Deletes(n):
+		return false // an agent removes it
+	case heldByOthers(n), !d.Inventory.InstanceNew(n.ProviderID):
+		return false // it would not go, or not come back
+	}
+	return slices.ContainsFunc(d.Cluster.Provisioners(), func(p *api.Provisioner) bool { return p.Name == n.Provisioner && p.DeletionTimestamp == nil }) &&
+		!slices.ContainsFunc(s.Nodes, func(other cluster.Node) bool { return other.ProviderID == n.ProviderID && other.Name != n.Name })
+}
