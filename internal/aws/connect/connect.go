@@ -14,7 +14,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
-	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials/endpointcreds"
 	"github.com/aws/aws-sdk-go-v2/credentials/stscreds"
@@ -76,11 +75,12 @@ func (s Settings) options(exchange aws.HTTPClient) []func(*config.LoadOptions) e
 	return []func(*config.LoadOptions) error{
 		config.WithRegion(s.Region),
 		config.WithSharedConfigProfile(s.Profile),
+		config.WithHTTPClient(newClient()),
 		config.WithRetryer(newRetryer),
 		config.WithAPIOptions([]func(*middleware.Stack) error{limitCalls}),
 		config.WithWebIdentityRoleCredentialOptions(func(o *stscreds.WebIdentityRoleOptions) { s.useSTSEndpoint(o, exchange) }),
 		config.WithEndpointCredentialOptions(func(o *endpointcreds.Options) {
-			o.HTTPClient = awshttp.NewBuildableClient().WithTransportOptions(leaveProxy)
+			o.HTTPClient = newClient().WithTransportOptions(leaveProxy)
 		}),
 	}
 }

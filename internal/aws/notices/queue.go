@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/client"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/connect"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
@@ -37,7 +38,7 @@ type Queue struct {
 
 // New returns the queue with the name. It makes no request.
 func New(cfg awssdk.Config, name string) *Queue {
-	return &Queue{name: name, client: sqs.NewFromConfig(cfg, func(o *sqs.Options) { o.Retryer = retry.NewStandard(client.Retries) })}
+	return &Queue{name: name, client: sqs.NewFromConfig(connect.ForLongPolls(cfg), func(o *sqs.Options) { o.Retryer = retry.NewStandard(client.Retries) })}
 }
 
 // Receive returns up to 10 notices from the queue. It waits up to 20 seconds for the first,
