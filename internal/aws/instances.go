@@ -187,24 +187,29 @@ func (c *Cloud) describeLaunched(ctx context.Context, launched []offer.Instance)
 // alreadyLaunched finds the machines that earlier requests with the order's launch id have
 // bought. Because that may have been a moment ago, and EC2 may list some before the others, it
 // searches for some seconds unless it finds all that are missing; but it does so only once for
-// an order, because all rounds have the same id. If EC2 lists none, not even
-// one that has ended, that is an error for offer.ListingLag: it may list one yet.
+// an order, because all rounds have the same id. If EC2 lists fewer than are missing, including
+// those that have ended, that is an error for offer.ListingLag, beside those that run: it may list
+// the others yet. It would list them if those that it lists are older than that.
 func (l *launch) alreadyLaunched(ctx context.Context) (*fleetResult, error) {
 	result := &fleetResult{again: true}
-	var known []offer.Instance // whatever their states
+	listed, newest := 0, time.Time{} // whatever their states
 	filters := append(l.cloud.options.ownedFilters(), client.Filter("tag:"+api.TagLaunchID, l.order.LaunchID))
 	for pause := describePause; len(result.instances) < l.missing(); pause *= 2 {
-		var err error
-		if known, err = l.cloud.describe(ctx, l.cloud.reads, &ec2.DescribeInstancesInput{Filters: filters}); err != nil {
+		known, err := l.cloud.describe(ctx, l.cloud.reads, &ec2.DescribeInstancesInput{Filters: filters})
+		if err != nil {
 			return nil, err
 		}
-		result.instances = nil
+		known = slices.DeleteFunc(known, func(i offer.Instance) bool {
+			return slices.ContainsFunc(l.found, func(f offer.Instance) bool { return f.ID == i.ID })
+		})
+		listed = len(known)
 		for _, i := range known {
-			counted := slices.ContainsFunc(l.found, func(f offer.Instance) bool { return f.ID == i.ID })
-			if i.Runs() && !counted && len(result.instances) < l.missing() {
-				result.instances = append(result.instances, i)
+			if i.LaunchedAt.After(newest) {
+				newest = i.LaunchedAt
 			}
 		}
+		running := slices.DeleteFunc(known, func(i offer.Instance) bool { return !i.Runs() })
+		result.instances = running[:min(len(running), l.missing())]
 		if l.searched || pause > searchLongest {
 			break
 		}
@@ -213,8 +218,10 @@ func (l *launch) alreadyLaunched(ctx context.Context) (*fleetResult, error) {
 		}
 	}
 	l.searched = true
-	if id := l.order.LaunchID; len(known) == 0 && len(l.cloud.fruitless.lasting([]string{id}, nil, l.cloud.now())) == 0 {
-		return nil, fmt.Errorf("create fleet with target capacity %d: an earlier request may have bought machines under the launch id %s, and EC2 does not list them yet", l.missing(), id)
+	now, id := l.cloud.now(), l.order.LaunchID
+	recent := listed == 0 || now.Sub(newest) < offer.ListingLag
+	if listed < l.missing() && recent && len(l.cloud.fruitless.lasting([]string{id}, nil, now)) == 0 {
+		return result, fmt.Errorf("create fleet with target capacity %d: an earlier request may have bought machines under the launch id %s, and EC2 lists only %d yet", l.missing(), id, listed)
 	}
 	return result, nil
 }

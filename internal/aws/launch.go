@@ -119,7 +119,7 @@ func (l *launch) askFleet(ctx context.Context, round int) error {
 		settle = l.cloud.reservations.Book(request.reservation, request.count)
 	}
 	result, err := l.requestFleet(ctx, request, round)
-	if err != nil {
+	if result == nil {
 		settle(0)
 		return err
 	}
@@ -128,7 +128,7 @@ func (l *launch) askFleet(ctx context.Context, round int) error {
 	for _, i := range result.instances {
 		l.cloud.network.Promise(i.SubnetID, l.addresses(i.InstanceType))
 	}
-	if err := l.misconfigured(result); err != nil {
+	if err := cmp.Or(err, l.misconfigured(result)); err != nil {
 		return err
 	}
 	for _, f := range result.failures {

@@ -253,12 +253,13 @@ func TestSameLaunchIDBuysOnce(t *testing.T) {
 	}
 }
 
-// Two agents that order for the same pods at once have the same id, but may have
+// Two agents that order for the same pods have the same id, but may have
 // decided differently: EC2 refuses the second, which gets what the first has bought.
 func TestTwoOrdersForTheSamePods(t *testing.T) {
 	f := start(t)
 	other := &fixture{Cloud: f.newCloud(t), account: f.account, clock: f.clock, config: f.config}
 	first := f.launch(t, order("pods-1", 2, onDemand("m5.large", "a")))
+	f.clock.Step(offer.ListingLag) // until then, the first may have bought a third that EC2 does not list yet
 	second := other.launch(t, order("pods-1", 3, onDemand("c5.large", "b"), onDemand("m5.large", "a")))
 	if len(second.Instances) != 3 || len(f.live()) != 3 {
 		t.Errorf("the second order got %d machines, and %d run; want 3 with the 2 that were there", len(second.Instances), len(f.live()))

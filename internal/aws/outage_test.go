@@ -212,6 +212,31 @@ func TestEarlierOrderIsListedInParts(t *testing.T) {
 	}
 }
 
+// If EC2 lists the others only later than the search takes, an error says that they may have been bought. Once
+// EC2 would have listed them, they are bought.
+func TestEarlierOrderIsListedInPartsForLonger(t *testing.T) {
+	f := start(t)
+	o := order("launch-1", 5, onDemand("m5.large", "a"), onDemand("m5.large", "b"))
+	f.launch(t, order("launch-1", 5, onDemand("m5.large", "a")))
+	restarted := &fixture{Cloud: f.newCloud(t), account: f.account, clock: f.clock, config: f.config}
+	describe := restarted.reads.Instances
+	restarted.reads.Instances = func(ctx context.Context, in *ec2.DescribeInstancesInput, o ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error) {
+		out, err := describe(ctx, in, o...)
+		if err == nil && len(out.Reservations) > 3 {
+			out.Reservations = out.Reservations[:3]
+		}
+		return out, err
+	}
+	d, err := restarted.Launch(t.Context(), o)
+	if err == nil || offer.IsPermanent(err) || !strings.Contains(err.Error(), "lists only 3 yet") || len(d.Instances) != 3 || len(f.live()) != 5 {
+		t.Errorf("%d machines run, got %v, %v; want 5, of which 3 are known, and an error that may pass", len(f.live()), ids(d.Instances), err)
+	}
+	f.clock.Step(offer.ListingLag)
+	if d, err = restarted.Launch(t.Context(), o); err != nil || len(d.Instances) != 5 {
+		t.Errorf("later: got %v, %v; want 5", ids(d.Instances), err)
+	}
+}
+
 // If AWS does not answer a lookup again, the old answer is used, and the market says so long before it is too old.
 func TestOutdatedLookupsAreToldOf(t *testing.T) {
 	for action, c := range map[string]struct {
