@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -104,7 +106,7 @@ type expiring struct {
 
 func (e *expiring) Retrieve(context.Context) (aws.Credentials, error) {
 	e.calls++
-	if e.calls > 10 {
+	if e.calls > 20 {
 		return aws.Credentials{}, errors.New("asked too often")
 	}
 	return aws.Credentials{AccessKeyID: "AKIDEXAMPLE", SecretAccessKey: "secret", CanExpire: true, Expires: e.expires}, nil
@@ -170,6 +172,28 @@ func TestTransportAuthenticatesAndForgetsWhatWasRefused(t *testing.T) {
 	get()
 	if source.calls == kept {
 		t.Error("a token that was refused is still used")
+	}
+}
+
+// A request whose token is refused is sent once more, with its body.
+func TestTransportRepeatsWhatWasRefused(t *testing.T) {
+	tokens := eksauth.NewTokens(client(static()), "prod", time.Now)
+	var bodies []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if bodies = append(bodies, string(body)); len(bodies) == 1 {
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+	}))
+	defer server.Close()
+	browser := &http.Client{Transport: tokens.WrapTransport(http.DefaultTransport)}
+	resp, err := browser.Post(server.URL, "text/plain", strings.NewReader("object"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK || !slices.Equal(bodies, []string{"object", "object"}) {
+		t.Errorf("status %d after %q, want the same request twice", resp.StatusCode, bodies)
 	}
 }
 

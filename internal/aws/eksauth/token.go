@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -116,14 +117,33 @@ type bearer struct {
 	next   http.RoundTripper
 }
 
-// RoundTrip sends the request with a token. If the response is 401 Unauthorized, the next
-// request gets a new token.
+// RoundTrip sends the request with a token. If the response is 401 Unauthorized, it sends the
+// request once more, with a new token.
 func (b *bearer) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := b.send(req, req.Body)
+	if err != nil || resp.StatusCode != http.StatusUnauthorized {
+		return resp, err
+	}
+	body := req.Body
+	if req.GetBody != nil {
+		if body, err = req.GetBody(); err != nil {
+			return resp, nil //nolint:nilerr // the response says more
+		}
+	} else if body != nil {
+		return resp, nil // it has been read
+	}
+	_ = resp.Body.Close()
+	return b.send(req, body)
+}
+
+// send sends the request with the current token, and drops that if it is refused.
+func (b *bearer) send(req *http.Request, body io.ReadCloser) (*http.Response, error) {
 	token, err := b.tokens.Token(req.Context())
 	if err != nil {
 		return nil, err
 	}
 	req = req.Clone(req.Context())
+	req.Body = body
 	req.Header.Set("Authorization", "Bearer "+token)
 	resp, err := b.next.RoundTrip(req)
 	if err == nil && resp.StatusCode == http.StatusUnauthorized {

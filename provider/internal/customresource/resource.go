@@ -48,7 +48,7 @@ func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp 
 	ctx, cancel := lifecycle.WithLimit(ctx, lifecycle.Timeouts(ctx, req.Plan.GetAttribute, &resp.Diagnostics).Create, callLimit, &resp.Diagnostics)
 	defer cancel()
 	doc := r.encode(m, &resp.Diagnostics)
-	cluster := lifecycle.Connect(ctx, r.Session, &resp.Diagnostics)
+	cluster := lifecycle.Await(ctx, r.Session, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}

@@ -29,7 +29,16 @@ func SharedSession(data any, diags *diag.Diagnostics) *session.Session {
 
 // Connect returns the cluster. If it cannot be reached, Connect adds an error and returns nil.
 func Connect(ctx context.Context, s *session.Session, diags *diag.Diagnostics) session.Cluster {
-	cluster, err := s.Cluster(ctx)
+	return connected(ctx, s.Cluster, diags)
+}
+
+// Await is Connect for an object that is to be created, perhaps right after its cluster.
+func Await(ctx context.Context, s *session.Session, diags *diag.Diagnostics) session.Cluster {
+	return connected(ctx, s.AwaitCluster, diags)
+}
+
+func connected(ctx context.Context, find func(context.Context) (session.Cluster, error), diags *diag.Diagnostics) session.Cluster {
+	cluster, err := find(ctx)
 	if err != nil {
 		diags.AddError(NoCluster+": "+err.Error(), noAccess(err))
 	}

@@ -86,7 +86,33 @@ func (s *Session) Cluster(ctx context.Context) (Cluster, error) {
 	return s.platform.Cluster(ctx)
 }
 
+// How long AwaitCluster waits for a cluster that was created a moment ago, and how often it tries.
+const (
+	readyLimit = time.Minute
+	readyPause = 5 * time.Second
+)
+
+// AwaitCluster is Cluster for an apply, which may have created the cluster a moment ago: its name may not be in DNS yet,
+// its load balancer may not respond, and it may not know the caller. AwaitCluster waits up to a minute for that. A plan
+// does not wait, because it can do without the cluster.
+func (s *Session) AwaitCluster(ctx context.Context) (Cluster, error) {
+	for deadline := time.Now().Add(readyLimit); ; {
+		found, err := s.Cluster(ctx)
+		if !errors.Is(err, ErrNotReady) || !time.Now().Before(deadline) {
+			return found, err
+		}
+		tflog.Info(ctx, "the cluster is not ready yet", map[string]any{"error": err.Error()})
+		select {
+		case <-ctx.Done():
+			return found, err
+		case <-time.After(readyPause):
+		}
+	}
+}
+
 var (
+	// ErrNotReady means that the API server responds as one may whose cluster was created a moment ago.
+	ErrNotReady = errors.New("the cluster is not ready")
 	// ErrWrongAccess means that the access itself is wrong, so that another attempt would fail too: the cluster
 	// does not exist, credentials are refused, or another authority has signed the certificate.
 	ErrWrongAccess = errors.New("wrong access")

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 	"github.com/hashicorp/terraform-plugin-log/tflogtest"
@@ -96,5 +98,46 @@ func TestSecretsAreMasked(t *testing.T) {
 	tflog.Warn(ctx, "sent tokensecret", map[string]any{"key": "keysecret", "env": "x envsecret y"})
 	if logged := out.String(); logged == "" || strings.Contains(logged, "secret\"") || strings.Contains(logged, "tokensecret") || strings.Contains(logged, "envsecret") {
 		t.Errorf("a secret is in the log: %s", logged)
+	}
+}
+
+// young is a platform whose cluster responds with the error until it is ready.
+type young struct {
+	Platform
+	ready time.Time
+	err   error
+}
+
+func (y *young) Cluster(context.Context) (Cluster, error) {
+	if time.Now().Before(y.ready) {
+		return nil, y.err
+	}
+	return nil, nil
+}
+
+// An apply waits for a cluster that was created a moment ago. A plan does not, and nobody waits after another error.
+func TestOnlyAnApplyAwaitsTheCluster(t *testing.T) {
+	other := errors.New("denied")
+	for name, c := range map[string]struct {
+		find  func(*Session, context.Context) (Cluster, error)
+		ready time.Duration
+		err   error
+		want  error
+		takes time.Duration
+	}{
+		"an apply":                       {(*Session).AwaitCluster, 33 * time.Second, ErrNotReady, nil, 35 * time.Second},
+		"an apply without a cluster":     {(*Session).AwaitCluster, time.Hour, ErrNotReady, ErrNotReady, time.Minute},
+		"an apply with the wrong access": {(*Session).AwaitCluster, time.Hour, other, other, 0},
+		"a plan":                         {(*Session).Cluster, time.Hour, ErrNotReady, ErrNotReady, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				s := New(Config{ClusterName: "prod"}, func(Config) Platform { return &young{ready: began.Add(c.ready), err: c.err} })
+				if _, err := c.find(s, t.Context()); !errors.Is(err, c.want) || time.Since(began) != c.takes {
+					t.Errorf("%v after %s, want %v after %s", err, time.Since(began), c.want, c.takes)
+				}
+			})
+		})
 	}
 }

@@ -78,7 +78,7 @@ func (r *agentResource) Create(ctx context.Context, req resource.CreateRequest, 
 	ctx, cancel := lifecycle.WithLimit(ctx, m.Timeouts.Create, agentTimeout, &resp.Diagnostics)
 	defer cancel()
 	objects := r.objects(ctx, &m, &resp.Diagnostics)
-	cluster := lifecycle.Connect(ctx, r.Session, &resp.Diagnostics)
+	cluster := lifecycle.Await(ctx, r.Session, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}

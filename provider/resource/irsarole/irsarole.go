@@ -224,7 +224,7 @@ func (r *irsaRole) eachAccount(ctx context.Context, accounts []policy.ServiceAcc
 }
 
 func (r *irsaRole) annotation(ctx context.Context) (session.Annotation, error) {
-	cluster, err := r.Session.Cluster(ctx)
+	cluster, err := r.Session.AwaitCluster(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	awscall "github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/eksauth"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
@@ -31,6 +33,24 @@ func (e wrongAccessError) Unwrap() error { return e.error }
 func (e wrongAccessError) Is(target error) bool {
 	return target == session.ErrWrongAccess || target == session.ErrMissingCluster && errors.Is(e.error, eksauth.ErrNoCluster)
 }
+
+// notReady marks an error of the API server as session.ErrNotReady if a cluster that was created a moment ago may cause it.
+// A refused connection is none: call.Passing is true for it, so that it has been tried again for some seconds.
+func notReady(err error) error {
+	var name *net.DNSError
+	var network net.Error
+	late := errors.As(err, &network) && network.Timeout() || errors.Is(err, call.ErrNoAnswer)
+	if errors.As(err, &name) || late || apierrors.IsUnauthorized(err) {
+		return notReadyError{err}
+	}
+	return err
+}
+
+type notReadyError struct{ error }
+
+func (e notReadyError) Unwrap() error { return e.error }
+
+func (e notReadyError) Is(target error) bool { return target == session.ErrNotReady }
 
 // passing reports whether the access may work at another time or from another network.
 func passing(err error) bool {

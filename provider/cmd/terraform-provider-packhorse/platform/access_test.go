@@ -7,17 +7,22 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
+	"os"
+	"syscall"
 	"testing"
 
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
-	"net/http"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/eksauth"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/apply"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
@@ -57,7 +62,40 @@ func TestWrongAccess(t *testing.T) {
 	if !errors.Is(wrongAccess(eksauth.ErrNoCluster), session.ErrMissingCluster) || errors.Is(wrongAccess(errors.New("denied")), session.ErrMissingCluster) {
 		t.Error("a missing cluster is not told apart")
 	}
+	if !errors.Is(wrongAccess(notReady(apierrors.NewUnauthorized("no"))), session.ErrWrongAccess) {
+		t.Error("a token that a new cluster may not take yet counts as right")
+	}
 	if wrongAccess(nil) != nil {
 		t.Error("success counts as wrong")
+	}
+}
+
+// What a cluster that was created a moment ago may cause is told apart from what is wrong.
+func TestNotReady(t *testing.T) {
+	get := func(err error) error { return &url.Error{Op: "Get", URL: "https://cluster", Err: err} }
+	for name, c := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"a name that is not in DNS":       {get(&net.DNSError{Err: "no such host", Name: "cluster", IsNotFound: true}), true},
+		"a load balancer without targets": {get(&net.OpError{Op: "dial", Err: os.ErrDeadlineExceeded}), true},
+		"no answer":                       {fmt.Errorf("%w: late", call.ErrNoAnswer), true},
+		"a caller that is not known":      {apierrors.NewUnauthorized("no"), true},
+		"a caller without a permission":   {apierrors.NewForbidden(schema.GroupResource{}, "kube-system", nil), false},
+		"nobody listens":                  {get(&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}), false},
+		"a certificate of somebody else":  {get(&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}), false},
+	} {
+		if got := errors.Is(wrongAccess(notReady(fmt.Errorf("reach the cluster: %w", c.err))), session.ErrNotReady); got != c.want {
+			t.Errorf("%s: not ready = %t, want %t", name, got, c.want)
+		}
+	}
+}
+
+// The authenticator of a new cluster does not know the caller at first.
+func TestACallerThatIsNotKnownYet(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
+	defer server.Close()
+	if _, err := newCluster(t.Context(), &rest.Config{Host: server.URL}, "", apply.Manager{}); !errors.Is(err, session.ErrNotReady) {
+		t.Errorf("error = %v, want session.ErrNotReady", err)
 	}
 }

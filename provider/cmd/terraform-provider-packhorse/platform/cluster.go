@@ -78,7 +78,7 @@ func newCluster(ctx context.Context, cfg *rest.Config, arn string, manager apply
 		err = errors.New("the response is not from a Kubernetes API server")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reach the cluster at %s: %w", cfg.Host, err)
+		return nil, notReady(fmt.Errorf("reach the cluster at %s: %w", cfg.Host, err))
 	}
 	return &cluster{objects: objects, typed: typed, names: names, manager: manager, arn: arn, uid: system.UID, roster: teardown.NewRoster(names)}, nil
 }
