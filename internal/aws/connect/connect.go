@@ -64,7 +64,7 @@ func Load(ctx context.Context, s Settings) (aws.Config, error) {
 	exchange.client = cfg.HTTPClient
 	cfg.APIOptions = append(cfg.APIOptions, refuseEmptyAnswers, refuseForeignAnswers)
 	if s.Role != nil {
-		cfg.Credentials = aws.NewCredentialsCache(s.assumeRole(cfg))
+		cfg.Credentials = aws.NewCredentialsCache(s.assumeRole(cfg), replaceEarly)
 	}
 	return cfg, nil
 }
@@ -77,6 +77,7 @@ func (s Settings) options(exchange aws.HTTPClient) []func(*config.LoadOptions) e
 		config.WithSharedConfigProfile(s.Profile),
 		config.WithHTTPClient(newClient()),
 		config.WithRetryer(newRetryer),
+		config.WithCredentialsCacheOptions(replaceEarly),
 		config.WithAPIOptions([]func(*middleware.Stack) error{limitCalls}),
 		config.WithWebIdentityRoleCredentialOptions(func(o *stscreds.WebIdentityRoleOptions) { s.useSTSEndpoint(o, exchange) }),
 		config.WithEndpointCredentialOptions(func(o *endpointcreds.Options) {
@@ -84,6 +85,10 @@ func (s Settings) options(exchange aws.HTTPClient) []func(*config.LoadOptions) e
 		}),
 	}
 }
+
+// replaceEarly has credentials replaced five minutes before they expire, as the SDK does with those of EKS Pod Identity.
+// It uses others until the last second, although AWS refuses them earlier if the clock is behind.
+func replaceEarly(o *aws.CredentialsCacheOptions) { o.ExpiryWindow = 5 * time.Minute }
 
 func (s Settings) assumeRole(cfg aws.Config) aws.CredentialsProvider {
 	client := sts.NewFromConfig(cfg)

@@ -266,6 +266,43 @@ func TestWebIdentityTrustsTheBundle(t *testing.T) {
 	}
 }
 
+// Credentials are not used in their last minutes: AWS refuses them if the clock is behind.
+func TestCredentialsAreReplacedBeforeTheyExpire(t *testing.T) {
+	for name, role := range map[string]*connect.Role{"a web identity": nil, "an assumed role": {ARN: "arn:other"}} {
+		t.Run(name, func(t *testing.T) {
+			isolate(t)
+			asked := map[string]int{} // by action
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				action := r.FormValue("Action")
+				asked[action]++
+				w.Header().Set("Content-Type", "text/xml")
+				fmt.Fprintf(w, answer, action, time.Now().Add(4*time.Minute).UTC().Format(time.RFC3339))
+			}))
+			t.Cleanup(server.Close)
+			token := filepath.Join(t.TempDir(), "token")
+			if err := os.WriteFile(token, []byte("jwt"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			t.Setenv("AWS_WEB_IDENTITY_TOKEN_FILE", token)
+			t.Setenv("AWS_ROLE_ARN", "arn:role")
+			cfg, err := connect.Load(t.Context(), connect.Settings{Region: "eu-west-1", Role: role, Endpoints: map[string]string{"sts": server.URL}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 2 {
+				if _, err := cfg.Credentials.Retrieve(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for action, times := range asked {
+				if times != 2 {
+					t.Errorf("%s was called %d times, want twice", action, times)
+				}
+			}
+		})
+	}
+}
+
 // EKS Pod Identity: an agent on the node hands out credentials for a token that is
 // in a file, which is read again each time.
 func TestPodIdentity(t *testing.T) {
