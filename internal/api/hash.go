@@ -99,23 +99,6 @@ func (s *NodeProfile) Hash() string {
 	}{static, s.PublicAddress(), role})
 }
 
-// FormerHashes are those that nodes have which an earlier release has built with the role of an EC2NodeClass. It
-// hashed the instance profile, of which these are those of the role, or none.
-func (s *NodeProfile) FormerHashes(profiles ...string) []string {
-	if s.role() == "" {
-		return nil
-	}
-	former, class := *s, *s.Class
-	class.Role = ""
-	former.Class, former.InstanceProfile = &class, nil
-	out := []string{former.Hash()}
-	for i := range profiles {
-		former.InstanceProfile = &profiles[i]
-		out = append(out, former.Hash())
-	}
-	return out
-}
-
 // role is that of an EC2NodeClass; empty where it names an instance profile instead.
 func (s *NodeProfile) role() string {
 	if s.Class == nil {

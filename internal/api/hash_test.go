@@ -1,7 +1,6 @@
 package api
 
 import (
-	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -132,8 +131,7 @@ func TestNodeProfileHash(t *testing.T) {
 	}
 }
 
-// All instance profiles of a role give the same rights, so that the role of an EC2NodeClass counts. Nodes of
-// earlier builds have the hash of an instance profile, which is to be one of the role.
+// All instance profiles of a role give the same rights, so that the role of an EC2NodeClass counts.
 func TestHashOfARole(t *testing.T) {
 	class := func(role, profile string) *NodeProfile {
 		p := &NodeProfile{UserData: ptr.To("x"), Class: &ClassTerms{Role: role}}
@@ -145,23 +143,6 @@ func TestHashOfARole(t *testing.T) {
 	want := class("a", "").Hash()
 	if class("a", "made").Hash() != want || class("b", "").Hash() == want {
 		t.Error("the hash of a class depends on its role, and not on the instance profile of the role")
-	}
-	former := class("a", "made").FormerHashes("made", "own")
-	for name, c := range map[string]struct {
-		built *NodeProfile
-		same  bool
-	}{
-		"without a profile":          {&NodeProfile{UserData: ptr.To("x")}, true},
-		"with a profile of the role": {&NodeProfile{UserData: ptr.To("x"), InstanceProfile: ptr.To("own")}, true},
-		"with another":               {&NodeProfile{UserData: ptr.To("x"), InstanceProfile: ptr.To("other")}, false},
-		"from other user data":       {&NodeProfile{UserData: ptr.To("y")}, false},
-	} {
-		if got := slices.Contains(former, c.built.Hash()); got != c.same {
-			t.Errorf("built %s: the same: %t, want %t", name, got, c.same)
-		}
-	}
-	if got := (&NodeProfile{}).FormerHashes("made"); got != nil {
-		t.Errorf("without a role: %v", got)
 	}
 }
 

@@ -1,7 +1,6 @@
 package aws
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -174,15 +173,6 @@ func TestProfileOfAnEarlierRole(t *testing.T) {
 		}
 		if found := c.f.market(t, profile).Findings.Error(); strings.Contains(found, "iam:ListInstanceProfilesForRole") != c.warns {
 			t.Errorf("%s: findings %q", name, found)
-		}
-	}
-	before := classOf(func(*api.ClassTerms) {})
-	before.InstanceProfile = new("noted")
-	for role, same := range map[string]bool{"earlier": true, "current": false} {
-		now := classOf(func(c *api.ClassTerms) { c.Role = role })
-		now.InstanceProfile = new("noted")
-		if got := slices.Contains(f.market(t, now).FormerHashes, before.Hash()); got != same {
-			t.Errorf("a machine with the profile of role earlier is as one of role %s: %t, want %t", role, got, same)
 		}
 	}
 }

@@ -57,8 +57,8 @@ func (c *Cloud) Market(ctx context.Context, p *api.Provisioner, profile *api.Nod
 		return offer.Market{}, fmt.Errorf("read the market of %s: %w", p.Name, r.noReservations)
 	}
 	market := offer.Market{
-		ProfileHash: r.profile.Hash(), FormerHashes: r.profile.FormerHashes(r.role.All...),
-		Status: r.status(c.now()), Findings: slices.Concat(r.doubts(), r.doubtGroups(c.options.ClusterName)), Blocked: r.blocked, BlockedReason: r.reason,
+		ProfileHash: r.profile.Hash(),
+		Status:      r.status(c.now()), Findings: slices.Concat(r.doubts(), r.doubtGroups(c.options.ClusterName)), Blocked: r.blocked, BlockedReason: r.reason,
 	}
 	market.AddFault(outdated.Fault())
 	if unused, all := r.unsupported(); len(unused) > 0 {

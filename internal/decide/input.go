@@ -48,9 +48,8 @@ type Input struct {
 type Provisioner struct {
 	// Spec has its defaults added.
 	Spec *api.Provisioner
-	// ProfileHash is the hash of the node profile it uses, and FormerHashes are those that count as equal.
-	ProfileHash  string
-	FormerHashes []string
+	// ProfileHash is the hash of the node profile it uses.
+	ProfileHash string
 	// Profile is what the selectors of that node profile find.
 	Profile api.AWSNodeTemplateStatus
 	// Types are sorted by name.
@@ -66,7 +65,7 @@ type Provisioner struct {
 // offered. Blocked is why it may buy nothing now; empty when it may.
 func NewProvisioner(spec *api.Provisioner, market offer.Market, blocked string) Provisioner {
 	return Provisioner{
-		Spec: spec, ProfileHash: market.ProfileHash, FormerHashes: market.FormerHashes, Profile: market.Status,
+		Spec: spec, ProfileHash: market.ProfileHash, Profile: market.Status,
 		Types: market.Types, Index: market.Index, Blocked: blocked,
 	}
 }

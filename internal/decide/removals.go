@@ -23,7 +23,7 @@ func (d *decision) owned() []*retire.Node {
 			continue
 		}
 		node := &retire.Node{
-			Node: n, Provisioner: p.Spec, ProfileHash: p.ProfileHash, FormerHashes: p.FormerHashes, Profile: p.Profile,
+			Node: n, Provisioner: p.Spec, ProfileHash: p.ProfileHash, Profile: p.Profile,
 			Blocked: p.Blocked, Pods: pods[n.Name], At: d.in.Now,
 		}
 		if t := p.typeOf(n); t != nil {

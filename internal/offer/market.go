@@ -12,8 +12,6 @@ type Market struct {
 	Index *Index
 	// ProfileHash is the hash of the resolved profile's static fields.
 	ProfileHash string
-	// FormerHashes are hashes by earlier releases of profiles that machines are built from in the same way.
-	FormerHashes []string
 	// Status is what the profile's selectors resolved to.
 	Status api.AWSNodeTemplateStatus
 	// Findings are warnings about what the profile's selectors find.

@@ -24,7 +24,7 @@ func drifted(n *Node, _ time.Time) (DueNode, bool) {
 	if hashed && built != n.Provisioner.Hash() {
 		return DueNode{n, Drifted, fmt.Sprintf("provisioner %s has changed since the node was launched", n.Provisioner.Name)}, true
 	}
-	if built := n.Annotations[api.AnnotationProfileHash]; api.IsHash(built) && n.ProfileHash != "" && built != n.ProfileHash && !slices.Contains(n.FormerHashes, built) {
+	if built := n.Annotations[api.AnnotationProfileHash]; api.IsHash(built) && n.ProfileHash != "" && built != n.ProfileHash {
 		return DueNode{n, Drifted, "its node profile has changed since the node was launched"}, true
 	}
 	if miss, ok := match.Node(required(n, hashed), n.Node); !ok {

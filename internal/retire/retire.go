@@ -51,8 +51,6 @@ type Node struct {
 	Provisioner *api.Provisioner // with its defaults
 	// ProfileHash is that of the node profile which its Provisioner uses now.
 	ProfileHash string
-	// FormerHashes are hashes by earlier releases of what is equal to that node profile.
-	FormerHashes []string
 	// Profile is what the selectors of that node profile find now.
 	Profile api.AWSNodeTemplateStatus
 	// Image is the image that a new machine of its type gets; empty where that is not known.

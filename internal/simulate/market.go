@@ -36,8 +36,5 @@ func (m CatalogueMarket) Market(_ context.Context, p *api.Provisioner, profile *
 		Region: m.Region, Kubelet: p.Spec.KubeletConfiguration, AMIFamily: ptr.Deref(profile.AMIFamily, ""),
 		Volumes: profile.BlockDeviceMappings, InstanceStoreRAID: profile.JoinsLocalDisks(), NodeOptions: m.Nodes,
 	})
-	return offer.Market{
-		ProfileHash: profile.Hash(), FormerHashes: profile.FormerHashes(ptr.Deref(profile.InstanceProfile, "")),
-		Types: types, Index: offer.NewIndex(types),
-	}, nil
+	return offer.Market{ProfileHash: profile.Hash(), Types: types, Index: offer.NewIndex(types)}, nil
 }

@@ -32,8 +32,8 @@ type Roles struct {
 // Profile is the instance profile of a role, or the reason why there is none.
 type Profile struct {
 	Name, Missing string
-	All           []string // instance profiles of the role, the best first
 	Doubt         error    // why it is not known whether the profile is one of the role
+	all           []string // instance profiles of the role, the best first
 }
 
 // NewRoles returns a finder that asks IAM.
@@ -53,10 +53,10 @@ func (r *Roles) ProfileOf(ctx context.Context, role, noted string) (Profile, err
 	}
 	switch {
 	case err != nil && noted != "":
-		return Profile{Name: noted, All: []string{noted}, Doubt: err}, nil
+		return Profile{Name: noted, Doubt: err}, nil
 	case denied:
 		return Profile{Missing: err.Error()}, nil
-	case slices.Contains(found.All, noted):
+	case slices.Contains(found.all, noted):
 		found.Name = noted
 	}
 	return found, err
@@ -86,7 +86,7 @@ func (r *Roles) lookUp(ctx context.Context, role string) (Profile, error) {
 	})
 	out := Profile{Name: *all[0].InstanceProfileName}
 	for _, p := range all {
-		out.All = append(out.All, *p.InstanceProfileName)
+		out.all = append(out.all, *p.InstanceProfileName)
 	}
 	return out, nil
 }
