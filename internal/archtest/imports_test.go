@@ -65,7 +65,7 @@ func TestEveryPackageHasALayer(t *testing.T) {
 // standard library and each other. What a pod requests follows from the pod alone, so
 // nouns may ask Kubernetes for it, and the user data that they validate may be TOML.
 var coreModules = map[layer][]string{
-	noun:     {"k8s.io/api", "k8s.io/apimachinery", "k8s.io/component-helpers/resource", "k8s.io/utils", "sigs.k8s.io/yaml", "github.com/pelletier/go-toml/v2"},
+	noun:     {"k8s.io/api", "k8s.io/apimachinery", "k8s.io/component-helpers/resource", "k8s.io/utils", "sigs.k8s.io/yaml", "github.com/pelletier/go-toml/v2", "github.com/agext/levenshtein"},
 	decision: {"k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils", "k8s.io/component-helpers"},
 }
 

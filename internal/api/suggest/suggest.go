@@ -5,6 +5,8 @@ package suggest
 import (
 	"slices"
 	"strings"
+
+	"github.com/agext/levenshtein"
 )
 
 // synonyms are names from other places for values of the API, in lower case.
@@ -74,9 +76,9 @@ func nearest(unknown string, candidates []string) (string, bool) {
 	best, bestDistance := "", 1+max(1, len(ShortForm(unknown))/3)
 	folded := fold(unknown)
 	for _, candidate := range candidates {
-		distance := editDistance(folded, fold(candidate))
+		distance := levenshtein.Distance(folded, fold(candidate), nil)
 		if short := ShortForm(candidate); short != candidate && !strings.Contains(unknown, "/") {
-			distance = min(distance, editDistance(folded, fold(short)))
+			distance = min(distance, levenshtein.Distance(folded, fold(short), nil))
 		}
 		if distance < bestDistance {
 			best, bestDistance = candidate, distance
@@ -94,27 +96,6 @@ func ShortForm(name string) string {
 func fold(name string) string { return withoutSeparators.Replace(strings.ToLower(name)) }
 
 var withoutSeparators = strings.NewReplacer("_", "", "-", "", " ", "")
-
-// editDistance is the Levenshtein distance of a and b in bytes.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			substituted := diagonal
-			if a[i] != b[j] {
-				substituted++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(row[j]+1, row[j+1]+1, substituted)
-		}
-	}
-	return row[len(b)]
-}
 
 // Same reports whether two names differ in case and separators only.
 func Same(a, b string) bool { return fold(a) == fold(b) }
@@ -148,10 +129,10 @@ func slip(a, b string) bool {
 		slips = 1
 	}
 	const separators = 3 // that one of them may lack
-	if length := len(a) - len(b); max(length, -length) <= slips+separators && editDistance(fold(a), fold(b)) <= slips {
+	if length := len(a) - len(b); max(length, -length) <= slips+separators && levenshtein.Distance(fold(a), fold(b), nil) <= slips {
 		return true
 	}
 	domainA, nameA, qualifiedA := strings.Cut(a, "/")
 	domainB, nameB, qualifiedB := strings.Cut(b, "/")
-	return qualifiedA && qualifiedB && strings.EqualFold(nameA, nameB) && editDistance(domainA, domainB) <= len(domainB)/4
+	return qualifiedA && qualifiedB && strings.EqualFold(nameA, nameB) && levenshtein.Distance(domainA, domainB, nil) <= len(domainB)/4
 }
