@@ -171,7 +171,7 @@ func New(c Cluster, cloud Cloud, options Options, log hclog.Logger) *Agent {
 	a.surger = surge.New(surge.Ports{Cluster: c, Nodes: a.nodes, Events: a.events, Metrics: a.metrics, Log: log, Retry: retry})
 	a.disrupter = &disrupt.Disrupter{
 		Cluster: c, Pods: c, Nodes: a.nodes, Buying: a.buyer.Holds, Surges: a.surger, Events: a.events, Metrics: a.metrics, Log: log, Replan: a.replan.Set, Retry: retry,
-		Unfinished: disrupt.NewUnfinished(), Steers: make(chan []decide.Steer, 1),
+		Unfinished: pace.Refusals(), Steers: make(chan []decide.Steer, 1),
 	}
 	a.notices = &notice.Watcher{
 		Notices: options.Notices, Nodes: a.nodes, Events: a.events, Metrics: a.metrics, Log: log,

@@ -85,7 +85,7 @@ func (w *world) disrupter(buying bool) *disrupt.Disrupter {
 	return &disrupt.Disrupter{
 		Cluster: w, Events: event.NewRecorder(w), Metrics: metrics.New(), Log: hclog.NewNullLogger(),
 		Nodes:  &nodes.Writer{API: w, Assumed: nodes.NewAssumptions(), Log: hclog.NewNullLogger(), Deleted: func() {}, Failed: func() {}, Refused: pace.NewRetries(time.Second, time.Minute)},
-		Surges: w, Unfinished: disrupt.NewUnfinished(),
+		Surges: w, Unfinished: pace.Refusals(),
 		Buying: func(string) bool { return buying },
 		Replan: note("plan again"), Retry: note("retry"),
 	}

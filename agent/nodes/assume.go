@@ -25,12 +25,6 @@ type Assumptions struct {
 	pauses  *pace.Retries     // the same: until when it counts as refused
 }
 
-// A node whose deletion was refused is not chosen again for 10 minutes, then for twice as long each time, up to 6 hours.
-const (
-	firstPause   = 10 * time.Minute
-	longestPause = 6 * time.Hour
-)
-
 // ttl is how long the agent trusts what it did over what its caches say.
 const ttl = 30 * time.Second
 
@@ -63,7 +57,7 @@ func NewAssumptions() *Assumptions {
 		deleted: map[string]time.Time{},
 
 		refused: map[string]string{},
-		pauses:  pace.NewRetries(firstPause, longestPause),
+		pauses:  pace.Refusals(),
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/pace"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
@@ -95,7 +96,7 @@ func TestRefusedDeletions(t *testing.T) {
 		a := NewAssumptions()
 		s := &cluster.Snapshot{Nodes: []cluster.Node{{Name: "a"}, {Name: "b"}}}
 		refused := func() string { return a.Apply(s).Nodes[1].Refused }
-		for _, pause := range []time.Duration{firstPause, 2 * firstPause} {
+		for _, pause := range []time.Duration{pace.RefusalPause, 2 * pace.RefusalPause} {
 			a.asked(&cluster.Node{Name: "b"}, errors.New("delete node b: forbidden"))
 			time.Sleep(pause - time.Second)
 			a.asked(&cluster.Node{Name: "b"}, errors.New("delete node b: forbidden"))

@@ -46,6 +46,13 @@ func NewRetries(first, longest time.Duration) *Retries {
 	return &Retries{first: first, longest: longest, pauses: map[string]time.Duration{}, resumes: map[string]time.Time{}}
 }
 
+// RefusalPause is the first pause of Refusals.
+const RefusalPause = 10 * time.Minute
+
+// Refusals returns Retries of what somebody has to put right first: after 10 minutes, then after twice as long each
+// time, up to 6 hours.
+func Refusals() *Retries { return NewRetries(RefusalPause, 6*time.Hour) }
+
 // Due reports whether it may be tried now.
 func (b *Retries) Due(key string) bool {
 	b.mu.Lock()

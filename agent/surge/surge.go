@@ -68,15 +68,9 @@ type grown struct {
 	noted   bool // the caches have shown the record
 }
 
-// After a failure the next try is 10 minutes later, then twice as long each time, up to 6 hours.
-const (
-	firstPause   = 10 * time.Minute
-	longestPause = 6 * time.Hour
-)
-
 // New returns a Surger.
 func New(p Ports) *Surger {
-	return &Surger{Ports: p, pauses: pace.NewRetries(firstPause, longestPause), failed: map[string]failure{}, grown: map[string]grown{}, begun: map[string]bool{}}
+	return &Surger{Ports: p, pauses: pace.Refusals(), failed: map[string]failure{}, grown: map[string]grown{}, begun: map[string]bool{}}
 }
 
 // Cover returns the snapshot with what surge does to its pods; see cluster.Pod.Covered. The argument is
@@ -173,7 +167,7 @@ func (s *Surger) begins(in *cluster.Snapshot, d *cluster.Deployment) bool {
 
 // prune forgets what has no record. A Deployment that was scaled up and whose record somebody has removed would keep
 // its extra replicas, so prune scales it back. A record that the caches have not shown yet does not count as removed
-// until firstPause has passed, because the caches may be behind.
+// until pace.RefusalPause has passed, because the caches may be behind.
 func (s *Surger) prune(ctx context.Context, cached, in *cluster.Snapshot) {
 	shown, recorded := withRecord(cached), withRecord(in)
 	var lost []grown
@@ -182,7 +176,7 @@ func (s *Surger) prune(ctx context.Context, cached, in *cluster.Snapshot) {
 	for uid, g := range s.grown {
 		g.noted = g.noted || shown[uid]
 		s.grown[uid] = g
-		if !recorded[uid] && (g.noted || time.Since(g.record.Since) > firstPause) {
+		if !recorded[uid] && (g.noted || time.Since(g.record.Since) > pace.RefusalPause) {
 			lost = append(lost, g)
 		}
 		s.begun[uid] = true // the caches do not show it scaled back yet
