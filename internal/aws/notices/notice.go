@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 )
 
 // event has the fields of an EventBridge event that are used.
@@ -17,17 +18,11 @@ type event struct {
 	Detail     json.RawMessage `json:"detail"`
 }
 
-// Sources and detail types of EventBridge.
-const (
-	sourceEC2    = "aws.ec2"
-	sourceHealth = "aws.health"
-
-	typeSpotInterruption = "EC2 Spot Instance Interruption Warning"
-	typeRebalance        = "EC2 Instance Rebalance Recommendation"
-	typeStateChange      = "EC2 Instance State-change Notification"
-	typeReservation      = "EC2 Capacity Reservation Instance Interruption Warning"
-	typeHealth           = "AWS Health Event"
-)
+// kinds are the kinds of events about one instance, by the keys of policy.InterruptionEvents. The others are of AWS Health.
+var kinds = map[string]offer.NoticeKind{
+	"capacity-reservation": offer.NoticeReservation, "rebalance": offer.NoticeRebalance,
+	"spot": offer.NoticeSpotInterruption, "state": offer.NoticeStateChange,
+}
 
 // readNotice reads a message. Messages that are malformed or about something else are
 // notices too, because they must be deleted from the queue like all others.
@@ -45,21 +40,14 @@ func readNotice(body string) offer.Notice {
 }
 
 func read(e event) offer.Notice {
-	switch {
-	case e.Source == sourceHealth && e.DetailType == typeHealth:
+	for _, known := range policy.InterruptionEvents() {
+		if known.Source != e.Source || known.DetailType != e.DetailType {
+			continue
+		}
+		if kind, ok := kinds[known.Key]; ok {
+			return readInstance(e, kind)
+		}
 		return readHealth(e)
-	case e.Source != sourceEC2:
-		return unrelated("it is %q of %s", e.DetailType, e.Source)
-	}
-	switch e.DetailType {
-	case typeSpotInterruption:
-		return readInstance(e, offer.NoticeSpotInterruption)
-	case typeRebalance:
-		return readInstance(e, offer.NoticeRebalance)
-	case typeReservation:
-		return readInstance(e, offer.NoticeReservation)
-	case typeStateChange:
-		return readInstance(e, offer.NoticeStateChange)
 	}
 	return unrelated("it is %q of %s", e.DetailType, e.Source)
 }
