@@ -316,9 +316,9 @@ const (
 	SelectorAMIOwners = "aws::owners"
 )
 
-// SplitAlternatives returns the comma-separated alternatives of a selector's
-// value without surrounding space and empty ones.
-func SplitAlternatives(value string) []string {
+// SplitList returns what stands between the commas of the value of a selector or annotation, without surrounding
+// space and empty ones.
+func SplitList(value string) []string {
 	var out []string
 	for part := range strings.SplitSeq(value, ",") {
 		if part = strings.TrimSpace(part); part != "" {

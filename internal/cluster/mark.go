@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"strings"
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -25,22 +24,12 @@ type NodeMark struct {
 // Mark reads the mark of a node; it is zero where there is none.
 func (n *Node) Mark() NodeMark {
 	by, noted := n.Annotations[api.AnnotationReplacedBy]
-	m := NodeMark{Reason: n.Annotations[api.AnnotationDisruption], Replacements: names(by), Step: names(n.Annotations[api.AnnotationDisruptedWith])}
+	m := NodeMark{Reason: n.Annotations[api.AnnotationDisruption], Replacements: api.SplitList(by), Step: api.SplitList(n.Annotations[api.AnnotationDisruptedWith])}
 	m.Own = noted && m.Reason != ""
 	if at := n.Annotations[api.AnnotationDisruptedAt]; at != "" {
 		m.At, _ = time.Parse(time.RFC3339, at) // zero if it is no time
 	}
 	return m
-}
-
-// names reads names that are separated by commas.
-func names(list string) (out []string) {
-	for name := range strings.SplitSeq(list, ",") {
-		if name = strings.TrimSpace(name); name != "" {
-			out = append(out, name)
-		}
-	}
-	return out
 }
 
 // EmptySince reads the emptiness timestamp of a node. One that is no time counts as none.

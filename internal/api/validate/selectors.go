@@ -59,7 +59,7 @@ func validateSelector(selector map[string]string, kind selectorKind, path *field
 
 func (k selectorKind) validateIDs(value string, path *field.Path) finding.List {
 	errs := validateAlternatives(value, path)
-	for _, id := range api.SplitAlternatives(value) {
+	for _, id := range api.SplitList(value) {
 		if !k.id.MatchString(id) && len(errs) == 0 {
 			errs = append(errs, finding.Invalid(path, value, finding.Say("%q is not the id of %s", id, k.what), finding.Say("write ids such as %s0123456789abcdef0", k.prefix)))
 		}
@@ -69,7 +69,7 @@ func (k selectorKind) validateIDs(value string, path *field.Path) finding.List {
 
 // validateBothIDs refuses two lists of ids with none in common.
 func validateBothIDs(selector map[string]string, path *field.Path) finding.List {
-	ids, legacy := api.SplitAlternatives(selector[api.SelectorIDs]), api.SplitAlternatives(selector[api.SelectorIDsLegacy])
+	ids, legacy := api.SplitList(selector[api.SelectorIDs]), api.SplitList(selector[api.SelectorIDsLegacy])
 	if len(ids) == 0 || len(legacy) == 0 || slices.ContainsFunc(ids, func(id string) bool { return slices.Contains(legacy, id) }) {
 		return nil
 	}
@@ -92,7 +92,7 @@ func validateAlternatives(value string, path *field.Path) finding.List {
 	if errs := slices.Concat(checkQuotes(value, path), finding.Rendered(value, path)); len(errs) > 0 {
 		return errs
 	}
-	if len(api.SplitAlternatives(value)) == 0 {
+	if len(api.SplitList(value)) == 0 {
 		return finding.List{finding.Invalid(path, value, finding.Say("names nothing, so nothing can match"), finding.Say("write what it should match, or remove the key"))}
 	}
 	return nil

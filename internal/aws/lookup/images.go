@@ -130,7 +130,7 @@ func (i *Images) selected(ctx context.Context, selector map[string]string) ([]Im
 	}
 	in := &ec2.DescribeImagesInput{
 		Filters: append(filters(selector, filterImageID), client.Filter("state", "available")),
-		Owners:  api.SplitAlternatives(selector[api.SelectorAMIOwners]),
+		Owners:  api.SplitList(selector[api.SelectorAMIOwners]),
 	}
 	found, err := i.describe(ctx, in)
 	if err != nil {

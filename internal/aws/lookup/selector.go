@@ -26,7 +26,7 @@ const (
 func filters(selector map[string]string, idFilter string) []types.Filter {
 	var out []types.Filter
 	for _, key := range slices.Sorted(maps.Keys(selector)) {
-		alternatives := api.SplitAlternatives(selector[key])
+		alternatives := api.SplitList(selector[key])
 		switch key {
 		case api.SelectorIDs, api.SelectorIDsLegacy:
 			out = append(out, client.Filter(idFilter, alternatives...))
