@@ -179,6 +179,9 @@ const (
 	FamilyCustom       = "Custom"
 )
 
+// AMIFamilies lists them.
+var AMIFamilies = []string{FamilyAL2, FamilyAL2023, FamilyBottlerocket, FamilyUbuntu, FamilyWindows2019, FamilyWindows2022, FamilyCustom}
+
 // InstanceStoreRAID0 is the value of InstanceStorePolicy.
 const InstanceStoreRAID0 = "RAID0"
 

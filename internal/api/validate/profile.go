@@ -16,11 +16,6 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
-// amiFamilies lists the values of amiFamily.
-var amiFamilies = []string{
-	api.FamilyAL2, api.FamilyAL2023, api.FamilyBottlerocket, api.FamilyUbuntu, api.FamilyWindows2019, api.FamilyWindows2022, api.FamilyCustom,
-}
-
 // maxUserData is the limit of EC2 on user data before encoding, in bytes.
 const maxUserData = 16 << 10
 
@@ -123,7 +118,7 @@ func validateLaunchTemplate(s *api.NodeProfile, path *field.Path) finding.List {
 }
 
 func validateImage(s *api.NodeProfile, path *field.Path) finding.List {
-	errs := choice(s.AMIFamily, amiFamilies, path.Child("amiFamily"))
+	errs := choice(s.AMIFamily, api.AMIFamilies, path.Child("amiFamily"))
 	if s.AMIFamily != nil && *s.AMIFamily == api.FamilyCustom && len(s.ImageSelectors()) == 0 {
 		errs = append(errs, finding.Required(path.Child("amiSelector"), finding.Say("%s Custom has no images of its own", finding.In(path, "amiFamily")), finding.Say("name yours by tag, aws::name or aws::ids")))
 	}

@@ -8,19 +8,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/check"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/kinds"
 )
-
-// aliases are the image families that an alias such as al2023@latest begins with.
-var aliases = map[string]string{
-	"al2": api.FamilyAL2, "al2023": api.FamilyAL2023, "bottlerocket": api.FamilyBottlerocket,
-	"windows2019": api.FamilyWindows2019, "windows2022": api.FamilyWindows2022,
-}
-
-// families are those that both know by the same name.
-var families = []string{
-	api.FamilyAL2, api.FamilyAL2023, api.FamilyBottlerocket, api.FamilyUbuntu, api.FamilyWindows2019, api.FamilyWindows2022, api.FamilyCustom,
-}
 
 // classPaths are the fields of an EC2NodeClass by those of the node profile.
 var classPaths = map[string]string{
@@ -118,7 +108,7 @@ func (o *Object) images(s *kinds.ClassSpec, beyond *api.ClassTerms, out *profile
 		terms = nil
 	}
 	switch {
-	case slices.Contains(families, family):
+	case slices.Contains(api.AMIFamilies, family):
 		out.AMIFamily = family
 	case family != "":
 		o.refuse("spec.amiFamily", "the family "+family+" is not supported")
@@ -129,8 +119,8 @@ func (o *Object) images(s *kinds.ClassSpec, beyond *api.ClassTerms, out *profile
 func (o *Object) aliasFamily(alias string) string {
 	const path = "spec.amiSelectorTerms[0].alias"
 	name, version, _ := strings.Cut(alias, "@")
-	family, known := aliases[name]
-	if !known {
+	family := check.AliasFamilies[name]
+	if !slices.Contains(api.AMIFamilies, family) {
 		o.refuse(path, "the family of "+alias+" is not supported")
 		return ""
 	}

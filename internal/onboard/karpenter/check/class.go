@@ -18,9 +18,9 @@ const (
 	maxAlias      = 30
 )
 
-// aliasFamilies are the families of aliases, with the value of amiFamily that goes with
+// AliasFamilies are the families of aliases, with the value of amiFamily that goes with
 // each.
-var aliasFamilies = map[string]string{
+var AliasFamilies = map[string]string{
 	"al2": "AL2", "al2023": "AL2023", "bottlerocket": "Bottlerocket",
 	"windows2019": "Windows2019", "windows2022": "Windows2022", "windows2025": "Windows2025",
 }
@@ -141,7 +141,7 @@ func (r *rules) alias(path, alias string) {
 	}
 	name, version, _ := strings.Cut(alias, "@")
 	version, _, _ = strings.Cut(version, "@")
-	r.choose(path, &name, slices.Sorted(maps.Keys(aliasFamilies))...)
+	r.choose(path, &name, slices.Sorted(maps.Keys(AliasFamilies))...)
 	if strings.HasPrefix(name, "windows") && version != "latest" {
 		r.refuse(path, "no version of Windows can be pinned", "use "+name+"@latest")
 	}
@@ -157,7 +157,7 @@ func (r *rules) family(s *kinds.ClassSpec) {
 		}
 		aliased = true
 		name, _, _ := strings.Cut(*t.Alias, "@")
-		if want := aliasFamilies[name]; s.AMIFamily != nil && want != "" && *s.AMIFamily != want && *s.AMIFamily != "Custom" {
+		if want := AliasFamilies[name]; s.AMIFamily != nil && want != "" && *s.AMIFamily != want && *s.AMIFamily != "Custom" {
 			r.refuse("spec.amiFamily", "does not go with the alias "+*t.Alias, "use "+want+" or Custom, or remove it")
 		}
 	}
