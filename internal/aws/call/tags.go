@@ -7,6 +7,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // TagList returns the tags in the form of IAM, sorted by key.
@@ -39,7 +40,7 @@ type Tagging struct {
 // only the case changes would be lost: for IAM, the keys Team and team of a role are the same.
 // Tags that are in neither declaration stay as they are.
 func Retag(t Tagging, tag func() error, untag func(keys []string) error) error {
-	if gone := dropped(t.Before, t.Now); len(gone) > 0 {
+	if gone := sets.List(sets.KeySet(t.Before).Difference(sets.KeySet(t.Now))); len(gone) > 0 {
 		if err := untag(gone); err != nil {
 			return Explain("untag "+t.What, err)
 		}
@@ -48,16 +49,4 @@ func Retag(t Tagging, tag func() error, untag func(keys []string) error) error {
 		return nil
 	}
 	return Explain("tag "+t.What, tag())
-}
-
-// dropped returns the keys that are in before and not in now, sorted.
-func dropped(before, now map[string]string) []string {
-	var out []string
-	for key := range before {
-		if _, kept := now[key]; !kept {
-			out = append(out, key)
-		}
-	}
-	slices.Sort(out)
-	return out
 }

@@ -17,9 +17,11 @@ func TestThereAndBack(t *testing.T) {
 	}
 }
 
-func TestDropped(t *testing.T) {
-	got := dropped(map[string]string{"c": "1", "a": "1", "b": "1"}, map[string]string{"b": "2", "d": "1"})
-	if diff := cmp.Diff([]string{"a", "c"}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+func TestRetagRemovesWhatIsGone(t *testing.T) {
+	var got []string
+	change := Tagging{"it", map[string]string{"c": "1", "a": "1", "b": "1"}, map[string]string{"b": "2", "d": "1"}}
+	err := Retag(change, func() error { return nil }, func(keys []string) error { got = keys; return nil })
+	if diff := cmp.Diff([]string{"a", "c"}, got); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 }
