@@ -82,13 +82,14 @@ type Buyer struct {
 	busy     atomic.Bool // the planning loop buys, or makes the nodes of what was bought
 	asking   chan struct{}
 	attempts *attempts
-	pauses   map[string]pause // by Provisioner
-	quotas   map[quota]spent  // quotas of the account that are used up
+	pauses   *pace.Retries     // by Provisioner
+	broke    map[string]string // by Provisioner: what the last launch that broke said
+	quotas   map[quota]spent   // quotas of the account that are used up
 }
 
 // New returns a Buyer.
 func New(p Ports) *Buyer {
-	return &Buyer{Ports: p, asking: make(chan struct{}, askedAtOnce), attempts: newAttempts(), pauses: map[string]pause{}, quotas: map[quota]spent{}}
+	return &Buyer{Ports: p, asking: make(chan struct{}, askedAtOnce), attempts: newAttempts(), pauses: pace.NewRetries(firstPause, longestPause), broke: map[string]string{}, quotas: map[quota]spent{}}
 }
 
 // Outcome says what became of a plan's machines.
@@ -190,7 +191,7 @@ func (b *Buyer) Buy(ctx context.Context, v *view.View, plan *decide.Plan) *Outco
 	for _, o := range all {
 		o.LaunchID = b.attempts.launchID(o, fresh.Pods, v.Now)
 		o.since = b.earliest(o)
-		o.pause = b.pauses[o.Provisioner]
+		o.paused = b.pauses.Next(o.Provisioner)
 	}
 	waits, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -19,7 +19,7 @@ type order struct {
 	refusals []offer.Refusal
 	missing  int       // machines that were not delivered
 	since    time.Time // its first pod was seen waiting
-	pause    pause     // the last one of the Provisioner when it was placed
+	paused   time.Time // the end of the last pause of the Provisioner when it was placed
 	err      error
 	doubtful bool // machines may have been bought although the order failed
 }

@@ -2,31 +2,26 @@ package launch
 
 import "time"
 
-// pause is how long nothing is bought for a Provisioner after a launch that broke.
-type pause struct {
-	until    time.Time
-	failures int
-	message  string
-}
+// After a launch that broke, nothing is bought for its Provisioner for 5 s, then for twice as long each time, up to
+// 2 min.
+const (
+	firstPause   = 5 * time.Second
+	longestPause = 2 * time.Minute
+)
 
-// fail pauses a Provisioner after a launch that broke: 5 s, doubled each time, up
-// to 2 min.
+// fail pauses a Provisioner after a launch that broke.
 func (b *Buyer) fail(provisioner, message string) {
-	p := b.pauses[provisioner]
-	p.failures++
-	p.until = time.Now().Add(min(5*time.Second<<min(p.failures-1, 10), 2*time.Minute))
-	p.message = message
-	b.pauses[provisioner] = p
+	b.pauses.Failed(provisioner)
+	b.broke[provisioner] = message
 }
 
 // Paused returns until when and why a Provisioner is paused; an empty message
 // means that it is not.
 func (b *Buyer) Paused(provisioner string) (time.Time, string) {
-	p, ok := b.pauses[provisioner]
-	if !ok || !time.Now().Before(p.until) {
+	if b.pauses.Due(provisioner) {
 		return time.Time{}, ""
 	}
-	return p.until, p.message
+	return b.pauses.Next(provisioner), b.broke[provisioner]
 }
 
 // Retrying says why the last launch for a Provisioner broke which is being tried again.
@@ -34,13 +29,8 @@ func (b *Buyer) Retrying(provisioner string) string {
 	if !b.open.contain(func(p *purchase) bool { return p.order.Provisioner == provisioner }) {
 		return ""
 	}
-	return b.pauses[provisioner].message
+	return b.broke[provisioner]
 }
 
 // Resumes returns when pauses end.
-func (b *Buyer) Resumes() (at []time.Time) {
-	for _, p := range b.pauses {
-		at = append(at, p.until)
-	}
-	return at
-}
+func (b *Buyer) Resumes() []time.Time { return b.pauses.Resumes(func(string) bool { return true }) }

@@ -25,7 +25,7 @@ func TestServedOrdersDoNotEndThePauseOfFailedOnes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(Ports{Events: event.NewRecorder(noEvents{}), Metrics: metrics.New(), Log: hclog.NewNullLogger()})
 		of := func(err error) *order {
-			return &order{Order: offer.Order{Provisioner: "default", Count: 1}, by: seller(func(*api.ProvisionerSpec) {}), err: err, pause: b.pauses["default"]}
+			return &order{Order: offer.Order{Provisioner: "default", Count: 1}, by: seller(func(*api.ProvisionerSpec) {}), err: err, paused: b.pauses.Next("default")}
 		}
 		pause := func(orders ...*order) time.Duration {
 			b.report(t.Context(), nil, orders, newOutcome())

@@ -36,8 +36,9 @@ func (b *Buyer) report(ctx context.Context, fresh *view.Verifier, all []*order, 
 	}
 	for _, o := range all {
 		other := func(p *purchase) bool { return p.order.Provisioner == o.Provisioner }
-		if o.err == nil && b.pauses[o.Provisioner] == o.pause && !b.open.contain(other) {
-			delete(b.pauses, o.Provisioner)
+		if o.err == nil && b.pauses.Next(o.Provisioner).Equal(o.paused) && !b.open.contain(other) {
+			b.pauses.Succeeded(o.Provisioner)
+			delete(b.broke, o.Provisioner)
 		}
 	}
 	for _, d := range out.nodes {
