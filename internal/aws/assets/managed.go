@@ -28,26 +28,16 @@ func (a *Account) managed(ctx context.Context, cluster string) ([]offer.NodeGrou
 	var out []offer.NodeGroup
 	var left onboard.DeniedError
 	for _, name := range names {
-		group, err := a.describe(ctx, cluster, name)
+		found, err := a.clusters.DescribeNodegroup(ctx, &eks.DescribeNodegroupInput{ClusterName: &cluster, NodegroupName: &name})
 		switch err = denied("managed node group "+name, err); {
 		case left.Has(err):
 		case err != nil:
 			return nil, fmt.Errorf("describe node group %s of %s: %w", name, cluster, err)
 		default:
-			out = append(out, managedGroup(group))
+			out = append(out, managedGroup(found.Nodegroup))
 		}
 	}
 	return out, left.Err()
-}
-
-func (a *Account) describe(ctx context.Context, cluster, name string) (*types.Nodegroup, error) {
-	ctx, cancel := context.WithTimeout(ctx, call.ReadTimeout)
-	defer cancel()
-	out, err := a.clusters.DescribeNodegroup(ctx, &eks.DescribeNodegroupInput{ClusterName: &cluster, NodegroupName: &name})
-	if err != nil {
-		return nil, err
-	}
-	return out.Nodegroup, nil
 }
 
 func managedGroup(n *types.Nodegroup) offer.NodeGroup {

@@ -30,7 +30,7 @@ const (
 )
 
 const (
-	// ReadTimeout is the time limit of a few reads, including the SDK's retries.
+	// ReadTimeout is the time limit of a read, including the SDK's retries.
 	ReadTimeout = time.Minute
 	// timeout is the time limit of Eventually for callers that set none. AWS usually
 	// becomes consistent within seconds, and rarely takes half a minute.

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"regexp"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -129,14 +130,14 @@ func leaveProxy(t *http.Transport) {
 	}
 }
 
-// limitCalls gives each call whose caller has set no deadline the time limit of a read, including its retries. The
-// SDK has none: it would wait for ever for an endpoint that accepts connections and never answers.
+// limitCalls gives each read, and each call whose caller has set no deadline, the time limit of a read, including its
+// retries. The SDK has none: it would wait for ever for an endpoint that accepts connections and never answers.
 func limitCalls(stack *middleware.Stack) error {
 	outermost := stack.Initialize //nolint:misspell // the name of the SDK
 	return outermost.Add(middleware.InitializeMiddlewareFunc("LimitCalls", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (
 		middleware.InitializeOutput, middleware.Metadata, error,
 	) {
-		if _, ok := ctx.Deadline(); !ok {
+		if _, ok := ctx.Deadline(); !ok || reads.MatchString(middleware.GetOperationName(ctx)) {
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithTimeout(ctx, call.ReadTimeout)
 			defer cancel()
@@ -144,6 +145,9 @@ func limitCalls(stack *middleware.Stack) error {
 		return next.HandleInitialize(ctx, in)
 	}), middleware.Before)
 }
+
+// reads are the names of operations that change nothing.
+var reads = regexp.MustCompile("^(Describe|Get|List)")
 
 func newRetryer() aws.Retryer {
 	return retry.NewStandard(func(o *retry.StandardOptions) {

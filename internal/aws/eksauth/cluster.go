@@ -12,7 +12,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
 )
 
 // Describer describes clusters.
@@ -36,10 +35,8 @@ func Find(ctx context.Context, client Describer, name string) (*asset.Cluster, e
 	return cluster, err
 }
 
-// Describe returns the EKS cluster of the name, within a minute. If there is none, the error is ErrNoCluster.
+// Describe returns the EKS cluster of the name. If there is none, the error is ErrNoCluster.
 func Describe(ctx context.Context, client Describer, name string) (*asset.Cluster, error) {
-	ctx, cancel := context.WithTimeout(ctx, call.ReadTimeout)
-	defer cancel()
 	out, err := client.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: aws.String(name)})
 	if _, ok := errors.AsType[*types.ResourceNotFoundException](err); ok {
 		return nil, fmt.Errorf("find cluster %q: %w in this region and account", name, ErrNoCluster)

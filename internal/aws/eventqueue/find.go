@@ -10,7 +10,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 )
 
@@ -29,9 +28,9 @@ func (q *Queues) FedBut(ctx context.Context, patterns []string, skip func(rule s
 	out := map[string][]string{}
 	in := &eventbridge.ListRulesInput{}
 	for range maxPages {
-		page, err := q.listRules(ctx, in)
+		page, err := q.events.ListRules(ctx, in)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("list rules: %w", err)
 		}
 		for _, rule := range page.Rules {
 			if !slices.ContainsFunc(patterns, func(p string) bool { return policy.SameJSON(p, aws.ToString(rule.EventPattern)) }) {
@@ -50,20 +49,8 @@ func (q *Queues) FedBut(ctx context.Context, patterns []string, skip func(rule s
 	return nil, fmt.Errorf("list rules: more than %d pages", maxPages)
 }
 
-func (q *Queues) listRules(ctx context.Context, in *eventbridge.ListRulesInput) (*eventbridge.ListRulesOutput, error) {
-	ctx, cancel := context.WithTimeout(ctx, call.ReadTimeout)
-	defer cancel()
-	page, err := q.events.ListRules(ctx, in)
-	if err != nil {
-		return nil, fmt.Errorf("list rules: %w", err)
-	}
-	return page, nil
-}
-
 // addTargets adds the rule to the queues among its targets.
 func (q *Queues) addTargets(ctx context.Context, rule string, rules map[string][]string) error {
-	ctx, cancel := context.WithTimeout(ctx, call.ReadTimeout)
-	defer cancel()
 	targets, err := q.targets(ctx, rule)
 	if err != nil {
 		return err

@@ -85,8 +85,6 @@ func attributesOf(q asset.Queue) map[string]string {
 // Read returns the queue, its URL and its ARN. If there is no such queue, the error is
 // fs.ErrNotExist.
 func (q *Queues) Read(ctx context.Context, name string) (live asset.Queue, url, arn string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, call.ReadTimeout)
-	defer cancel()
 	if url, err = q.url(ctx, name); err != nil {
 		return asset.Queue{}, "", "", err
 	}

@@ -64,8 +64,6 @@ func (q *Queues) RuleTaken(ctx context.Context, rule asset.Rule) (bool, error) {
 // events to the queue, or it has the declared pattern and no target yet. The ARN is empty if
 // there is no such rule.
 func (q *Queues) find(ctx context.Context, rule asset.Rule) (arn string, ours bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, call.ReadTimeout)
-	defer cancel()
 	arn, live, err := q.rule(ctx, rule.Name)
 	if err != nil || arn == "" {
 		return "", false, err
@@ -93,8 +91,6 @@ func (q *Queues) putTarget(ctx context.Context, rule asset.Rule) error {
 // is no such rule, or if it is disabled, has another pattern, or does not send events to the
 // queue.
 func (q *Queues) ReadRule(ctx context.Context, rule asset.Rule) (arn string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, call.ReadTimeout)
-	defer cancel()
 	arn, live, err := q.rule(ctx, rule.Name)
 	if err != nil || arn == "" || live.State != types.RuleStateEnabled || aws.ToString(live.EventPattern) != rule.Pattern {
 		return "", err

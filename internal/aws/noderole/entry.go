@@ -58,8 +58,6 @@ func (e *Entries) Read(ctx context.Context, cluster, principal string) (asset.En
 }
 
 func (e *Entries) read(ctx context.Context, cluster, principal string) (live asset.Entry, arn string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, call.ReadTimeout)
-	defer cancel()
 	out, err := e.client.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: aws.String(cluster), PrincipalArn: aws.String(principal)})
 	if isAbsent(err) {
 		return asset.Entry{}, "", fmt.Errorf("read the access entry of %s in cluster %q: %w", principal, cluster, fs.ErrNotExist)

@@ -48,8 +48,6 @@ func (p *Profiles) add(ctx context.Context, profile asset.Profile) error {
 // Read returns the profile and its ARN. If there is no such profile, the error is
 // fs.ErrNotExist.
 func (p *Profiles) Read(ctx context.Context, name string) (live asset.Profile, arn string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, call.ReadTimeout)
-	defer cancel()
 	out, err := p.client.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: aws.String(name)})
 	if err != nil {
 		return asset.Profile{}, "", fmt.Errorf("read instance profile %q: %w", name, call.NotExist(err))

@@ -100,8 +100,6 @@ func (a *Associations) of(ctx context.Context, wanted asset.Association) (*types
 	if err != nil {
 		return nil, fmt.Errorf("find %s: %w", wanted, err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, call.ReadTimeout)
-	defer cancel()
 	out, err := a.client.DescribePodIdentityAssociation(ctx, &eks.DescribePodIdentityAssociationInput{
 		ClusterName: cluster, AssociationId: found[0].AssociationId,
 	})

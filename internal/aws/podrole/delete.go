@@ -42,8 +42,6 @@ func (r *Roles) Delete(ctx context.Context, role asset.Role) error {
 // attachments describes the policies and instance profiles of a role, which keep it from
 // being deleted. What cannot be read is left out: IAM has refused the deletion anyway.
 func (r *Roles) attachments(ctx context.Context, role string) []string {
-	ctx, cancel := context.WithTimeout(ctx, call.ReadTimeout)
-	defer cancel()
 	var found []string
 	if names, err := r.inlineNames(ctx, role); err == nil && len(names) > 0 {
 		found = append(found, "inline policies "+strings.Join(names, ", "))

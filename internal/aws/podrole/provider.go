@@ -151,8 +151,6 @@ func (r *Roles) isTrusted(arn string, listed []asset.Role) bool {
 // provider returns the OIDC provider, or nil if IAM has none. IAM returns one that was deleted for a while, which counts
 // as missing if Roles has deleted it.
 func (r *Roles) provider(ctx context.Context, arn string) (*iam.GetOpenIDConnectProviderOutput, error) {
-	ctx, cancel := context.WithTimeout(ctx, call.ReadTimeout)
-	defer cancel()
 	out, err := r.client.GetOpenIDConnectProvider(ctx, &iam.GetOpenIDConnectProviderInput{OpenIDConnectProviderArn: aws.String(arn)})
 	if call.IsMissing(err) {
 		return nil, nil

@@ -120,8 +120,6 @@ func (r *Roles) justCreated(ctx context.Context, wanted asset.Role) (arn string,
 // Read returns the role with all of its policies, and its ARN. If there is no such role, the
 // error is fs.ErrNotExist.
 func (r *Roles) Read(ctx context.Context, name string) (live asset.Role, arn string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, call.ReadTimeout)
-	defer cancel()
 	out, err := r.client.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(name)})
 	if err != nil {
 		return asset.Role{}, "", fmt.Errorf("read role %q: %w", name, call.NotExist(err))
