@@ -83,7 +83,8 @@ func (k *Keeper) Drain(ctx context.Context, named []string, progress func(remain
 
 // AgentAlive reports whether an agent in any namespace leads.
 func (k *Keeper) AgentAlive(ctx context.Context, now time.Time) (bool, error) {
-	return teardown.AgentAlive(ctx, k.typed, now)
+	lease, err := teardown.Held(ctx, k.typed, metav1.NamespaceAll, now)
+	return lease != nil, err
 }
 
 // removal lists what Drain removes.

@@ -19,14 +19,9 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
 )
 
-// AgentAlive is the function of that name with the client of the Watch.
-func (w *Watch) AgentAlive(ctx context.Context, now time.Time) (bool, error) {
-	return AgentAlive(ctx, w.client, now)
-}
-
 // AgentAlive reports whether an agent in any namespace holds its Lease at the given time.
-func AgentAlive(ctx context.Context, client kubernetes.Interface, now time.Time) (bool, error) {
-	lease, err := Held(ctx, client, metav1.NamespaceAll, now)
+func (w *Watch) AgentAlive(ctx context.Context, now time.Time) (bool, error) {
+	lease, err := Held(ctx, w.client, metav1.NamespaceAll, now)
 	return lease != nil, err
 }
 
