@@ -227,8 +227,8 @@ func (f *PlanCheck) Replaced(ctx context.Context, live *cluster.Survey, stock *s
 	upTo := func(turn session.Turn) simulate.Cluster {
 		survey := &cluster.Survey{
 			Snapshot: live.Snapshot, Rejected: live.Rejected,
-			Provisioners:  f.Session.Drafts.Provisioners(live.Provisioners, turn),
-			NodeTemplates: f.Session.Drafts.Templates(live.NodeTemplates, turn),
+			Provisioners:  session.Drafted(&f.Session.Drafts, live.Provisioners, turn),
+			NodeTemplates: session.Drafted(&f.Session.Drafts, live.NodeTemplates, turn),
 		}
 		return simulate.Cluster{Survey: survey, Market: stock.Market, Now: now, Settings: decide.DefaultSettings()}
 	}

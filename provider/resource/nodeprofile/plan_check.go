@@ -19,7 +19,7 @@ func (k Kind) Draft(d *session.Drafts, name string, spec map[string]any) session
 	if err != nil {
 		return d.All()
 	}
-	return d.AddTemplate(template)
+	return session.Draft(d, template)
 }
 
 // Settles implements [customresource.Kind].

@@ -29,7 +29,7 @@ func (k Kind) Draft(d *session.Drafts, name string, spec map[string]any) session
 	if err != nil {
 		return d.All()
 	}
-	return d.AddProvisioner(p)
+	return session.Draft(d, p)
 }
 
 // Settles implements [customresource.Kind].
@@ -46,13 +46,14 @@ func (k Kind) CheckChange(ctx context.Context, f *customresource.PlanCheck) map[
 		f.Skip("the node profile, other provisioners and nodes", err)
 		live = &cluster.Survey{Snapshot: &cluster.Snapshot{}}
 	}
-	templates := f.Session.Drafts.Templates(live.NodeTemplates, f.Session.Drafts.All())
+	drafts := &f.Session.Drafts
+	templates := session.Drafted(drafts, live.NodeTemplates, drafts.All())
 	if err == nil {
 		for _, hidden := range live.Hidden {
 			f.Miss("NodePools that serve the same pods", hidden)
 		}
 		f.ReportFindings(plancheck.Profile(p, templates), "")
-		f.ReportFindings(plancheck.Overlaps(p, f.Session.Drafts.Provisioners(live.Provisioners, f.Session.Drafts.All())), "")
+		f.ReportFindings(plancheck.Overlaps(p, session.Drafted(drafts, live.Provisioners, drafts.All())), "")
 	}
 	stock, err := f.Session.Stock(ctx)
 	if err != nil && f.Session.Config.CatalogueFile != "" && !errors.Is(err, session.ErrUnknown) { // on which the plan may rest that is applied now
