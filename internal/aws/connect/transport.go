@@ -16,7 +16,7 @@ import (
 // connection that a NAT gateway or a firewall has forgotten swallows whatever is sent.
 const (
 	dialTimeout     = 5 * time.Second
-	responseTimeout = 10 * time.Second // until the first byte of the response
+	responseTimeout = 15 * time.Second // until the first byte of the response
 	// longPollTimeout is responseTimeout for SQS, which waits up to 20 seconds for a message.
 	longPollTimeout = 25 * time.Second
 )
