@@ -88,9 +88,11 @@ func (l *lab) await(ctx context.Context, what string, condition func(context.Con
 	return nil
 }
 
+// atOnce deletes pods without waiting for a kubelet.
+var atOnce = metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}
+
 // clear removes everything that a case made.
 func (l *lab) clear(ctx context.Context) error {
-	now := metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}
 	return l.await(ctx, "an empty cluster", func(ctx context.Context) (bool, error) {
 		left := 0
 		// DaemonSets first: their controller replaces the pods that it loses.
@@ -112,7 +114,7 @@ func (l *lab) clear(ctx context.Context) error {
 				return false, err
 			}
 			if left += len(there.Items); len(there.Items) > 0 {
-				if err := pods.DeleteCollection(ctx, now, metav1.ListOptions{}); err != nil {
+				if err := pods.DeleteCollection(ctx, atOnce, metav1.ListOptions{}); err != nil {
 					return false, err
 				}
 			}
@@ -122,7 +124,7 @@ func (l *lab) clear(ctx context.Context) error {
 			return false, err
 		}
 		if left += len(nodes.Items); len(nodes.Items) > 0 {
-			if err := l.client.CoreV1().Nodes().DeleteCollection(ctx, now, metav1.ListOptions{}); err != nil {
+			if err := l.client.CoreV1().Nodes().DeleteCollection(ctx, atOnce, metav1.ListOptions{}); err != nil {
 				return false, err
 			}
 		}
@@ -135,6 +137,7 @@ func (l *lab) clear(ctx context.Context) error {
 func (l *lab) addNodes(ctx context.Context, nodes []*corev1.Node) error {
 	for _, n := range nodes {
 		n = n.DeepCopy()
+		n.Finalizers = nil // no agent is there to remove them
 		for _, list := range []corev1.ResourceList{n.Status.Allocatable, n.Status.Capacity} {
 			list[ticketFor(n.Name)] = tickets
 			if _, closed := list[admission]; !closed {
@@ -200,7 +203,7 @@ func probeFor(n *corev1.Node) *corev1.Pod {
 
 func (l *lab) remove(ctx context.Context, pods ...*corev1.Pod) error {
 	for _, p := range pods {
-		err := l.client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
+		err := l.client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, atOnce)
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("delete pod %s/%s: %w", p.Namespace, p.Name, err)
 		}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
@@ -47,6 +48,19 @@ func spreadOverLimit(s *scenario) {
 			LabelSelector: &metav1.LabelSelector{MatchLabels: p.Labels}, NodeTaintsPolicy: ptr.To(corev1.NodeInclusionPolicyHonor),
 		}}
 	}
+}
+
+// twoNodesInUse has the pods run, each on a node of its own.
+func twoNodesInUse(s *scenario) {
+	large := catalogue["m5.large"]
+	own := map[string]string{api.LabelProvisioner: "default", api.LabelInitialized: "true"}
+	for i, p := range s.Pods {
+		p.Name += "-0"
+		name := fmt.Sprintf("node-%d", i)
+		s.Nodes = append(s.Nodes, nodeOf(name, &large, offer.Candidate{InstanceType: large.Name, Zone: zones[0], CapacityType: api.CapacityOnDemand}, own, nil))
+		s.Running = append(s.Running, runningOn(p, name))
+	}
+	s.Pods = nil
 }
 
 func requestCPU(amount string) corev1.ResourceRequirements {
@@ -103,6 +117,23 @@ func TestWrongPlansAreFound(t *testing.T) {
 				return decide.Decide(in)
 			},
 			want: []string{crowded},
+		},
+		"a node goes and its pod has no place": {
+			change: twoNodesInUse,
+			planner: func(decide.Input) decide.Plan {
+				return decide.Plan{Removals: []decide.Removal{{Node: "node-0", Reason: decide.Consolidated}}}
+			},
+			want: []string{lost},
+		},
+		"a node goes and its pod moves to a full one": {
+			change: twoNodesInUse,
+			planner: func(decide.Input) decide.Plan {
+				return decide.Plan{
+					Removals: []decide.Removal{{Node: "node-0", Reason: decide.Consolidated}},
+					Bindings: []decide.Binding{{Pod: cluster.PodKey{Namespace: "alpha", Name: "one-0"}, From: "node-0", Node: "node-1"}},
+				}
+			},
+			want: []string{refused},
 		},
 		"a domain that is over its limit, where taints decide what counts": {change: spreadOverLimit, planner: decide.Decide},
 	} {
@@ -173,11 +204,14 @@ func TestTheSameSeedGivesTheSameScenario(t *testing.T) {
 			for i := range n.Status.Conditions {
 				n.Status.Conditions[i].LastHeartbeatTime, n.Status.Conditions[i].LastTransitionTime = metav1.Time{}, metav1.Time{}
 			}
+			if n.DeletionTimestamp != nil {
+				n.DeletionTimestamp = &metav1.Time{}
+			}
 		}
 		return s
 	}
 	for seed := range uint64(20) {
-		if diff := cmp.Diff(clean(generate(randomOf(seed))), clean(generate(randomOf(seed)))); diff != "" {
+		if diff := cmp.Diff(clean(draw(seed)), clean(draw(seed))); diff != "" {
 			t.Fatalf("seed %d: -first +second\n%s", seed, diff)
 		}
 	}
@@ -187,12 +221,12 @@ func TestTheSameSeedGivesTheSameScenario(t *testing.T) {
 // among a few hundred.
 func TestEverythingIsGenerated(t *testing.T) {
 	seen := map[string]bool{}
-	for seed := range uint64(300) {
-		note(generate(randomOf(seed)), seen)
+	for seed := range uint64(400) {
+		note(draw(seed), seen)
 	}
 	for _, want := range []string{
 		"two provisioners", "limits", "max pods", "taints", "startup taints", "capacity types", "weights", "min values", "cordoned node", "starting node",
-		"foreign node", "node without zone", "running pod", "daemon set", "In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "matchFields",
+		"foreign node", "node without zone", "leaving node", "node in use", "running pod", "daemon set", "In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "matchFields",
 		"zone spread", "hostname spread", "min domains", "node taints policy", "node affinity policy", "affinity", "anti-affinity",
 		"host port", "host IP", "init container", "sidecar", "pod-level resources", "GPU", "ephemeral storage", "priority", "toleration",
 		"limits that bind nothing", "memory limits", "selector on family", "selector on category", "selector on size",

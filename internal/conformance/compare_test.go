@@ -18,7 +18,7 @@ import (
 // disagreement is a pod of which we and the scheduler think differently.
 type disagreement struct {
 	pod       string
-	kind      string // refused, accepted or daemon
+	kind      string // refused, accepted, crowded or lost
 	ours      string
 	scheduler string
 }
@@ -28,6 +28,7 @@ const (
 	refused  = "refused"  // the scheduler does not accept our placement
 	accepted = "accepted" // the scheduler places a pod that we said has no place
 	crowded  = "crowded"  // a DaemonSet's pod finds no room on a planned machine
+	lost     = "lost"     // the plan removes the node of a pod and has no other place for it
 )
 
 func (d disagreement) String() string {
@@ -38,7 +39,7 @@ func (d disagreement) String() string {
 type outcome struct {
 	disagreements []disagreement
 	// As planned and confirmed:
-	placed, unplaced, machines, daemons int
+	placed, unplaced, machines, daemons, removed int
 }
 
 // planner makes a plan; the tests of the comparison itself use wrong ones.
@@ -60,9 +61,6 @@ func (l *lab) compare(ctx context.Context, s *scenario, plan planner, r *rand.Ra
 		return nil, err
 	}
 	p := plan(in)
-	if len(p.Removals) > 0 {
-		return nil, fmt.Errorf("node %s is to be removed: %s", p.Removals[0].Node, p.Removals[0].Message)
-	}
 	pick := first
 	if r.IntN(2) == 0 {
 		pick = anyOf(r)
@@ -71,11 +69,15 @@ func (l *lab) compare(ctx context.Context, s *scenario, plan planner, r *rand.Ra
 	if err != nil {
 		return nil, err
 	}
-	j := &judge{lab: l, scenario: s, nodes: append(there, machines...), out: &outcome{machines: len(machines)}}
+	j := &judge{lab: l, scenario: s, nodes: there, pods: slices.Clone(s.Pods), out: &outcome{machines: len(machines)}}
+	home := homes(&p)
+	if err := j.judgeRemovals(ctx, &p, home); err != nil {
+		return nil, err
+	}
 	if err := j.judgeDaemons(ctx, machines); err != nil {
 		return nil, err
 	}
-	if err := j.judgePlaced(ctx, &p, r); err != nil {
+	if err := j.judgePlaced(ctx, home, r); err != nil {
 		return nil, err
 	}
 	sale, err := onSale(&in, &p)
@@ -120,11 +122,15 @@ func (l *lab) observe(ctx context.Context, s *scenario, nodes []*corev1.Node) (*
 	out := s.copy()
 	out.Running, out.Pods = nil, nil
 	for _, p := range s.Running {
-		created, err := l.client.CoreV1().Pods(p.Namespace).Create(ctx, p, metav1.CreateOptions{})
+		orphan := p.DeepCopy()
+		orphan.OwnerReferences = nil // the garbage collector deletes pods whose controller does not exist
+		created, err := l.client.CoreV1().Pods(p.Namespace).Create(ctx, orphan, metav1.CreateOptions{})
 		if err != nil {
 			return nil, fmt.Errorf("create running pod %s: %w", keyOf(p), err)
 		}
-		out.Running = append(out.Running, bare(created))
+		created = bare(created)
+		created.OwnerReferences, created.Status = p.OwnerReferences, p.Status
+		out.Running = append(out.Running, created)
 	}
 	for _, d := range s.DaemonSets {
 		if _, err := l.client.AppsV1().DaemonSets(d.Namespace).Create(ctx, d, metav1.CreateOptions{}); err != nil {
@@ -164,6 +170,7 @@ type judge struct {
 	*lab
 	scenario *scenario
 	nodes    []*corev1.Node // that exist
+	pods     []*corev1.Pod  // to be placed
 	out      *outcome
 }
 
@@ -172,6 +179,7 @@ func (j *judge) judgeDaemons(ctx context.Context, machines []*corev1.Node) error
 	if err := j.addNodes(ctx, machines); err != nil {
 		return err
 	}
+	j.nodes = append(j.nodes, machines...)
 	daemons, err := j.awaitDaemons(ctx, j.scenario.DaemonSets, j.nodes)
 	if err != nil {
 		return err
@@ -191,19 +199,24 @@ func (j *judge) judgeDaemons(ctx context.Context, machines []*corev1.Node) error
 	return nil
 }
 
-// judgePlaced sends each pod that has a place to its node.
-func (j *judge) judgePlaced(ctx context.Context, p *decide.Plan, r *rand.Rand) error {
+// homes returns the node of each pod that has a place in the plan.
+func homes(p *decide.Plan) map[string]string {
 	home := map[string]string{}
 	for _, b := range p.Bindings {
 		home[b.Pod.String()] = b.Node
 	}
 	for i := range p.Machines {
-		for _, pod := range p.Machines[i].Pods {
+		for _, pod := range p.Machines[i].AllPods() {
 			home[pod.String()] = p.Machines[i].Name
 		}
 	}
+	return home
+}
+
+// judgePlaced sends each pod that has a place to its node.
+func (j *judge) judgePlaced(ctx context.Context, home map[string]string, r *rand.Rand) error {
 	var pods []*corev1.Pod
-	for _, pod := range j.scenario.Pods {
+	for _, pod := range j.pods {
 		if home[keyOf(pod)] != "" {
 			pods = append(pods, pod)
 		}
@@ -246,7 +259,7 @@ func (j *judge) judgeUnplaced(ctx context.Context, p *decide.Plan, sale []*corev
 		reasons[u.Pod.String()] = u.Reason
 	}
 	var pods []*corev1.Pod
-	for _, pod := range j.scenario.Pods {
+	for _, pod := range j.pods {
 		if reasons[keyOf(pod)] != "" {
 			pods = append(pods, pod)
 		}

@@ -37,12 +37,21 @@ const (
 // generator makes up scenarios. The same random numbers give the same scenario.
 type generator struct{ *rand.Rand }
 
+// draw makes up the scenario of a seed: every second has pending pods only, and the others take nodes away.
+func draw(seed uint64) *scenario {
+	switch r := randomOf(seed); seed % 4 {
+	case 1:
+		return generateUsed(r)
+	case 3:
+		return generateLeaving(r)
+	default:
+		return generate(r)
+	}
+}
+
 func generate(r *rand.Rand) *scenario {
 	g := generator{r}
-	s := &scenario{Provisioners: []*api.Provisioner{g.provisioner("default")}}
-	if g.chance(40) {
-		s.Provisioners = append(s.Provisioners, g.provisioner("other"))
-	}
+	s := &scenario{Provisioners: g.provisioners()}
 	for i := range g.IntN(4) {
 		n := g.node(fmt.Sprintf("node-%d", i), s.Provisioners)
 		s.Nodes = append(s.Nodes, n)
@@ -53,9 +62,7 @@ func generate(r *rand.Rand) *scenario {
 			s.Running = append(s.Running, g.runningPod(fmt.Sprintf("running-%d-%d", i, k), n.Name))
 		}
 	}
-	if g.chance(40) {
-		s.DaemonSets = append(s.DaemonSets, g.daemonSet("agent"))
-	}
+	s.DaemonSets = g.daemonSets()
 	for i := range 1 + g.IntN(4) {
 		s.Pods = append(s.Pods, g.workload(fmt.Sprintf("work-%d", i))...)
 	}
@@ -76,6 +83,14 @@ func someOf[T any](g generator, of ...T) []T {
 	for len(out) > 1 && g.chance(60) {
 		i := g.IntN(len(out))
 		out = slices.Delete(out, i, i+1)
+	}
+	return out
+}
+
+func (g generator) provisioners() []*api.Provisioner {
+	out := []*api.Provisioner{g.provisioner("default")}
+	if g.chance(40) {
+		out = append(out, g.provisioner("other"))
 	}
 	return out
 }
@@ -193,9 +208,15 @@ func (g generator) runningPod(name, node string) *corev1.Pod {
 	for range g.IntN(3) {
 		oneOf(g, generator.affinity, generator.antiAffinity, generator.hostPorts, generator.volumes)(g, p)
 	}
-	p.Spec.NodeName = node
 	p.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
-	return p
+	return runningOn(p, node)
+}
+
+func (g generator) daemonSets() []*appsv1.DaemonSet {
+	if g.chance(40) {
+		return []*appsv1.DaemonSet{g.daemonSet("agent")}
+	}
+	return nil
 }
 
 func (g generator) daemonSet(name string) *appsv1.DaemonSet {

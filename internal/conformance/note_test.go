@@ -28,9 +28,11 @@ func note(s *scenario, seen map[string]bool) {
 	for _, n := range s.Nodes {
 		mark("cordoned node", n.Spec.Unschedulable)
 		mark("starting node", starting(n))
+		mark("leaving node", n.DeletionTimestamp != nil)
 		mark("foreign node", n.Labels[api.LabelProvisioner] == "")
 		mark("node without zone", n.Labels[api.LabelZone] == "")
 	}
+	mark("node in use", len(s.Pods) == 0 && len(s.Nodes) > 1)
 	mark("running pod", len(s.Running) > 0)
 	mark("daemon set", len(s.DaemonSets) > 0)
 	mark("many pods with alternatives", slices.ContainsFunc(s.Pods, func(p *corev1.Pod) bool {

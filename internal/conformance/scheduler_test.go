@@ -74,8 +74,8 @@ func TestScheduler(t *testing.T) {
 			total.add(judgeSeed(t, seed+i, minimise))
 		})
 	}
-	t.Logf("%d cases from seed %d (%s=%d repeats them): the scheduler agrees with %d placements on %d machines and nodes that were there, %d pods without a place, and the room for %d pods of DaemonSets; it differs on %d pods",
-		cases, seed, seedVariable, seed, total.placed, total.machines, total.unplaced, total.daemons, len(total.disagreements))
+	t.Logf("%d cases from seed %d (%s=%d repeats them): the scheduler agrees with %d placements on %d machines and nodes that were there, %d pods without a place, the room for %d pods of DaemonSets, and the removal of %d nodes; it differs on %d pods",
+		cases, seed, seedVariable, seed, total.placed, total.machines, total.unplaced, total.daemons, total.removed, len(total.disagreements))
 }
 
 func (o *outcome) add(more *outcome) {
@@ -83,12 +83,13 @@ func (o *outcome) add(more *outcome) {
 	o.unplaced += more.unplaced
 	o.machines += more.machines
 	o.daemons += more.daemons
+	o.removed += more.removed
 	o.disagreements = append(o.disagreements, more.disagreements...)
 }
 
 func judgeSeed(t *testing.T, seed uint64, minimise bool) *outcome {
 	t.Helper()
-	s := generate(randomOf(seed))
+	s := draw(seed)
 	out, err := shared.compare(t.Context(), s, decide.Decide, randomOf(seed))
 	if err != nil {
 		t.Fatal(err)
