@@ -171,6 +171,9 @@ func (l *lab) addNodes(ctx context.Context, nodes []*corev1.Node) error {
 // another from a node: that is what it looks at last.
 const repelled = "existing pods anti-affinity"
 
+// apart is in it where a pod's own anti-affinity keeps it off the last node that is left.
+const apart = "pod anti-affinity rules"
+
 // probe returns once the scheduler uses a node. It hears of nodes in the order of
 // their changes: once it uses the last one, it knows all.
 func (l *lab) probe(ctx context.Context, n *corev1.Node) error {

@@ -231,6 +231,9 @@ func TestEverythingIsGenerated(t *testing.T) {
 		"host port", "host IP", "init container", "sidecar", "pod-level resources", "GPU", "ephemeral storage", "priority", "toleration",
 		"limits that bind nothing", "memory limits", "selector on family", "selector on category", "selector on size",
 		"volume", "volume in a zone", "volume of one pod", "two volumes", "many pods with alternatives",
+		"requirement NotIn", "requirement Gt", "requirement Lt", "requirement Exists", "requirement DoesNotExist", "two daemon sets",
+		"daemon set with anti-affinity", "several affinities", "several anti-affinities", "affinity over " + labelTier, "affinity over " + labelNone,
+		"anti-affinity over " + labelNone, "anti-affinity over " + api.LabelInstanceType,
 	} {
 		if !seen[want] {
 			t.Errorf("no scenario has %s", want)

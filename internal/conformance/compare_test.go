@@ -192,7 +192,7 @@ func (j *judge) judgeDaemons(ctx context.Context, machines []*corev1.Node) error
 		case !planned:
 		case v.node != "":
 			j.out.daemons++
-		case !strings.Contains(v.message, repelled): // which no other machine would help
+		case !keptOff(v): // which no other machine would help
 			j.differ(crowded, keyOf(d), "there is room on "+nodeMeant(d), v.message)
 		}
 	}
@@ -305,12 +305,17 @@ func (j *judge) findsDaemon(of *metav1.LabelSelector, in func(namespace string) 
 	})
 }
 
-// keepsOffDaemon reports whether a running pod keeps the pod of a DaemonSet off the node.
+// keptOff reports whether nothing but anti-affinity keeps the pod of a DaemonSet off its node.
+func keptOff(v verdict) bool {
+	return strings.Contains(v.message, repelled) || strings.Contains(v.message, apart)
+}
+
+// keepsOffDaemon reports whether another pod keeps the pod of a DaemonSet off the node.
 // We keep room for it on a machine all the same, since the running pod may go first.
 func keepsOffDaemon(node string, daemons []corev1.Pod) bool {
 	return slices.ContainsFunc(daemons, func(d corev1.Pod) bool {
 		v, _ := verdictOn(&d)
-		return nodeMeant(&d) == node && v.node == "" && strings.Contains(v.message, repelled)
+		return nodeMeant(&d) == node && v.node == "" && keptOff(v)
 	})
 }
 

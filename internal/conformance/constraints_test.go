@@ -182,7 +182,13 @@ func (g generator) zoneSpread(p *corev1.Pod) { g.spread(p, api.LabelZone) }
 func (g generator) hostSpread(p *corev1.Pod) { g.spread(p, api.LabelHostname) }
 
 func (g generator) otherSpread(p *corev1.Pod) {
-	g.spread(p, oneOf(g, api.LabelCapacityType, api.LabelArch, labelTier, "failure-domain.beta.kubernetes.io/zone"))
+	g.spread(p, oneOf(g, otherKeys...))
+}
+
+// otherKeys are topology keys besides the host name and the zone.
+var otherKeys = []string{
+	api.LabelCapacityType, api.LabelArch, labelTier, labelTeam, labelNone, api.LabelProvisioner, api.LabelInstanceType, api.LabelInstanceFamily,
+	corev1.LabelTopologyRegion, "failure-domain.beta.kubernetes.io/zone",
 }
 
 // spread adds a topology spread constraint, one of a kind.
@@ -217,6 +223,9 @@ func (g generator) podTerm(p *corev1.Pod) corev1.PodAffinityTerm {
 	out := corev1.PodAffinityTerm{
 		TopologyKey: oneOf(g, api.LabelHostname, api.LabelZone), LabelSelector: g.selector(p),
 	}
+	if g.chance(30) {
+		out.TopologyKey = oneOf(g, otherKeys...)
+	}
 	switch g.IntN(10) {
 	case 0:
 		out.Namespaces = []string{namespaces[1].Name}
@@ -237,7 +246,13 @@ func (g generator) podTerm(p *corev1.Pod) corev1.PodAffinityTerm {
 
 func (g generator) affinity(p *corev1.Pod) {
 	a := affinityOf(p)
-	a.PodAffinity = &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{g.podTerm(p)}}
+	if a.PodAffinity == nil {
+		a.PodAffinity = &corev1.PodAffinity{}
+	}
+	list := &a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	for more := true; more; more = g.chance(25) {
+		*list = append(*list, g.podTerm(p))
+	}
 }
 
 func (g generator) antiAffinity(p *corev1.Pod) {

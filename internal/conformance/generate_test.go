@@ -32,6 +32,7 @@ var (
 const (
 	labelTeam = "example.com/team" // of Provisioners
 	labelTier = "example.com/tier" // a choice that some Provisioners leave
+	labelNone = "example.com/none" // of no node
 )
 
 // generator makes up scenarios. The same random numbers give the same scenario.
@@ -95,6 +96,18 @@ func (g generator) provisioners() []*api.Provisioner {
 	return out
 }
 
+// requirements are those of which a Provisioner may have one more.
+var requirements = []api.Requirement{
+	{Key: api.LabelInstanceSize, Operator: api.OpNotIn, Values: []string{"xlarge"}},
+	{Key: api.LabelArch, Operator: api.OpNotIn, Values: []string{"arm64"}},
+	{Key: api.LabelInstanceCPU, Operator: api.OpGt, Values: []string{"3"}},
+	{Key: api.LabelInstanceCPU, Operator: api.OpLt, Values: []string{"3"}},
+	{Key: api.LabelInstanceLocalNVMe, Operator: api.OpExists},
+	{Key: labelTeam, Operator: api.OpNotIn, Values: teams[:1]},
+	{Key: labelTeam, Operator: api.OpExists},
+	{Key: labelTeam, Operator: api.OpDoesNotExist},
+}
+
 func (g generator) provisioner(name string) *api.Provisioner {
 	p := &api.Provisioner{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	in := func(key string, values ...string) {
@@ -108,13 +121,19 @@ func (g generator) provisioner(name string) *api.Provisioner {
 	if g.chance(30) {
 		in(api.LabelCapacityType, someOf(g, api.CapacityOnDemand, api.CapacitySpot)...)
 	}
-	if g.chance(30) {
+	switch n := g.IntN(100); {
+	case n < 30:
 		in(api.LabelZone, someOf(g, zones...)...)
+	case n < 40:
+		p.Spec.Requirements = append(p.Spec.Requirements, api.Requirement{Key: api.LabelZone, Operator: api.OpNotIn, Values: []string{oneOf(g, zones...)}})
 	}
 	if g.chance(30) {
 		in(labelTier, someOf(g, tiers...)...)
 	}
-	if g.chance(40) {
+	if g.chance(50) {
+		p.Spec.Requirements = append(p.Spec.Requirements, oneOf(g, requirements...))
+	}
+	if p.Spec.Requirements[len(p.Spec.Requirements)-1].Key != labelTeam && g.chance(40) {
 		p.Spec.Labels = map[string]string{labelTeam: oneOf(g, teams...)}
 	}
 	if g.chance(40) {
@@ -213,10 +232,13 @@ func (g generator) runningPod(name, node string) *corev1.Pod {
 }
 
 func (g generator) daemonSets() []*appsv1.DaemonSet {
-	if g.chance(40) {
-		return []*appsv1.DaemonSet{g.daemonSet("agent")}
+	var out []*appsv1.DaemonSet
+	for _, name := range []string{"agent", "logs"} {
+		if g.chance(35) {
+			out = append(out, g.daemonSet(name))
+		}
 	}
-	return nil
+	return out
 }
 
 func (g generator) daemonSet(name string) *appsv1.DaemonSet {
@@ -235,6 +257,9 @@ func (g generator) daemonSet(name string) *appsv1.DaemonSet {
 	}
 	if g.chance(20) {
 		g.hostPorts(p)
+	}
+	if g.chance(15) {
+		g.antiAffinity(p)
 	}
 	return &appsv1.DaemonSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: name},

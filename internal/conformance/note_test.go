@@ -22,6 +22,7 @@ func note(s *scenario, seen map[string]bool) {
 		mark("weights", p.Spec.Weight != nil)
 		for _, r := range p.Spec.Requirements {
 			mark("min values", r.MinValues != nil)
+			mark("requirement "+string(r.Operator), true)
 			mark("capacity types", r.Key == api.LabelCapacityType && len(r.Values) == 2)
 		}
 	}
@@ -35,6 +36,10 @@ func note(s *scenario, seen map[string]bool) {
 	mark("node in use", len(s.Pods) == 0 && len(s.Nodes) > 1)
 	mark("running pod", len(s.Running) > 0)
 	mark("daemon set", len(s.DaemonSets) > 0)
+	mark("two daemon sets", len(s.DaemonSets) == 2)
+	for _, d := range s.DaemonSets {
+		mark("daemon set with anti-affinity", len(requiredAntiAffinity(&d.Spec.Template.Spec)) > 0)
+	}
 	mark("many pods with alternatives", slices.ContainsFunc(s.Pods, func(p *corev1.Pod) bool {
 		return p.Name == "many-19" && len(p.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms) > 1
 	}))
@@ -96,8 +101,29 @@ func notePods(p *corev1.Pod, mark func(string, bool)) {
 		mark("node taints policy", s.NodeTaintsPolicy != nil)
 		mark("node affinity policy", s.NodeAffinityPolicy != nil)
 	}
-	if a := p.Spec.Affinity; a != nil {
-		mark("affinity", a.PodAffinity != nil && len(a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0)
-		mark("anti-affinity", a.PodAntiAffinity != nil && len(a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0)
+	together, apart := requiredAffinity(&p.Spec), requiredAntiAffinity(&p.Spec)
+	mark("affinity", len(together) > 0)
+	mark("several affinities", len(together) > 1)
+	mark("anti-affinity", len(apart) > 0)
+	mark("several anti-affinities", len(apart) > 1)
+	for _, t := range together {
+		mark("affinity over "+t.TopologyKey, true)
 	}
+	for _, t := range apart {
+		mark("anti-affinity over "+t.TopologyKey, true)
+	}
+}
+
+func requiredAffinity(p *corev1.PodSpec) []corev1.PodAffinityTerm {
+	if p.Affinity == nil || p.Affinity.PodAffinity == nil {
+		return nil
+	}
+	return p.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+}
+
+func requiredAntiAffinity(p *corev1.PodSpec) []corev1.PodAffinityTerm {
+	if p.Affinity == nil || p.Affinity.PodAntiAffinity == nil {
+		return nil
+	}
+	return p.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution
 }
