@@ -169,8 +169,14 @@ func (r *irsaRole) complete(ctx context.Context, m *model, account *session.Acco
 	return r.checkAccounts(ctx, m)
 }
 
-// checkAccounts makes sure, before anything is changed, that the ServiceAccounts to annotate exist.
+// checkAccounts makes sure, before anything is changed, that the ServiceAccounts to annotate exist. The cluster may be as
+// new as the role.
 func (r *irsaRole) checkAccounts(ctx context.Context, m *model) error {
+	if len(m.annotated()) > 0 {
+		if _, err := r.Session.AwaitCluster(ctx); err != nil {
+			return err
+		}
+	}
 	return r.eachAccount(ctx, m.annotated(), func(annotation session.Annotation, account policy.ServiceAccount) error {
 		if _, err := annotation.Get(ctx, account.Namespace, account.Name); err != nil {
 			return fmt.Errorf("annotate_service_account: %w", err)
@@ -224,7 +230,7 @@ func (r *irsaRole) eachAccount(ctx context.Context, accounts []policy.ServiceAcc
 }
 
 func (r *irsaRole) annotation(ctx context.Context) (session.Annotation, error) {
-	cluster, err := r.Session.AwaitCluster(ctx)
+	cluster, err := r.Session.Cluster(ctx)
 	if err != nil {
 		return nil, err
 	}
