@@ -3,7 +3,6 @@ package validate
 import (
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,15 +16,16 @@ import (
 const (
 	// leastBytes is less than any amount of memory or disk that a node has to do with.
 	leastBytes = 1 << 20
-	// mostReservedCPU is more than any node sets aside. Amounts from there on are in thousandths.
+	// mostReservedCPU is more than any node sets aside. Whole amounts from there on were meant in thousandths.
 	mostReservedCPU = 10
 )
 
 // warnReserved tells of reserved amounts whose unit is another one than their author had in mind.
 func warnReserved(reserved corev1.ResourceList, path *field.Path, warn warner) {
 	warnUnits(reserved, "Mi", path, warn)
-	if q := reserved[corev1.ResourceCPU]; q.Format != resource.BinarySI && q.Value() >= mostReservedCPU {
-		warn(path.Key("cpu"), finding.Say("sets aside %d CPUs of every node", q.Value()), finding.Say("did you mean \"%dm\"?", q.Value()))
+	q := reserved[corev1.ResourceCPU]
+	if n := q.Value(); q.Format != resource.BinarySI && n >= mostReservedCPU && q.MilliValue() == n*1000 {
+		warn(path.Key("cpu"), finding.Say("sets aside %d CPUs of every node", n), finding.Say("did you mean \"%dm\"?", n))
 	}
 }
 
@@ -36,8 +36,8 @@ func warnUnits(amounts corev1.ResourceList, unit string, path *field.Path, warn 
 		q, at := amounts[name], path.Key(string(name))
 		switch name {
 		case corev1.ResourceCPU:
-			if q.Format == resource.BinarySI {
-				warn(at, finding.Say("%s is %d CPUs: the unit is one of memory", q.String(), q.Value()), finding.Say("did you mean %q?", strconv.FormatInt(leadingNumber(q.String()), 10)))
+			if q.Format == resource.BinarySI && !q.IsZero() { // 1024Gi is 1Ti here, so the number that was meant is not known
+				warn(at, finding.Say("%s is %d CPUs: the unit is one of memory", q.String(), q.Value()), finding.Say("write the number of CPUs without a unit"))
 			}
 		case corev1.ResourceMemory, corev1.ResourceEphemeralStorage:
 			warnBytes(q, unit, at, warn)
