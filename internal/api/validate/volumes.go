@@ -72,7 +72,7 @@ func validateVolumes(s *api.NodeProfile, path *field.Path) finding.List {
 			found = validateRatios(m.EBS, at.Child("ebs"))
 		}
 		errs = append(errs, found...)
-		if kind := ptr.Deref(m.EBS.VolumeType, ""); slices.Contains(hardDisks, kind) && (ptr.Deref(m.RootVolume, false) || device == rootDevice(s)) {
+		if kind := ptr.Deref(m.EBS.VolumeType, ""); slices.Contains(hardDisks, kind) && (ptr.Deref(m.RootVolume, false) || device != "" && device == rootDevice(s)) {
 			errs = append(errs, finding.Invalid(at.Child("ebs", "volumeType"), kind, finding.Say("a machine cannot boot from %s", kind), finding.Say("set gp3, or mount the volume as another device")))
 		}
 	}
