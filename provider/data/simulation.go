@@ -85,8 +85,11 @@ func (d *simulationData) whole(ctx context.Context, m *simulationModel, diags *d
 		builder.Beside(live)
 	}
 	set, err := builder.Build()
-	for _, problem := range append(manifest.Problems(err), invalid(set)...) {
+	for _, problem := range manifest.Problems(err) {
 		diags.AddError(problem.Error(), "The documents are read as `packhorse-agent simulate` reads files.")
+	}
+	for _, problem := range invalid(set) {
+		diags.AddError(problem.Error(), "The agent would buy nothing with it. Correct it, or remove it from the manifests.")
 	}
 	if live == nil {
 		return simulate.FromManifests(set)
