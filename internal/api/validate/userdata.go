@@ -131,7 +131,7 @@ func refusedText(path *field.Path, problem, advice finding.Message) finding.List
 
 // quotation is what an error of a parser quotes of the text. Characters and keywords, which it may have expected,
 // are shorter.
-var quotation = regexp.MustCompile(`'[^']{6,}'|"[^"]{6,}"|(header line: ).*`)
+var quotation = regexp.MustCompile(`'[^']{6,}'|"[^"]{6,}"|\x60[^\x60]+\x60|(header line: ).*`)
 
 // withoutQuotations returns the error of a parser without the text that it quotes.
 func withoutQuotations(err error) string { return quotation.ReplaceAllString(err.Error(), "$1…") }

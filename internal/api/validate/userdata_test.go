@@ -21,6 +21,7 @@ func TestErrorsDoNotShowUserData(t *testing.T) {
 		"TOML":                  {api.FamilyBottlerocket, "[settings.motd]\na = 1\nb = " + secret + "\n"},
 		"a large number":        {api.FamilyBottlerocket, "[settings.motd]\na = 12345678901234567890\n"},
 		"YAML":                  {api.FamilyAL2023, "apiVersion: node.eks.aws/v1alpha1\ntoken: *" + secret + "\n"},
+		"a value of YAML":       {api.FamilyAL2023, "apiVersion: node.eks.aws/v1alpha1\ntoken: !!int " + secret + "\n"},
 		"a header":              {api.FamilyAL2, "MIME-Version: 1.0\n" + secret + "\n\n"},
 		"a part":                {api.FamilyAL2, "Content-Type: multipart/mixed; boundary=\"x\"\n\n--x\n" + secret + "\n--x--\n"},
 		"a line before parts":   {api.FamilyAL2, "Content-Type: multipart/mixed; boundary=\"x\"\n\n--x \n--x\n" + secret + ": a\n: " + secret + "\n"},
