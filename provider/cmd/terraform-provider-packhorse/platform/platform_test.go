@@ -79,16 +79,20 @@ func TestKubeconfigIsTheNamedOneOnly(t *testing.T) {
 // client-go recommends a variable of the environment here, which the provider does not read.
 func TestKubeconfigThatNamesNoCluster(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config")
-	for text, want := range map[string]string{
-		``: "it names no cluster: save it again",
-		`{"clusters":[{"name":"a","cluster":{"server":"https://a"}}],"contexts":[{"name":"a","context":{"cluster":"a"}}]}`: "it has no current-context: set `config_context`",
-		`{"current-context":"a","contexts":[{"name":"a","context":{"cluster":"b"}}]}`:                                      `its context "a" names the cluster "b", which is not in the file`,
+	for _, c := range []struct{ text, context, want string }{
+		{``, "", "it names no cluster: save it again"},
+		{`{"clusters":[{"name":"a","cluster":{"server":"https://a"}}],"contexts":[{"name":"a","context":{"cluster":"a"}}]}`, "", "it has no current-context: set `config_context`"},
+		{`{"current-context":"a","contexts":[{"name":"a","context":{"cluster":"b"}}]}`, "", `its context "a" names the cluster "b", which is not in the file`},
+		{
+			`{"current-context":"a","clusters":[{"name":"a","cluster":{"server":"https://a"}}],"contexts":[{"name":"a","context":{"cluster":"a"}},{"name":"c","context":{"cluster":"d"}}]}`,
+			"c", `its context "c" names the cluster "d", which is not in the file`,
+		},
 	} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := kubeconfig(path, ""); err == nil || !strings.Contains(err.Error(), "read kubeconfig "+path+": "+want) {
-			t.Errorf("error = %v, want one that says %q", err, want)
+		if _, err := kubeconfig(path, c.context); err == nil || !strings.Contains(err.Error(), "read kubeconfig "+path+": "+c.want) {
+			t.Errorf("error = %v, want one that says %q", err, c.want)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -84,7 +85,7 @@ func kubeconfig(path, context string) (*rest.Config, error) {
 	}
 	cfg, err := clientcmd.NewNonInteractiveClientConfig(*file, context, &clientcmd.ConfigOverrides{}, nil).ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
-		err = noCluster(file)
+		err = noCluster(file, cmp.Or(context, file.CurrentContext))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read kubeconfig %s: %w", path, err)
@@ -92,13 +93,12 @@ func kubeconfig(path, context string) (*rest.Config, error) {
 	return cfg, nil
 }
 
-// noCluster says why the current context of a kubeconfig names no cluster. The message of client-go recommends
-// $KUBERNETES_MASTER.
-func noCluster(file *clientcmdapi.Config) error {
-	current, ok := file.Contexts[file.CurrentContext]
+// noCluster says why a context of a kubeconfig names no cluster. The message of client-go recommends $KUBERNETES_MASTER.
+func noCluster(file *clientcmdapi.Config, context string) error {
+	used, ok := file.Contexts[context]
 	switch {
 	case ok:
-		return fmt.Errorf("its context %q names the cluster %q, which is not in the file", file.CurrentContext, current.Cluster)
+		return fmt.Errorf("its context %q names the cluster %q, which is not in the file", context, used.Cluster)
 	case len(file.Contexts) > 0:
 		return errors.New("it has no current-context: set `config_context` in `kubernetes`, or choose one with kubectl config use-context")
 	}
