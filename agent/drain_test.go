@@ -440,30 +440,43 @@ func TestProvisionerDeletion(t *testing.T) {
 // The cloud controller manager asks EC2 every five seconds for each node that is not ready, and deletes the node if an
 // answer lacks the machine, as answers may for a while after a launch. The machine keeps its pods, and gets its Node object again.
 func TestNewNodeIsDeletedByOthers(t *testing.T) {
-	inBubble(t, sim.Options{}, func(r *rig) {
-		r.Apply(testProvisioner("default"))
-		r.start(Options{}, nil)
-		r.Deploy(two())
-		r.until("the machine has a node", func() bool { return len(r.ours()) == 1 })
-		name := r.ours()[0].Name
-		pods := func() (names []string) {
-			for _, p := range r.Pods() {
-				names = append(names, p.Name)
-			}
-			slices.Sort(names)
-			return names
-		}
-		before := pods()
-		for range 4 {
-			time.Sleep(5 * time.Second)
-			r.DeleteNode(name)
-		}
-		r.until("the pods run", r.allRun("web", 2))
-		n := r.node(name)
-		if len(r.Launches()) != 1 || n == nil || n.Spec.Unschedulable || !slices.Equal(pods(), before) {
-			t.Errorf("%d machines were bought for %v, then %v; the first node: %v", len(r.Launches()), before, pods(), n)
-		}
-	})
+	for name, c := range map[string]struct {
+		lag     time.Duration
+		binding api.PodBinding
+	}{
+		"the agent binds pods":                 {0, api.BindImmediate},
+		"kube-scheduler binds pods":            {0, api.BindScheduler},
+		"the caches lag":                       {300 * time.Millisecond, api.BindImmediate},
+		"they lag, and kube-scheduler binds":   {300 * time.Millisecond, api.BindScheduler},
+		"they lag by more than the cloud does": {2 * time.Second, api.BindImmediate},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, sim.Options{Lag: c.lag}, func(r *rig) {
+				r.Apply(testProvisioner("default", func(s *api.ProvisionerSpec) { s.PodBinding = c.binding }))
+				r.start(Options{}, nil)
+				r.Deploy(two())
+				r.until("the machine has a node", func() bool { return len(r.ours()) == 1 })
+				name := r.ours()[0].Name
+				pods := func() (names []string) {
+					for _, p := range r.Pods() {
+						names = append(names, p.Name)
+					}
+					slices.Sort(names)
+					return names
+				}
+				before := pods()
+				for range 4 {
+					time.Sleep(5 * time.Second)
+					r.DeleteNode(name)
+				}
+				r.until("the pods run", r.allRun("web", 2))
+				n := r.node(name)
+				if len(r.Launches()) != 1 || n == nil || n.Spec.Unschedulable || !slices.Equal(pods(), before) {
+					t.Errorf("%d machines were bought for %v, then %v; the first node: %v", len(r.Launches()), before, pods(), n)
+				}
+			})
+		})
+	}
 }
 
 // A deletion that the agent has a reason for ends the machine however new it is.

@@ -596,10 +596,11 @@ func TestKeptNodeSaysWhy(t *testing.T) {
 
 // A node whose replacement is lost before it is up is kept until there is another.
 func TestLostReplacement(t *testing.T) {
-	inBubble(t, sim.Options{}, func(r *rig) {
+	inBubble(t, sim.Options{BootTime: 130 * time.Second}, func(r *rig) {
 		r.served(testProvisioner("default", expireAfter(600)), sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("700m", "1Gi")})
 		old := r.ours()[0].Name
 		r.until("a replacement is there", func() bool { return len(r.ours()) == 2 })
+		time.Sleep(2 * offer.ListingLag) // a younger node is made again
 		for _, n := range r.ours() {
 			if n.Name != old {
 				r.DeleteNode(n.Name)

@@ -93,7 +93,7 @@ func (a *Agent) provisioners(ctx context.Context) []*view.Provisioner {
 func (a *Agent) snapshot() *cluster.Snapshot { return a.applied(a.cluster.Snapshot()) }
 
 func (a *Agent) applied(cached *cluster.Snapshot) *cluster.Snapshot {
-	s := a.surger.Cover(a.inventory.Counted(a.buyer.Apply(a.assumed.Apply(cached))), a.cluster.Provisioners())
+	s := a.surger.Cover(a.drainer.Kept(a.inventory.Counted(a.buyer.Apply(a.assumed.Apply(cached)))), a.cluster.Provisioners())
 	now := time.Now()
 	return batch.Presume(a.history.gone.Await(s.WithoutOldNominations(now), now), a.history.placed)
 }

@@ -3,6 +3,7 @@ package drain
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -21,6 +22,26 @@ func (d *Drainer) restore(ctx context.Context, s *cluster.Snapshot, n *cluster.N
 		d.Drained(n)
 	}
 	return true
+}
+
+// Kept returns the snapshot with the nodes that restore makes again as if nobody had deleted them: their machines
+// stay, so nothing is to be bought in their place. The argument is not changed.
+func (d *Drainer) Kept(s *cluster.Snapshot) *cluster.Snapshot {
+	out := *s
+	var pods map[string][]*cluster.Pod
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		if !n.Deleting || !n.HeldBy(api.Finalizer) || !d.Inventory.InstanceNew(n.ProviderID) {
+			continue
+		}
+		if pods == nil {
+			pods, out.Nodes = s.PodsByNode(), slices.Clone(s.Nodes)
+		}
+		if d.isRestorable(s, n, pods[n.Name]) {
+			out.Nodes[i].Deleting, out.Nodes[i].DeletedAt = false, time.Time{}
+		}
+	}
+	return &out
 }
 
 // isRestorable reports whether the deletion of a node is none that the agent or its users have reason for: no kubelet has run
