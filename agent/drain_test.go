@@ -484,6 +484,11 @@ func TestNewNodeIsDeletedForAReason(t *testing.T) {
 	for name, remove := range map[string]func(r *rig, machine offer.Instance){
 		"it is interrupted":          func(r *rig, machine offer.Instance) { r.Interrupt(machine.ID, 1) },
 		"its Provisioner is deleted": func(r *rig, _ offer.Instance) { r.DeleteProvisioner("default") },
+		"its kubelet has registered": func(r *rig, machine offer.Instance) {
+			r.EditNode(machine.NodeName, func(n *corev1.Node) { n.Annotations[api.AnnotationManagedAttach] = "true" })
+			time.Sleep(time.Second)
+			r.DeleteNode(machine.NodeName)
+		},
 		"another program also holds it": func(r *rig, machine offer.Instance) {
 			r.EditNode(machine.NodeName, func(n *corev1.Node) { n.Finalizers = append(n.Finalizers, "example.com/hold") })
 			time.Sleep(time.Second)

@@ -44,12 +44,12 @@ func (d *Drainer) Kept(s *cluster.Snapshot) *cluster.Snapshot {
 	return &out
 }
 
-// isRestorable reports whether the deletion of a node is none that the agent or its users have reason for: no kubelet has run
-// there, the machine is new and has not ended, and has no other node, which would be drained with it.
+// isRestorable reports whether the deletion of a node is none that the agent or its users have reason for: no kubelet has
+// registered there, the machine is new and has not ended, and has no other node, which would be drained with it.
 func (d *Drainer) isRestorable(s *cluster.Snapshot, n *cluster.Node, pods []*cluster.Pod) bool {
 	switch {
-	case hadKubelet(n, pods):
-		return false
+	case hadKubelet(n, pods), n.Annotations[api.AnnotationManagedAttach] != "":
+		return false // a kubelet registers only once, and no volume could be attached to the next Node object
 	case closed(n), n.Annotations[api.AnnotationDisruption] != "", d.Nodes.Assumed.Deletes(n):
 		return false // an agent removes it
 	case heldByOthers(n), !d.Inventory.InstanceNew(n.ProviderID):

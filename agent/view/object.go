@@ -54,15 +54,12 @@ func AdoptedNode(p *Provisioner, i offer.Instance) *corev1.Node {
 	return node
 }
 
-// managedAttach lets kube-controller-manager attach volumes to a node. A kubelet sets it when it registers.
-const managedAttach = "volumes.kubernetes.io/controller-managed-attach-detach"
-
 // RemadeNode is the AdoptedNode of a machine that lost its Node object while its kubelet ran, which does not register
 // again. Startup taints would end or keep away the pods that run there, and what removes them may act only once. The CSINode
 // has gone with the earlier object, so that new pods would wait for their volumes for ever.
 func RemadeNode(p *Provisioner, i offer.Instance) *corev1.Node {
 	node := AdoptedNode(p, i)
-	node.Annotations[managedAttach], node.Annotations[api.AnnotationRemade] = "true", "true"
+	node.Annotations[api.AnnotationManagedAttach], node.Annotations[api.AnnotationRemade] = "true", "true"
 	node.Spec.Taints = nodeTaints(p.Spec.Spec.Taints, nil)
 	node.Spec.Unschedulable = true
 	node.Status.Conditions[0].Message = "the Node object was lost and made again, and its kubelet has not reported yet"

@@ -92,6 +92,8 @@ const (
 	// AnnotationSurging, on a node, lists the Deployments that have been scaled up for pods of
 	// the node, until they have been scaled back. As all annotations of nodes, kubelets may forge it.
 	AnnotationSurging = "packhorse.io/surging"
+	// AnnotationManagedAttach lets kube-controller-manager attach volumes to a node. A kubelet sets it when it registers.
+	AnnotationManagedAttach = "volumes.kubernetes.io/controller-managed-attach-detach"
 )
 
 // Values of LabelCapacityType.
