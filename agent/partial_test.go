@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -96,6 +97,31 @@ func TestRepeatedOrderThatBuysNothing(t *testing.T) {
 		r.until("the workload runs", r.allRun("web", 2))
 		if peak := r.Peak("default")[amount.CPU] / 1000; peak > 2 {
 			t.Errorf("%d cores, the limit is 2", peak)
+		}
+	})
+}
+
+// The first request for an order does not reach EC2, which refuses the second and then only says that it knows the
+// launch id. What it has refused is told.
+func TestRepeatedOrderThatIsRefused(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.Apply(testProvisioner("default"))
+		asked := 0
+		r.retail(func(ctx context.Context, c Cloud, o offer.Order) (offer.Delivery, error) {
+			switch asked++; asked {
+			case 1:
+				return offer.Delivery{}, errors.New("describe subnets: context deadline exceeded")
+			case 2:
+				return offer.Delivery{Refusals: []offer.Refusal{{Candidate: o.Candidates[0], Reason: offer.RefusedQuota, Message: "the quota is used up"}}}, nil
+			case 3:
+				return offer.Delivery{}, errors.New("EC2 lists only 0 yet")
+			}
+			return c.Launch(ctx, o)
+		})
+		r.Deploy(two())
+		r.until("the workload runs", r.allRun("web", 2))
+		if !slices.ContainsFunc(r.Events(event.LaunchFailed), func(e sim.Event) bool { return strings.Contains(e.Message, "the quota is used up") }) {
+			t.Errorf("events %s: %v", event.LaunchFailed, r.Events(event.LaunchFailed))
 		}
 	})
 }

@@ -314,8 +314,13 @@ var errUnlisted = errors.New("an earlier request may have bought the others, and
 // order is repeated under the same launch id, which buys nothing twice. If some of the machines
 // are known, their nodes do not wait for that.
 func (b *Buyer) launch(ctx context.Context, o *order) (offer.Delivery, error) {
+	var refusals []offer.Refusal // of earlier answers: the cloud may say only once why it does not sell
 	for attempt := 1; ; attempt++ {
 		delivery, err := b.ask(ctx, o.Order)
+		if len(delivery.Refusals) == 0 {
+			delivery.Refusals = refusals
+		}
+		refusals = delivery.Refusals
 		if err == nil && o.doubtful && len(delivery.Instances) < o.Count {
 			err = errUnlisted
 		}
