@@ -175,7 +175,7 @@ func New(c Cluster, cloud Cloud, options Options, log hclog.Logger) *Agent {
 	}
 	a.notices = &notice.Watcher{
 		Notices: options.Notices, Nodes: a.nodes, Events: a.events, Metrics: a.metrics, Log: log,
-		Snapshot: func() *cluster.Snapshot { return a.assumed.Apply(c.Snapshot()) },
+		Snapshot: func() *cluster.Snapshot { return a.drainer.Kept(a.assumed.Apply(c.Snapshot())) },
 		Complete: func() bool { return !a.buyer.Buying() && a.inventory.Complete() }, Runs: a.inventory.Runs, Avoid: a.avoided.AddInterrupted, Ended: a.avoided.AddEnded, Replan: a.replan.Set,
 	}
 	a.takeover = takeover.New(takeover.Ports{Source: options.Karpenter, Nodes: a.nodes, Events: a.events, Metrics: a.metrics, Log: log})

@@ -513,3 +513,27 @@ func TestNewNodeIsDeletedForAReason(t *testing.T) {
 		})
 	}
 }
+
+// A new machine is interrupted while its node, which somebody else has deleted, waits to be made again.
+func TestNewNodeIsInterruptedBeforeItIsMadeAgain(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.Apply(testProvisioner("default"))
+		var fails atomic.Bool
+		process := r.Connect(failing("PatchNode", &fails, "the API server is down"))
+		r.startProcess(process, Options{Notices: process.Notices})
+		r.Deploy(two())
+		r.until("the machine has a node", func() bool { return len(r.ours()) == 1 })
+		time.Sleep(5 * time.Second)
+		machine := r.Machines()[0]
+		fails.Store(true)
+		r.DeleteNode(machine.NodeName)
+		time.Sleep(time.Second)
+		r.Interrupt(machine.ID, 1)
+		time.Sleep(time.Second)
+		fails.Store(false)
+		time.Sleep(20 * time.Second)
+		if slices.ContainsFunc(r.Machines(), func(m offer.Instance) bool { return m.ID == machine.ID && m.Runs() }) {
+			t.Errorf("the machine still runs: %v", r.node(machine.NodeName))
+		}
+	})
+}

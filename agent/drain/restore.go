@@ -25,7 +25,7 @@ func (d *Drainer) restore(ctx context.Context, s *cluster.Snapshot, n *cluster.N
 }
 
 // Kept returns the snapshot with the nodes that restore makes again as if nobody had deleted them: their machines
-// stay, so nothing is to be bought in their place. The argument is not changed.
+// stay, so nothing is to be bought in their place, and who wants one to go has yet to say so. The argument is not changed.
 func (d *Drainer) Kept(s *cluster.Snapshot) *cluster.Snapshot {
 	out := *s
 	var pods map[string][]*cluster.Pod
