@@ -51,11 +51,14 @@ func (k *Keeper) remove(ctx context.Context, object *unstructured.Unstructured) 
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("delete %s: %w", title(object), err)
 	}
-	var live *unstructured.Unstructured
-	var unread error // why the object could not be read the last time
+	var live *unstructured.Unstructured // as it was read the last time
+	var unread error                    // why the object could not be read since
 	begin := time.Now()
 	err = wait.PollUntilContextCancel(ctx, pollInterval/5, true, func(ctx context.Context) (bool, error) {
-		live, unread = k.get(ctx, object)
+		var seen *unstructured.Unstructured
+		if seen, unread = k.get(ctx, object); unread == nil {
+			live = seen
+		}
 		if live != nil && undiscovered(live) && time.Since(begin) >= discoveryPatience {
 			return false, install.ErrTerminating
 		}
