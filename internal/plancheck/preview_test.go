@@ -46,9 +46,9 @@ func TestTypesWithoutAPrice(t *testing.T) {
 // Advice becomes a sentence of its own, so it must not begin with the name of a region.
 func TestWhatWasProbablyMeant(t *testing.T) {
 	p := anyType()
-	p.Spec.Requirements = append(p.Spec.Requirements, api.Requirement{Key: api.LabelZone, Operator: api.OpIn, Values: []string{"eu-west-1"}})
+	p.Spec.Requirements = append(p.Spec.Requirements, api.Requirement{Key: api.LabelZone, Operator: api.OpIn, Values: []string{"eu-west-1q"}})
 	_, findings := plancheck.Look(plancheck.Subject{Provisioner: p, Market: sold(1), Catalogue: offer.Embedded(), Region: "eu-west-1"})
-	const want = `there is no "eu-west-1" in eu-west-1: did you mean "eu-west-1a"?`
+	const want = `there is no "eu-west-1q" in eu-west-1: did you mean "eu-west-1a"?`
 	if len(findings) == 0 || findings[0].Advice.String() != want {
 		t.Errorf("findings %v, want the advice %s", findings, want)
 	}
