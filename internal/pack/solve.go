@@ -257,10 +257,13 @@ func (s *solver) unjust() bool {
 	return slices.ContainsFunc(s.Classes(), func(c *assign.Class) bool { return c.Left > 0 && c.Limited && c.Template.Priority > least })
 }
 
+// fewPreferences are so few that it takes little work to find out which of them nothing meets.
+const fewPreferences = 8
+
 // giveUpInVain gives up the preferences of a class that nothing meets. If it did so only after a round, its pods would not
 // be beside others on the machines that are bought in the first one.
 func (s *solver) giveUpInVain(c *assign.Class) {
-	if c.Level.Relaxed == c.Everything() || s.placing.MayServe(c, c.Level) {
+	if c.Level.Relaxed == c.Everything() || len(c.Preferences) > fewPreferences || s.placing.MayServe(c, c.Level) {
 		return
 	}
 	may := func(l assign.Level) bool { return s.placing.MayServe(c, l) }
