@@ -1,8 +1,10 @@
 package decide
 
 import (
+	"fmt"
 	"testing"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
@@ -39,5 +41,27 @@ func TestSavingIsOfPrices(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A node for whose pod a machine is bought although there seemed to be room for it elsewhere is not one node fewer.
+func TestSavingIsOfPricesWhereAMachineIsNeeded(t *testing.T) {
+	w := newWorld(t, []offer.InstanceType{sold("large", 8, 0.4), sold("small", 2, 0.1)}).provisioner("default", consolidating)
+	w.in.Settings.NodeCost = 50_000
+	const pod = "requests: {cpu: 1100m, memory: 1Gi}"
+	w.node("n", "large", "a", nil).replicas(1, "web", "n", pod+", topologySpreadConstraints: [{maxSkew: 1, topologyKey: $zone, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {app: web}}}]")
+	for i := range 10 { // the first two are full, and have the replicas
+		name := fmt.Sprint("other-", i)
+		w.node(name, "large", []string{"b", "c"}[i%2], func(n *cluster.Node) { n.Provisioner = "" })
+		if i < 2 {
+			w.replicas(1, "web", name, "requests: {cpu: 7500m, memory: 1Gi}")
+		}
+	}
+	plan := w.older().decide()
+	if got := consolidated(plan); got != "n -> small" {
+		t.Fatalf("got %q: %s", got, why(plan, "n"))
+	}
+	if got := plan.Consolidation.Steps[0].Saving; got != 300_000 {
+		t.Errorf("the step saves %d, want 300000", got)
 	}
 }

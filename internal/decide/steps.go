@@ -23,7 +23,7 @@ func (c *consolidator) take(steps []consolidate.Step) {
 	var waiting []int
 	for i := range steps {
 		st := &steps[i]
-		shown := Step{Nodes: st.Nodes, Moves: len(st.Places), Machines: len(st.Machines), Saving: c.billed(st), Cost: st.Cost, Due: st.Due}
+		shown := Step{Nodes: st.Nodes, Moves: len(st.Places), Machines: len(st.Machines), Saving: c.billed(st.Saving, st.Fewer), Cost: st.Cost, Due: st.Due}
 		if st.Due.After(c.in.Now) {
 			shown.Blocker, shown.Why = retire.BlockedUnpaid, "it has not wasted enough yet to pay for the moves"
 			c.wakeAt(st.Due)
@@ -52,10 +52,10 @@ func (c *consolidator) take(steps []consolidate.Step) {
 	}
 }
 
-// billed is what the bill falls by with a step: nobody is billed for what nodes cost beyond their prices.
-// With fewer nodes it may rise.
-func (c *consolidator) billed(st *consolidate.Step) offer.Price {
-	return max(0, st.Saving-c.in.Settings.nodeCost()*offer.Price(st.Fewer))
+// billed is what the bill falls by where so much is saved with so many nodes fewer: nobody is billed for what nodes cost
+// beyond their prices. With fewer nodes it may rise.
+func (c *consolidator) billed(saving offer.Price, fewer int) offer.Price {
+	return max(0, saving-c.in.Settings.nodeCost()*offer.Price(fewer))
 }
 
 // permitted takes steps from the budgets: those that need no machines, which are tried all together, and the
@@ -167,8 +167,8 @@ func (c *consolidator) takeOver(steps []consolidate.Step, these []int) (why stri
 		}
 		return why
 	}
-	if less := saving - (kept - c.kept); len(these) == 1 && less > 0 {
-		c.out.Steps[these[0]].Saving -= less
+	if saved := kept - c.kept; len(these) == 1 && saved < saving {
+		c.out.Steps[these[0]].Saving = c.billed(saved, len(nodes)-len(next.layout.Machines)+len(c.now.layout.Machines))
 	}
 	next.layout.Machines = machines
 	c.now, c.kept, c.going = next, kept, going
