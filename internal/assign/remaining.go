@@ -105,12 +105,18 @@ type Limits []amount.List
 // mostTightened bounds how many solutions may break limits: after so many all hold.
 const mostTightened = 4
 
-// Tighten adds the limits that a solution breaks, and reports whether there are any.
-func (l Limits) Tighten(a *Assignment) bool {
-	times, some := 1, false
+// Count returns how many limits there are.
+func (l Limits) Count() (n int) {
 	for _, known := range l {
-		times += len(known)
+		n += len(known)
 	}
+	return n
+}
+
+// Tighten adds the limits that a solution breaks, and reports whether there are any. Once it has added many, it adds
+// those that the solution keeps, too.
+func (l Limits) Tighten(a *Assignment) bool {
+	times, some := 1+l.Count(), false
 	for _, p := range a.Pools {
 		left := a.Headroom(p)
 		for name, v := range left {

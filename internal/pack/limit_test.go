@@ -3,6 +3,7 @@ package pack
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -95,6 +96,41 @@ func TestLimitsBeyondAllAmountsAreNone(t *testing.T) {
 	got, want := Solve(limited), Solve(p())
 	if len(want.Machines) != 300 || len(want.Machines[0].Candidates) != 2 || !reflect.DeepEqual(got.Machines, want.Machines) {
 		t.Errorf("%d machines with %d types to choose from, want 300 with 2", len(got.Machines), len(got.Machines[0].Candidates))
+	}
+}
+
+// TestLimitsOfOtherProvisionersHold: the first plan breaks all limits of one Provisioner, and the next one buys nothing of
+// another whose limits allow no machine. A later plan, which would serve more pods, must not either.
+func TestLimitsOfOtherProvisionersHold(t *testing.T) {
+	p := assigntest.LimitedTo(0, assigntest.PodsOf{N: 4, CPU: 2500}, assigntest.PodsOf{N: 1, CPU: 2500, Priority: 1})
+	p.Pods[0].Pod.Template.NodeSelector = map[string]string{api.LabelProvisioner: "default"}
+	p.Pods[4].Pod.Template.NodeSelector = map[string]string{api.LabelZone: "one"}
+	other := p.Provisioners[0]
+	other.Spec = &api.Provisioner{ObjectMeta: metav1.ObjectMeta{Name: "other"}}
+	other.Types = slices.Clone(other.Types)
+	for i := range other.Types {
+		t := &other.Types[i]
+		t.Offerings = slices.Clone(t.Offerings)
+		for j := range t.Offerings {
+			t.Offerings[j].Price *= 2
+		}
+	}
+	p.Provisioners = append(p.Provisioners, other)
+	limit := func(cores, bytes, pods int64) *api.Limits {
+		return &api.Limits{Resources: corev1.ResourceList{
+			corev1.ResourceCPU: *resource.NewQuantity(cores, resource.DecimalSI), corev1.ResourceMemory: *resource.NewQuantity(bytes, resource.BinarySI),
+			corev1.ResourcePods: *resource.NewQuantity(pods, resource.DecimalSI),
+		}}
+	}
+	p.Provisioners[0].Spec.Spec.Limits, p.Provisioners[1].Spec.Spec.Limits = limit(6, 1, 40), limit(2, 1, 20)
+	layout := Solve(p)
+	for i := range layout.Machines {
+		if m := &layout.Machines[i]; m.Provisioner == 1 {
+			t.Errorf("a machine with %d millicores is bought with a limit of 2 cores", m.Allocatable[amount.CPU])
+		}
+	}
+	if len(layout.Machines) != 1 {
+		t.Errorf("%d machines are bought, want 1", len(layout.Machines))
 	}
 }
 

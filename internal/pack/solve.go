@@ -42,13 +42,14 @@ func newPlanning(p *assign.Problem) *planning {
 
 func (p *planning) prepare() { p.prepared = assign.Prepare(p.problem, p.binding, p.effort) }
 
-// tighten adds the limits that a solution breaks, and reports whether there are any.
+// tighten adds the limits that a solution breaks, and reports whether there are any. Limits that it keeps may be added, too.
 func (p *planning) tighten(s *solver) bool {
-	if !p.binding.Tighten(s.Assignment) {
-		return false
+	before := p.binding.Count()
+	broken := p.binding.Tighten(s.Assignment)
+	if broken || p.binding.Count() > before {
+		p.prepare()
 	}
-	p.prepare()
-	return true
+	return broken
 }
 
 func (p *planning) newSolver() *solver {
