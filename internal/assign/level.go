@@ -89,13 +89,14 @@ const maxProbes = 512
 func (c *Class) LastLevel() Level { return Level{max(0, len(c.Places)-1), c.Everything()} }
 
 // Next returns the level to try after one that has left pods over: the one that gives up
-// the least important preferences among those at which a pod can be served. Once nothing
-// is left to give up it is that of the next alternative place, or false after the last.
+// the least important preferences among those at which a pod can be served, beside those that
+// the class gives up at once. Once nothing is left to give up it is that of the next alternative
+// place, or false after the last.
 func (c *Class) Next(last Level, serves func(Level) bool) (Level, bool) {
 	if last.Relaxed == c.Everything() {
 		return c.FirstLevel(last.Place + 1), last.Place+1 < len(c.Places)
 	}
-	set := c.fewestGivenUp(last.Place, 0, serves)
+	set := c.fewestGivenUp(last.Place, c.Given, serves)
 	if set <= last.Relaxed {
 		// What seemed to serve did not: the least important preference that was kept goes.
 		set = c.fewestGivenUp(last.Place, last.Relaxed|(last.Relaxed+1), serves)
