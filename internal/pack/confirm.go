@@ -60,7 +60,10 @@ func (s *solver) hopeful() bool {
 func (s *solver) affordable() model.Bitset {
 	left, out := s.Remaining(), model.NewBitset(len(s.Offerings))
 	for _, p := range s.Selling {
-		for k := p.Offerings[0]; k < p.Offerings[1] && !left.Spent(p); k++ {
+		if left.Spent(p) {
+			continue
+		}
+		for k := p.Offerings[0]; k < p.Offerings[1]; k++ {
 			if left.Allows(&s.Offerings[k]) {
 				out.Add(k)
 			}

@@ -130,16 +130,17 @@ func (p *planning) bestPatterns(s *solver) *solver {
 func mayGainPlaces(c *assign.Class) bool { return c.WantsPlace() && (c.Limited || served(c) > 0) }
 
 // bestPlain returns the plan that serves most: s or one in which classes give up their preferences. First those with
-// pods left over do, and then all. A preference must keep no pod pending, neither one that has it nor another. How many pods fit within the limits is asked again, since preferences change that.
+// pods left over do, and then all. A preference must keep no pod pending, neither one that has it nor another. How many
+// pods fit within the limits is asked again, since preferences change that.
 func (p *planning) bestPlain(s *solver) *solver {
-	for _, plain := range []func(c *assign.Class) bool{
-		mayGainPlaces,
-		func(*assign.Class) bool { return slices.ContainsFunc(s.Classes(), mayGainPlaces) },
-	} {
+	for _, all := range []bool{false, true} {
+		if !slices.ContainsFunc(s.Classes(), mayGainPlaces) {
+			break
+		}
 		other := s.made
 		other.plain, other.first = map[int]topology.Relaxed{}, nil
 		for _, c := range s.Classes() {
-			if len(c.Preferences) > 0 && plain(c) {
+			if len(c.Preferences) > 0 && (all || mayGainPlaces(c)) {
 				other.plain[c.First()] = c.Everything()
 			}
 		}
@@ -153,7 +154,7 @@ func (p *planning) bestPlain(s *solver) *solver {
 // mostKept bounds how many of their preferences classes may try to keep that would give up all.
 const mostKept = 3
 
-// keepPreferences lets classes that give up all preferences keep the most important ones, as long as as many pods have a
+// keepPreferences lets classes that give up all preferences keep the most important ones, as long as no fewer pods have a
 // place.
 func (p *planning) keepPreferences(s *solver) *solver {
 	tried := map[int]topology.Relaxed{}
