@@ -82,7 +82,7 @@ func NewEffort(pods []Pod, nodes int) *Effort {
 }
 
 // join makes pods of a template count for an account of others, which may spend more for them. It does so once: pods are
-// classified again in each pass.
+// classified again whenever limits come to bind.
 func (e *Effort) join(t *cluster.Template, a *Account) {
 	if own := e.accounts[t]; own != nil && own.of == t && own != a && a != nil {
 		e.accounts[t] = a
