@@ -149,7 +149,8 @@ func (s *State) runningOn(which func(int) bool) (on model.Bitset, some bool) {
 // isLabelled reports whether machines of an offering have a label before any pod is on them.
 func (s *State) isLabelled(offering int, key string) bool {
 	if offer.DecidesLabel(key) {
-		return true
+		_, has := s.supply.Offerings[offering].Offer.Label(key)
+		return has
 	}
 	_, has := s.supply.LabelsOf(offering, s.supply.Pools[s.supply.Offerings[offering].Pool].Residual)[key]
 	return has

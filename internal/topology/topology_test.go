@@ -364,6 +364,7 @@ func TestDaemonSets(t *testing.T) {
 		"nothing asked":                 {other(), web(inZone("b")), "a b c", 0},
 		"anti-affinity":                 {other(without(api.LabelZone)), web(inZone("b")), "a c", 0},
 		"anti-affinity of the daemon":   {web(), other(without(api.LabelZone), inZone("b")), "a c", 0},
+		"anti-affinity over no label":   {other(without(api.LabelReservationID)), web(inZone("b")), "a b c", 0},
 		"affinity over zones":           {other(with(api.LabelZone)), web(inZone("b")), "b", 1},
 		"affinity over nodes":           {other(with(corev1.LabelHostname)), web(inZone("b")), "b", 0},
 		"affinity that no daemon meets": {other(with(api.LabelZone)), other(inZone("b")), "a b c", 0},
