@@ -87,11 +87,13 @@ func labelMiss(p *Pool, q match.Requirement, of func(t int) bool) (match.Miss, b
 
 // jointMiss names requirements of which a type meets each but no type meets all. Without any one of them there would be one.
 func jointMiss(combined match.Requirements, allowed [][]bool) match.Miss {
-	needed := make([]int, len(combined))
-	for i := range needed {
-		needed[i] = i
-	}
+	var needed []int
 	for i := range combined {
+		if slices.Contains(allowed[i], false) {
+			needed = append(needed, i)
+		}
+	}
+	for _, i := range slices.Clone(needed) {
 		without := slices.DeleteFunc(slices.Clone(needed), func(j int) bool { return j == i })
 		if !anyAllowed(allowed, without) {
 			needed = without
