@@ -46,7 +46,7 @@ type combinationKey struct {
 }
 
 // CombinationsOf lists the combinations of domains of the keys in which the options can
-// be bought.
+// be bought. It finds them once, but for options of items, for which hardly anybody asks again.
 func (s *Supply) CombinationsOf(o *Options, keys []string) []DomainCombination {
 	id := combinationKey{o.ID, strings.Join(keys, "\x00")}
 	if known, ok := s.byKeys[id]; ok {
@@ -84,7 +84,9 @@ func (s *Supply) CombinationsOf(o *Options, keys []string) []DomainCombination {
 		}
 		out = append(out, c)
 	}
-	s.byKeys[id] = out
+	if o.ID >= 0 { // passes number those of items anew
+		s.byKeys[id] = out
+	}
 	return out
 }
 

@@ -150,6 +150,19 @@ func TestNearestMissOfMany(t *testing.T) {
 	}
 }
 
+// TestItemsAreInTheirOwnDomains: each pass numbers the options of items of several pods anew, so that those of two
+// items may have the same number.
+func TestItemsAreInTheirOwnDomains(t *testing.T) {
+	m := read(input(pool("default")))
+	for _, zone := range []string{"a", "b"} {
+		of := *m.OptionsFor(match.Requirements{}.With(api.LabelZone, labelset.Only(zone)), nil, "", false)
+		of.ID = -1
+		if got := m.CombinationsOf(&of, []string{api.LabelZone}); len(got) != 1 || got[0].Domains[0].Value != zone {
+			t.Errorf("an item in zone %s may be in %v", zone, got)
+		}
+	}
+}
+
 // TestDaemonSetsAreOverhead on the offerings that they run on, and on no others.
 func TestDaemonSetsAreOverhead(t *testing.T) {
 	in := input(pool("default"))

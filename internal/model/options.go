@@ -25,7 +25,7 @@ type Options struct {
 	// offering says. Not meaningful where the pool is excluded.
 	Residual []int
 	nodes    []int8 // by node: 0 not looked at, 1 matches, -1 does not
-	ID       int
+	ID       int    // negative for those of items of several pods, which tells them apart in one pass only
 }
 
 // OptionsFor returns the options of the requirements, made once.
