@@ -84,7 +84,7 @@ func (s *Supply) CombinationsOf(o *Options, keys []string) []DomainCombination {
 		}
 		out = append(out, c)
 	}
-	if o.ID >= 0 { // passes number those of items anew
+	if o.ID >= 0 { // each pass numbers those of items itself
 		s.byKeys[id] = out
 	}
 	return out
