@@ -67,7 +67,7 @@ func (a *Account) Lent() bool { return a != nil && a.ever }
 // account of its own, which no pod shares.
 func NewEffort(pods []Pod, nodes int) *Effort {
 	e := &Effort{accounts: map[*cluster.Template]*Account{}, least: effortOfTemplate + effortOfNode*int64(nodes)}
-	e.Begin(&Account{limit: effortOfTemplate})
+	e.None()
 	for i := range pods {
 		t := pods[i].Pod.Template
 		if e.accounts[t] == nil {
@@ -135,6 +135,9 @@ func (e *Effort) Again() {
 		}
 	}
 }
+
+// None counts the following steps against a new account that belongs to no pod, and may spend what those of a template may.
+func (e *Effort) None() { e.current = &Account{limit: effortOfTemplate} }
 
 // Others counts the following steps against a new account that belongs to no pod.
 func (e *Effort) Others() { e.current = &Account{limit: e.turn} }

@@ -66,6 +66,7 @@ type Model struct {
 
 // New reads the input. The result does not change any more.
 func New(in *Input, e *Effort) *Model {
+	e.None()
 	m := &Model{Volumes: match.NewVolumes(in.Snapshot), Supply: Supply{Effort: e, answers: newAnswers()}}
 	for i := range in.Provisioners {
 		m.Pools = append(m.Pools, newPool(&in.Provisioners[i], i, in.Binding[i]))

@@ -28,31 +28,30 @@ type planning struct {
 	binding  assign.Limits
 	effort   *model.Effort
 	trials   *purchase.Trials
-	prepared *assign.Prepared // with the limits that bind
+	prepared *assign.Prepared // with the limits that bind; nil until a pass needs it
 }
 
 func newPlanning(p *assign.Problem) *planning {
-	out := &planning{
+	return &planning{
 		problem: p, binding: make(assign.Limits, len(p.Provisioners)),
 		effort: model.NewEffort(p.Pods, len(p.Snapshot.Nodes)), trials: purchase.NewTrials(len(p.Pods), p.Trials),
 	}
-	out.prepare()
-	return out
 }
-
-func (p *planning) prepare() { p.prepared = assign.Prepare(p.problem, p.binding, p.effort) }
 
 // tighten adds the limits that a solution breaks, and reports whether there are any. Limits that it keeps may be added, too.
 func (p *planning) tighten(s *solver) bool {
 	before := p.binding.Count()
 	broken := p.binding.Tighten(s.Assignment)
 	if broken || p.binding.Count() > before {
-		p.prepare()
+		p.prepared = nil
 	}
 	return broken
 }
 
 func (p *planning) newSolver() *solver {
+	if p.prepared == nil {
+		p.prepared = assign.Prepare(p.problem, p.binding, p.effort)
+	}
 	s := &solver{Assignment: p.prepared.New()}
 	s.placing = &place.Placer{Assignment: s.Assignment}
 	s.purchasing = purchase.New(s.Assignment, p.trials)
