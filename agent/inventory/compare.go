@@ -300,7 +300,7 @@ func hasRun(v *view.View, node string) bool {
 
 var (
 	// errUnknown: what the Node object of an instance should contain, or whether there is one, is not known yet.
-	errUnknown = errors.New("its size or its name is not known yet")
+	errUnknown = errors.New("its size or its name is not known yet, or whether it has a Node object")
 	// errTaken: an earlier machine had the same name, and its Node object is held.
 	errTaken = errors.New("the Node object of an earlier machine still has its name")
 )

@@ -13,8 +13,9 @@ import (
 // nodeless are the instances that a comparison leaves without their Node objects. There are three cases. (1) The API
 // server rejects the Node object: the instance is assumed to be a node with its size and room, and only its own
 // Provisioner stops buying. (2) Another machine's Node object still has the name: the instance is assumed to be a node
-// without room. (3) The size or the name is not known, or whether there is a Node object, or the instance's own Node object is being
-// deleted: no Provisioner buys anything, because the instance cannot be counted and its pods would get a second machine.
+// without room. (3) It is not known what size or name the instance has, or whether it has a Node object, or this object is
+// being deleted: no Provisioner buys anything, because the instance cannot be counted and its pods would get a second
+// machine.
 type nodeless struct {
 	mu      sync.Mutex
 	unknown []string           // instances
