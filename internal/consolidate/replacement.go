@@ -23,11 +23,10 @@ const choiceShare = 10
 
 // Restrict leaves of the machines' candidates those of the planned capacity type that cost
 // no more than the planned one and a tenth of its share of the saving, and those that minValues
-// demand as long as they save something. A spot node is
-// replaced by spot only where enough types could serve, the cheapest of which are then
-// offered: so chasing prices does not end in the pool that is interrupted most, and ends
-// once too few types are cheaper. The cost is that of the nodes together, and spot says
-// whether there is a spot node among them.
+// demand as long as they save something. A spot node is replaced by spot only where enough types
+// could serve, the cheapest of which are then offered: so chasing prices does not end in the pool
+// that is interrupted most, and ends once too few types are cheaper. The cost is that of the nodes
+// together, and spot says whether there is a spot node among them.
 func Restrict(machines []pack.Machine, cost offer.Price, spot bool) Replacement {
 	saving := cost
 	for i := range machines {
