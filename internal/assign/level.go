@@ -29,7 +29,7 @@ func (mk *Market) Exhausted(c *Class) bool {
 	if mk.Effort.Postponed(c.Account) {
 		want = "other pods are planned first, and it comes next: "
 	}
-	c.Missing = match.Miss{Kind: match.Exhausted, Want: want + topology.Bulk(c.Template)}
+	c.Missing = match.Miss{Kind: match.Exhausted, Want: want + bulk(c.Template)}
 	return true
 }
 

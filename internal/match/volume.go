@@ -61,7 +61,11 @@ type Needs struct {
 }
 
 // Attachment is a volume that a CSI driver attaches to nodes.
-type Attachment struct{ Driver, Volume string }
+type Attachment struct {
+	Driver  string
+	Volume  string // the claim of the volume: namespace/name
+	Unbound bool   // the volume is going to be made where the first of its pods is
+}
 
 // Needs resolves the claims of a template. Where moving is set the pod is to
 // leave its node: a volume that lives on that node stays behind, one that is being
@@ -80,7 +84,7 @@ func (v *Volumes) Needs(t *cluster.Template, moving bool) (Needs, Miss) {
 		if out.Places = combine(out.Places, places); len(out.Places) > maxAlternatives {
 			return Needs{}, Miss{Kind: Unsupported, Want: "the volumes' topologies have too many combinations"}
 		}
-		out.attach(driver, t.Namespace+"/"+ref.Name, v.shared)
+		v.attach(&out, driver, t.Namespace, ref.Name)
 	}
 	return out, Miss{}
 }
@@ -91,18 +95,20 @@ func (v *Volumes) Attached(t *cluster.Template) Needs {
 	var out Needs
 	for _, ref := range t.Claims {
 		if _, driver, miss := v.claim(t.Namespace, ref, false); !miss.Missed() {
-			out.attach(driver, t.Namespace+"/"+ref.Name, v.shared)
+			v.attach(&out, driver, t.Namespace, ref.Name)
 		}
 	}
 	return out
 }
 
 // attach counts the volume of a claim. Claims and volumes belong to each other one to one.
-func (n *Needs) attach(driver, claim string, shared map[string]bool) {
+func (v *Volumes) attach(n *Needs, driver, namespace, name string) {
+	claim := namespace + "/" + name
 	switch {
 	case driver == "":
-	case shared[claim]:
-		n.Shared = append(n.Shared, Attachment{driver, claim})
+	case v.shared[claim]:
+		c := v.snapshot.Claim(namespace, name)
+		n.Shared = append(n.Shared, Attachment{driver, claim, c != nil && c.VolumeName == ""})
 	default:
 		if n.Attach == nil {
 			n.Attach = map[string]int64{}

@@ -23,10 +23,6 @@ func (affinity) AppendKey(b []byte, t *cluster.Template, _ match.Needs) []byte {
 
 func (affinity) LabelKeys(t *cluster.Template) []string { return termKeys(affinityTerms(t)) }
 
-func (affinity) Sizes(t *cluster.Template) []Size {
-	return []Size{{"pod affinity terms", len(affinityTerms(t)) + len(antiAffinityTerms(t))}}
-}
-
 func (affinity) Steps(r *Rules) int {
 	terms := affinityTerms(r.Template)
 	together := len(required(terms))
@@ -55,11 +51,11 @@ func (affinity) Read(gs *Groups, r *Rules) error {
 		case byHost:
 			r.Soft = append(r.Soft, NodePreference{Text: text, group: of.group, want: true})
 		case term.required():
-			r.add(&Affinity{of})
+			r.add(&Affinity{rule: of})
 			gs.reunite(r, of)
 		default:
 			of.pref = r.addPreference(Preference{Text: text, Weight: term.weight, prefer: -1})
-			r.add(&Affinity{of})
+			r.add(&Affinity{rule: of})
 		}
 	}
 	return nil
@@ -70,8 +66,12 @@ func (affinity) Company(t *cluster.Template) (perNode int, byDomain bool) {
 	return companyOver(topologyKeys(required(affinityTerms(t))), NoCap)
 }
 
-// Affinity is a pod affinity over a key other than the host name.
-type Affinity struct{ rule }
+// Affinity is a pod affinity over a key other than the host name, or a claim that pods share and whose
+// volume is going to be in the zone of the first of them.
+type Affinity struct {
+	rule
+	claim string
+}
 
 // Affinities lists those of the class, preferred ones too.
 func (r *Rules) Affinities() []*Affinity { return r.affinities }
@@ -82,8 +82,7 @@ func (r *Rules) Together() bool {
 	return slices.ContainsFunc(r.affinities, func(c *Affinity) bool { return c.Required() && c.self })
 }
 
-func (c *Affinity) keys(gs *Groups) []string { return c.domainKey(gs) }
-func (c *Affinity) waits() bool              { return true }
+func (c *Affinity) waits() bool { return true }
 
 func (c *Affinity) admits(s *State, r *Rules, at *DomainAssignment) bool {
 	g := s.List[c.group]
@@ -91,7 +90,7 @@ func (c *Affinity) admits(s *State, r *Rules, at *DomainAssignment) bool {
 		return true // there is nothing to prefer
 	}
 	value, ok := at.Value(g.Key)
-	return ok && (g.count[value] > 0 || slices.Contains(at.Lent, c.group) || c.Required() && r.begins(s))
+	return ok && (g.count[value] > 0 || slices.Contains(at.Lent, c.group) || c.begins(s, r))
 }
 
 func (c *Affinity) refusal(s *State, _ *Rules) string {
@@ -99,18 +98,28 @@ func (c *Affinity) refusal(s *State, _ *Rules) string {
 		return ""
 	}
 	g := s.List[c.group]
-	text := "pod affinity over " + g.Key
-	if g.Total == 0 && !c.self {
-		return text + ": there is no pod that it asks for"
+	switch {
+	case c.claim != "":
+		return "the pods that share its persistent volume claim " + c.claim + " are in " + match.Occupied(g.count) + ", where there is no room for it"
+	case g.Total == 0 && !c.self:
+		return "pod affinity over " + g.Key + ": there is no pod that it asks for"
 	}
-	return text + ": the pods that it asks for are in " + match.Occupied(g.count) + ", where there is no room for it"
+	return "pod affinity over " + g.Key + ": the pods that it asks for are in " + match.Occupied(g.count) + ", where there is no room for it"
+}
+
+// begins reports whether a pod of the class may be where there is none that the affinity asks for.
+func (c *Affinity) begins(s *State, r *Rules) bool {
+	if c.claim != "" {
+		return s.List[c.group].Total == 0
+	}
+	return c.Required() && r.begins(s)
 }
 
 // begins reports whether a pod of the class may be where no pod matches its required affinity:
 // it matches the affinity itself, and no pod that exists does.
 func (r *Rules) begins(s *State) bool {
 	waits := func(c *rule) bool { return c.Required() && (!c.self || s.List[c.group].Total > 0) }
-	return !slices.ContainsFunc(r.affinities, func(c *Affinity) bool { return waits(&c.rule) }) &&
+	return !slices.ContainsFunc(r.affinities, func(c *Affinity) bool { return c.claim == "" && waits(&c.rule) }) &&
 		!slices.ContainsFunc(r.follows, func(c *NodeAffinity) bool { return waits(&c.rule) })
 }
 
@@ -142,8 +151,6 @@ type reunion struct {
 	rule
 	in map[string]bool
 }
-
-func (c *reunion) keys(gs *Groups) []string { return c.domainKey(gs) }
 
 func (c *reunion) admits(s *State, _ *Rules, at *DomainAssignment) bool {
 	value, ok := at.Value(s.List[c.group].Key)

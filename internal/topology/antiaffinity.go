@@ -79,8 +79,6 @@ type AntiAffinity struct{ rule }
 // AntiAffinities lists those of the class, preferred ones too.
 func (r *Rules) AntiAffinities() []*AntiAffinity { return r.antiAffinities }
 
-func (c *AntiAffinity) keys(gs *Groups) []string { return c.domainKey(gs) }
-
 func (c *AntiAffinity) admits(s *State, _ *Rules, at *DomainAssignment) bool {
 	g := s.List[c.group]
 	value, ok := at.Value(g.Key)

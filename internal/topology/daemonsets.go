@@ -103,7 +103,7 @@ func (s *State) DaemonCounts(offering int) NodeCounts {
 // others have one. It returns the groups of which each offering that is left then has a pod.
 func (s *State) RespectDaemons(of model.Bitset, r *Rules) (lent []int) {
 	for _, c := range r.follows {
-		on, _ := s.runningOn(func(i int) bool { return s.Daemons[i].countsOnNode(c.group) })
+		on, _ := s.runningOn(func(i int) bool { return belongs(s.Daemons[i].PerNode, c.group) })
 		of.Keep(on)
 	}
 	s.KeepFromDaemons(of, r)

@@ -21,8 +21,6 @@ func (hostPorts) AppendKey(b []byte, t *cluster.Template, _ match.Needs) []byte 
 	return b
 }
 
-func (hostPorts) Sizes(t *cluster.Template) []Size { return []Size{{"host ports", len(t.HostPorts)}} }
-
 func (hostPorts) Steps(r *Rules) int { return stepsToRead * len(r.Template.HostPorts) }
 
 func (hostPorts) Read(gs *Groups, r *Rules) error {

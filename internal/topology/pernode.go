@@ -116,13 +116,13 @@ func (p PerNode) resolved(in []bool) PerNode {
 
 // belongs reports whether pods with such a list belong to the group.
 func belongs(list []PerNode, group int) bool {
-	i, found := slices.BinarySearchFunc(list, group, func(p PerNode, group int) int { return cmp.Compare(p.Group, group) })
+	i, found := search(list, group)
 	return found && list[i].Self > 0
 }
 
 // addPerNode adds to a list that has each group once, in order.
 func addPerNode(list []PerNode, p PerNode) []PerNode {
-	i, found := slices.BinarySearchFunc(list, p.Group, func(have PerNode, group int) int { return cmp.Compare(have.Group, group) })
+	i, found := search(list, p.Group)
 	if !found {
 		return slices.Insert(list, i, p)
 	}
@@ -131,10 +131,14 @@ func addPerNode(list []PerNode, p PerNode) []PerNode {
 	return list
 }
 
-// find returns what a list has of a group.
+// find returns what a list has of a group, which must be there.
 func find(list []PerNode, group int) *PerNode {
-	i, _ := slices.BinarySearchFunc(list, group, func(p PerNode, group int) int { return cmp.Compare(p.Group, group) })
+	i, _ := search(list, group)
 	return &list[i]
+}
+
+func search(list []PerNode, group int) (at int, found bool) {
+	return slices.BinarySearchFunc(list, group, func(p PerNode, group int) int { return cmp.Compare(p.Group, group) })
 }
 
 // Together returns what the pods that are counted are as one: an item that comes onto a node

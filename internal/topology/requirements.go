@@ -4,8 +4,6 @@ import (
 	"maps"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 )
@@ -33,30 +31,6 @@ func appendEncoded(b []byte, of interface{ Marshal() ([]byte, error) }) []byte {
 		panic("encode a part of a pod: " + err.Error()) // plain data always encodes
 	}
 	return append(b, encoded...)
-}
-
-func (requirements) Sizes(t *cluster.Template) []Size {
-	out := []Size{{"node selector labels", len(t.NodeSelector)}}
-	if t.Affinity == nil || t.Affinity.NodeAffinity == nil {
-		return out
-	}
-	a := t.Affinity.NodeAffinity
-	out = append(out, Size{"preferred node affinity terms", len(a.PreferredDuringSchedulingIgnoredDuringExecution)})
-	if required := a.RequiredDuringSchedulingIgnoredDuringExecution; required != nil {
-		out = append(out, Size{"required node affinity terms", len(required.NodeSelectorTerms)})
-		out = append(out, expressions(required.NodeSelectorTerms)...)
-	}
-	return out
-}
-
-func expressions(terms []corev1.NodeSelectorTerm) []Size {
-	n, values := 0, 0
-	for i := range terms {
-		for _, e := range terms[i].MatchExpressions {
-			n, values = n+1, values+len(e.Values)
-		}
-	}
-	return []Size{{"node affinity expressions", n}, {"values in node affinity expressions", values}}
 }
 
 func (requirements) Steps(r *Rules) int { return stepsToRead * len(r.Prefers) }

@@ -30,15 +30,21 @@ func (gs *Groups) ResolveResident(t *cluster.Template, r *Resident) {
 	for i, p := range r.PerNode {
 		r.PerNode[i] = p.resolved(in)
 	}
+	r.PerNode, r.Members = gs.join(r.PerNode, in)
+}
+
+// join adds the groups of pods that are counted by node to a list, and returns those that are counted by domain.
+func (gs *Groups) join(perNode []PerNode, in []bool) (_ []PerNode, members []int) {
 	for id, member := range in {
 		switch {
 		case !member:
 		case gs.List[id].Key != corev1.LabelHostname:
-			r.Members = append(r.Members, id)
+			members = append(members, id)
 		default:
-			r.PerNode = addPerNode(r.PerNode, PerNode{Group: id, Self: 1, Cap: NoCap, Entry: NoCap})
+			perNode = addPerNode(perNode, PerNode{Group: id, Self: 1, Cap: NoCap, Entry: NoCap})
 		}
 	}
+	return perNode, members
 }
 
 // Groups lists the groups that the pods have to do with.
@@ -66,11 +72,6 @@ func (r *Resident) CountedByDomain() bool { return len(r.Members)+len(r.Repels) 
 
 // Matters reports whether any constraint looks at the pods.
 func (r *Resident) Matters() bool { return len(r.PerNode) > 0 || r.CountedByDomain() }
-
-// countsOnNode reports whether the pods belong to a group counted by node.
-func (r *Resident) countsOnNode(group int) bool {
-	return belongs(r.PerNode, group)
-}
 
 // Occupy counts a pod that is there.
 func (s *State) Occupy(n *NodeView, r *Resident) {

@@ -96,16 +96,9 @@ func (gs *Groups) Resolve(r *Rules) {
 	for i := range r.Soft {
 		r.Soft[i].self = in[r.Soft[i].group]
 	}
-	for id, member := range in {
-		if !member {
-			continue
-		}
-		if g := gs.List[id]; g.Key != corev1.LabelHostname {
-			r.Members = append(r.Members, id)
-			keys = append(keys, g.keys()...)
-		} else {
-			r.PerNode = addPerNode(r.PerNode, PerNode{Group: id, Self: 1, Cap: NoCap, Entry: NoCap})
-		}
+	r.PerNode, r.Members = gs.join(r.PerNode, in)
+	for _, id := range r.Members {
+		keys = append(keys, gs.List[id].keys()...)
 	}
 	r.setKeys(keys)
 	r.sort(gs)

@@ -34,10 +34,6 @@ func (topologySpread) LabelKeys(t *cluster.Template) []string {
 	return out
 }
 
-func (topologySpread) Sizes(t *cluster.Template) []Size {
-	return []Size{{"topology spread constraints", len(t.Spread)}}
-}
-
 func (topologySpread) Steps(r *Rules) int {
 	n, places := len(r.Template.Spread), 0
 	for _, place := range r.Places {
@@ -98,9 +94,8 @@ type Spread struct {
 // Spreads lists those of the class, preferred ones too.
 func (r *Rules) Spreads() []*Spread { return r.spreads }
 
-func (c *Spread) keys(gs *Groups) []string { return c.domainKey(gs) }
-func (c *Spread) evens() int               { return c.group }
-func (c *Spread) waits() bool              { return true }
+func (c *Spread) evens() int  { return c.group }
+func (c *Spread) waits() bool { return true }
 
 func (c *Spread) admits(s *State, r *Rules, at *DomainAssignment) bool {
 	g := s.List[c.group]
@@ -229,7 +224,7 @@ func (s *State) RelateNodeSpreads(classes []*Rules, planned []*model.Node) {
 
 // daemonsIn reports whether pods of DaemonSets belong to a group counted by node.
 func (s *State) daemonsIn(group int) bool {
-	return slices.ContainsFunc(s.Daemons, func(d *Resident) bool { return d.countsOnNode(group) })
+	return slices.ContainsFunc(s.Daemons, func(d *Resident) bool { return belongs(d.PerNode, group) })
 }
 
 // leastOnNodes returns the fewest pods of a group that any node has, among those

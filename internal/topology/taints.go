@@ -14,5 +14,3 @@ type taints struct{ general }
 func (taints) AppendKey(b []byte, t *cluster.Template, _ match.Needs) []byte {
 	return append(b, model.TolerationKey(t.Tolerations)...)
 }
-
-func (taints) Sizes(t *cluster.Template) []Size { return []Size{{"tolerations", len(t.Tolerations)}} }

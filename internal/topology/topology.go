@@ -9,9 +9,7 @@
 package topology
 
 import (
-	"cmp"
 	"encoding/binary"
-	"fmt"
 	"slices"
 	"strconv"
 
@@ -28,8 +26,6 @@ type constraintKind interface {
 	AppendKey(b []byte, t *cluster.Template, needs match.Needs) []byte
 	// LabelKeys lists the labels of pods that its selectors look at.
 	LabelKeys(t *cluster.Template) []string
-	// Sizes says how many of its constraints the pod has.
-	Sizes(t *cluster.Template) []Size
 	// Steps is the effort of reading them.
 	Steps(r *Rules) int
 	// Read adds the constraints of the kind to the rules of a class.
@@ -46,12 +42,6 @@ type constraintKind interface {
 // kinds are all kinds of constraints, in the order in which they are read. Limits of
 // Provisioners and room for DaemonSets are constraints on purchases, not on pods.
 var kinds = []constraintKind{resources{}, requirements{}, taints{}, hostPorts{}, volumes{}, affinity{}, antiAffinity{}, topologySpread{}}
-
-// Size is a number of constraints that a pod has.
-type Size struct {
-	What string
-	N    int
-}
 
 // Constraint is one constraint that the pods of a class are under.
 type Constraint interface {
@@ -85,7 +75,6 @@ type general struct{}
 
 func (general) AppendKey(b []byte, _ *cluster.Template, _ match.Needs) []byte { return b }
 func (general) LabelKeys(*cluster.Template) []string                          { return nil }
-func (general) Sizes(*cluster.Template) []Size                                { return nil }
 func (general) Steps(*Rules) int                                              { return 0 }
 func (general) Read(*Groups, *Rules) error                                    { return nil }
 func (general) ReadResident(*Groups, *cluster.Template, *Resident)            {}
@@ -106,7 +95,6 @@ func (c *rule) Required() bool { return c.pref < 0 }
 
 func (c *rule) resolve(in []bool)                              { c.self = in[c.group] }
 func (c *rule) groups() []int                                  { return []int{c.group} }
-func (c *rule) keys(*Groups) []string                          { return nil }
 func (c *rule) perNode() []PerNode                             { return nil }
 func (c *rule) admits(*State, *Rules, *DomainAssignment) bool  { return true }
 func (c *rule) admitsOn(*State, *Rules, NodeCounts, bool) bool { return true }
@@ -116,8 +104,12 @@ func (c *rule) preference() int                                { return c.pref }
 func (c *rule) waits() bool                                    { return false }
 func (c *rule) refusal(*State, *Rules) string                  { return "" }
 
-// domainKey is the topology key of a rule about domains.
-func (c *rule) domainKey(gs *Groups) []string { return []string{gs.List[c.group].Key} }
+func (c *rule) keys(gs *Groups) []string {
+	if key := gs.List[c.group].Key; key != corev1.LabelHostname {
+		return []string{key}
+	}
+	return nil
+}
 
 // Key makes the class keys of a snapshot's pods.
 type Key struct{ labels map[string]bool }
@@ -188,17 +180,4 @@ func part(b []byte, add func([]byte) []byte) []byte {
 	from := len(b)
 	b = add(b)
 	return binary.BigEndian.AppendUint32(b, uint32(len(b)-from))
-}
-
-// Bulk names what a template has most of.
-func Bulk(t *cluster.Template) string {
-	var sizes []Size
-	for _, k := range kinds {
-		sizes = append(sizes, k.Sizes(t)...)
-	}
-	slices.SortStableFunc(sizes, func(a, b Size) int { return cmp.Compare(b.N, a.N) })
-	if sizes[1].N == 0 {
-		return fmt.Sprintf("it has %d %s", sizes[0].N, sizes[0].What)
-	}
-	return fmt.Sprintf("it has %d %s and %d %s", sizes[0].N, sizes[0].What, sizes[1].N, sizes[1].What)
 }

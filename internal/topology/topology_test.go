@@ -87,6 +87,8 @@ func (of *scene) input() *model.Input {
 			in.Snapshot.Volumes = append(in.Snapshot.Volumes, cluster.Volume{Name: fmt.Sprint("volume-", name, i), Driver: "ebs"})
 		}
 	}
+	in.Snapshot.StorageClasses = []cluster.StorageClass{{Name: "gp3", Driver: zonalDriver, WaitForFirstConsumer: true}}
+	in.Snapshot.Claims = append(in.Snapshot.Claims, cluster.Claim{Namespace: "default", Name: "unbound", StorageClass: &in.Snapshot.StorageClasses[0].Name})
 	for _, n := range in.Snapshot.Nodes {
 		if n.Name == of.hostless {
 			delete(n.Labels, corev1.LabelHostname)
@@ -201,6 +203,10 @@ func TestKinds(t *testing.T) {
 		"attach limit reached":        {scene: scene{pod: web(claim("b0")), there: there{"a": {other(claim("a0", "a1"))}}}, nodes: "b", zones: "a b c"},
 		"attach limit left":           {scene: scene{pod: web(claim("b0")), there: there{"a": {other(claim("a0"))}}}, nodes: "a b", zones: "a b c"},
 		"shared volume attached once": {scene: scene{pod: web(claim("a0")), there: there{"a": {other(claim("a0", "a1"))}}}, nodes: "a b", zones: "a b c"},
+
+		"unbound claim that others use":                         {scene: scene{pod: web(claim("unbound")), there: there{"b": {other(claim("unbound"))}}}, nodes: "b", zones: "b", reason: "share its persistent volume claim default/unbound are in b"},
+		"unbound claim that others use, and affinity to itself": {scene: scene{pod: web(claim("unbound"), with(api.LabelZone)), there: there{"b": {other(claim("unbound"))}}}, nodes: "b", zones: "b"},
+		"unbound claim that nobody else uses":                   {scene: scene{pod: web(claim("unbound")), there: there{"b": {other(claim("b0"))}}}, nodes: "a b", zones: "a b c"},
 
 		"spread over zones":           {scene: scene{pod: web(spread(api.LabelZone, 1, hard)), there: there{"a": {web()}}}, nodes: "b", zones: "b c", reason: "1 in a, 0 in b, 0 in c"},
 		"spread with a skew of two":   {scene: scene{pod: web(spread(api.LabelZone, 2, hard)), there: there{"a": {web()}}}, nodes: "a b", zones: "a b c", reason: "skew of at most 2"},
@@ -552,14 +558,6 @@ func TestFewest(t *testing.T) {
 				t.Errorf("took %d steps for %d pods", spent, 5*n)
 			}
 		})
-	}
-}
-
-// TestBulk names what a pod has most of, of all kinds.
-func TestBulk(t *testing.T) {
-	pod := web(spread(api.LabelZone, 1, hard), spread("rack", 1, hard), port("", 80))
-	if got, want := Bulk(pod), "it has 2 topology spread constraints and 1 host ports"; got != want {
-		t.Errorf("%q, want %q", got, want)
 	}
 }
 

@@ -12,7 +12,8 @@ import (
 )
 
 // volumes are a pod's claims. Where their volumes are decides in which of its places a
-// pod may be; and a CSI driver attaches so many volumes to a node. They are counted by
+// pod may be; pods that share a claim whose volume EBS has yet to make must be in one zone;
+// and a CSI driver attaches so many volumes to a node. They are counted by
 // node like pods of a group: of a volume that no other pod uses each pod takes one
 // attachment, of a volume that several pods share only the first pod on the node does.
 type volumes struct{ general }
@@ -30,13 +31,26 @@ func (volumes) AppendKey(b []byte, _ *cluster.Template, needs match.Needs) []byt
 	return b
 }
 
-func (volumes) Sizes(t *cluster.Template) []Size { return []Size{{"claims", len(t.Claims)}} }
-
 func (volumes) Read(gs *Groups, r *Rules) error {
 	if of := gs.Attachments(r.Needs); len(of) > 0 {
 		r.add(&attachments{rule{pref: -1}, of})
 	}
+	for _, v := range r.Needs.Shared {
+		if v.Unbound && v.Driver == zonalDriver {
+			r.add(&Affinity{rule{group: gs.usersOf(v.Volume), pref: -1}, v.Volume})
+		}
+	}
 	return nil
+}
+
+// zonalDriver makes a volume in the zone of the first pod that uses it. Of other drivers this is not known.
+const zonalDriver = "ebs.csi.aws.com"
+
+// usersOf returns the group of the pods that use a claim, by zone.
+func (gs *Groups) usersOf(claim string) int {
+	return gs.add("users of claim "+claim, &Group{Key: corev1.LabelTopologyZone, pods: func(t *cluster.Template) bool {
+		return slices.ContainsFunc(t.Claims, func(ref cluster.ClaimRef) bool { return t.Namespace+"/"+ref.Name == claim })
+	}})
 }
 
 // attachments are the volumes that a pod needs on its node.
@@ -45,9 +59,10 @@ type attachments struct {
 	of []PerNode
 }
 
-func (c *attachments) resolve([]bool)     {}
-func (c *attachments) groups() []int      { return nil }
-func (c *attachments) perNode() []PerNode { return c.of }
+func (c *attachments) resolve([]bool)        {}
+func (c *attachments) groups() []int         { return nil }
+func (c *attachments) keys(*Groups) []string { return nil }
+func (c *attachments) perNode() []PerNode    { return c.of }
 
 // Attachments returns what a pod with the needs takes of the nodes' attach limits.
 func (gs *Groups) Attachments(needs match.Needs) []PerNode {
