@@ -195,6 +195,30 @@ func TestAFailedPurchaseCountsUntilItIsKnown(t *testing.T) {
 	})
 }
 
+// TestAnOrderThatWasNotSentCountsForNothing has an order fail before any machine is asked for: its limit is free at once
+// for the pods that come next.
+func TestAnOrderThatWasNotSentCountsForNothing(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.Apply(testProvisioner("default", limitCPU("2")))
+		shop := &shop{provisioner: "default"}
+		began := time.Now()
+		shop.sell = func(offer.Order) error {
+			if time.Since(began) > 15*time.Second {
+				return nil
+			}
+			return offer.Unsent(errors.New("describe subnets: 503"))
+		}
+		shop.with(r)
+		r.Deploy(sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("500m", "1Gi")})
+		time.Sleep(10 * time.Second)
+		r.DeletePods("web")
+		time.Sleep(30 * time.Second)
+		if len(r.Machines()) != 1 {
+			t.Errorf("%d machines half a minute later\n%s", len(r.Machines()), r.describe())
+		}
+	})
+}
+
 // TestAFailedPurchaseIsLookedForBeforeAnother has the machine of a slow order that fails be there nevertheless: it is
 // found before another Provisioner buys one for the same pods.
 func TestAFailedPurchaseIsLookedForBeforeAnother(t *testing.T) {

@@ -328,7 +328,7 @@ func (b *Buyer) launch(ctx context.Context, o *order) (offer.Delivery, error) {
 			return delivery, nil
 		}
 		permanent := offer.IsPermanent(err)
-		o.doubtful = o.doubtful || !permanent
+		o.doubtful = o.doubtful || !permanent && !offer.IsUnsent(err)
 		over := permanent || len(delivery.Instances) > 0 || attempt == launchAttempts
 		if over || pace.Sleep(ctx, time.Second<<attempt) != nil {
 			return delivery, fmt.Errorf("launch %d of %s for %s: %w", o.Count, o.Candidates[0].InstanceType, o.Provisioner, err)

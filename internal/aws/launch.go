@@ -47,7 +47,7 @@ func (c *Cloud) Launch(ctx context.Context, order offer.Order) (offer.Delivery, 
 	}
 	l, err := c.newLaunch(ctx, &order)
 	if err != nil {
-		return offer.Delivery{}, fmt.Errorf("launch %s: %w", order.LaunchID, err)
+		return offer.Delivery{}, offer.Unsent(fmt.Errorf("launch %s: %w", order.LaunchID, err))
 	}
 	for round := 0; round < maxRounds && l.missing() > 0 && l.possible(); round++ {
 		if err := l.askFleet(ctx, round); err != nil {
@@ -111,8 +111,11 @@ func (c *Cloud) newLaunch(ctx context.Context, order *offer.Order) (*launch, err
 // request.
 func (l *launch) askFleet(ctx context.Context, round int) error {
 	request, err := l.prepare(ctx)
-	if err != nil || len(request.overrides) == 0 || !l.possible() {
-		return err
+	if err != nil {
+		return offer.Unsent(err)
+	}
+	if len(request.overrides) == 0 || !l.possible() {
+		return nil
 	}
 	settle := func(int) {}
 	if request.reservation != "" {

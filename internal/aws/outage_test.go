@@ -62,11 +62,35 @@ func TestPartOfAnOrderThatFails(t *testing.T) {
 		return create(ctx, in, o...)
 	}
 	d, err := f.Launch(t.Context(), order("launch-1", 3, spot("m5.large", "a"), onDemand("m5.xlarge", "a")))
-	if !errors.Is(err, context.DeadlineExceeded) || offer.IsPermanent(err) {
+	if !errors.Is(err, context.DeadlineExceeded) || offer.IsPermanent(err) || offer.IsUnsent(err) {
 		t.Errorf("error = %v", err)
 	}
 	if len(d.Instances) != 1 || d.Instances[0].NodeName == "" {
 		t.Errorf("delivery = %+v, want the instance of the first request", d)
+	}
+}
+
+// An order that fails before it asks for a machine has bought nothing, and says so.
+func TestAnOrderThatIsNotSent(t *testing.T) {
+	broken := &smithy.GenericAPIError{Code: "ServiceUnavailable"}
+	for what, set := range map[string]func(*fixture){
+		"subnets": func(f *fixture) {
+			f.reads.Subnets = func(context.Context, *ec2.DescribeSubnetsInput, ...func(*ec2.Options)) (*ec2.DescribeSubnetsOutput, error) {
+				return nil, broken
+			}
+		},
+		"launch templates": func(f *fixture) {
+			f.writes.CreateLaunchTemplate = func(context.Context, *ec2.CreateLaunchTemplateInput, ...func(*ec2.Options)) (*ec2.CreateLaunchTemplateOutput, error) {
+				return nil, broken
+			}
+		},
+	} {
+		f := start(t)
+		set(f)
+		d, err := f.Launch(t.Context(), order("launch-1", 1, onDemand("m5.large", "a")))
+		if !errors.Is(err, broken) || !offer.IsUnsent(err) || len(d.Instances) > 0 {
+			t.Errorf("%s: %+v, error %v, want one with which nothing was asked for", what, d, err)
+		}
 	}
 }
 

@@ -115,3 +115,18 @@ func IsPermanent(err error) bool {
 	var p permanent
 	return errors.As(err, &p)
 }
+
+// unsent is the failure of an order for which no machine has been asked for.
+type unsent struct{ error }
+
+func (u unsent) Unwrap() error { return u.error }
+
+// Unsent marks the failure of an order before any machine was asked for, so that it bought nothing. The order may be
+// repeated.
+func Unsent(err error) error { return unsent{err} }
+
+// IsUnsent reports whether an order failed before any machine was asked for.
+func IsUnsent(err error) bool {
+	var u unsent
+	return errors.As(err, &u)
+}
