@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -11,8 +12,8 @@ import (
 
 // Provisioner checks a Provisioner by every rule of the API: what it breaks, and what is
 // accepted and yet doubtful. One that stands for an object of another kind is checked only for
-// what of that object is not supported, and for its requirements and limits: its other fields
-// are not the user's.
+// what of that object is not supported, and for its labels, requirements and limits: its other
+// fields are not the user's.
 func Provisioner(p *api.Provisioner) finding.List {
 	if p.Source != nil {
 		return append(unsupportedIn(p.Source), ownFields(p.Source, warnProvisioner(p))...)
@@ -38,13 +39,13 @@ func unsupportedIn(s *api.Origin) finding.List {
 	return out
 }
 
-// ownFields keeps the findings that are about requirements and limits of the object, at its own
+// ownFields keeps the findings that are about labels, requirements and limits of the object, at its own
 // fields.
 func ownFields(s *api.Origin, found finding.List) finding.List {
 	var out finding.List
 	for _, f := range found {
-		own := f.Moved(s.PathOf)
-		if written := strings.HasPrefix(f.Path, "spec.requirements[") || strings.HasPrefix(f.Path, "spec.limits.resources["); written && own.Path != f.Path {
+		written := slices.ContainsFunc([]string{"spec.labels[", "spec.requirements[", "spec.limits.resources["}, func(path string) bool { return strings.HasPrefix(f.Path, path) })
+		if own := f.Moved(s.PathOf); written && own.Path != f.Path {
 			out = append(out, own)
 		}
 	}
