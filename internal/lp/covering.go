@@ -35,6 +35,7 @@ type Covering struct {
 	level   []float64 // of what is in the basis
 	enters  []float64 // scratch: the entering column by the basis
 	isBasic []bool
+	gaining []int // columns that are new, and those from which the basis gained when all were looked at last
 }
 
 // Tolerance is the share of a cost that counts as nothing.
@@ -67,6 +68,7 @@ func (c *Covering) Rows() int { return c.rows }
 // Add makes a column known and returns its number.
 func (c *Covering) Add(col Column) int {
 	c.columns, c.isBasic = append(c.columns, col), append(c.isBasic, false)
+	c.gaining = append(c.gaining, len(c.columns)-1)
 	return len(c.columns) - 1
 }
 
@@ -75,6 +77,7 @@ func (c *Covering) Add(col Column) int {
 func (c *Covering) Start(alone []Column) {
 	clear(c.inverse)
 	clear(c.isBasic)
+	c.gaining = c.gaining[:0]
 	for i, col := range alone {
 		if len(col.Entries) == 0 {
 			c.basis[i], c.inverse[i*c.rows+i], c.level[i], c.Dual[i] = surplus(i), -1, max(0, -c.demand[i]), 0
@@ -108,23 +111,47 @@ func (c *Covering) Used(yield func(column int, level float64) bool) {
 
 // Optimise improves the basis until it is the best for the columns that there are, or so
 // many operations are used up, and returns how many are left. A step takes so many for each
-// column.
+// column that it looks at.
 func (c *Covering) Optimise(operations, perColumn int) int {
 	for operations > 0 {
-		j := c.entering()
+		j, looked := c.entering()
 		if j == none || !c.pivot(j) {
 			break
 		}
-		operations -= c.rows*c.rows + perColumn*len(c.columns)
+		operations -= c.rows*c.rows + perColumn*looked
 	}
 	return operations
 }
 
 // entering returns the column or surplus that the basis gains most from, for its
-// cost, or none.
-func (c *Covering) entering() int {
-	best, most := none, 1+Tolerance
-	for j := range c.columns {
+// cost, or none, and at how many columns it had to look. It looks at all of them only if
+// the basis gains from none of those in gaining (partial pricing).
+func (c *Covering) entering() (best, looked int) {
+	looked = len(c.gaining)
+	if best = c.steepest(); best == none {
+		looked += len(c.columns)
+		for j := range c.columns {
+			c.gaining = append(c.gaining, j)
+		}
+		best = c.steepest()
+	}
+	if best != none {
+		return best, looked
+	}
+	least := -Tolerance
+	for i, w := range c.Dual {
+		if w < least {
+			best, least = surplus(i), w
+		}
+	}
+	return best, looked
+}
+
+// steepest returns the column in gaining that the basis gains most from, and keeps there only those from which it
+// still gains.
+func (c *Covering) steepest() int {
+	best, most, kept := none, 1+Tolerance, c.gaining[:0]
+	for _, j := range c.gaining {
 		if c.isBasic[j] {
 			continue
 		}
@@ -133,19 +160,16 @@ func (c *Covering) entering() int {
 		for _, e := range col.Entries {
 			value += float64(c.Dual[e.Row] * e.N)
 		}
-		if r := value / col.Cost; r > most {
+		r := value / col.Cost
+		if r <= 1+Tolerance {
+			continue
+		}
+		kept = append(kept, j)
+		if r > most {
 			best, most = j, r
 		}
 	}
-	if best != none {
-		return best
-	}
-	least := -Tolerance
-	for i, w := range c.Dual {
-		if w < least {
-			best, least = surplus(i), w
-		}
-	}
+	c.gaining = kept
 	return best
 }
 

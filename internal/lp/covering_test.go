@@ -18,8 +18,7 @@ func solved(demand []float64, columns []Column) *Covering {
 	for _, col := range columns {
 		c.Add(col)
 	}
-	for j := c.entering(); j != none && c.pivot(j); j = c.entering() {
-	}
+	c.Optimise(math.MaxInt, 0)
 	return c
 }
 

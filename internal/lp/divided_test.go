@@ -167,8 +167,7 @@ func byColumns(d *Divided) float64 {
 	c := NewCovering(d.Demand)
 	c.Start(d.Alone)
 	for more := true; more; {
-		for j := c.entering(); j != none && c.pivot(j); j = c.entering() {
-		}
+		c.Optimise(math.MaxInt, 0)
 		more = false
 		for k := range d.Kinds {
 			value, content := contentOf(&d.Kinds[k], c.Dual)
