@@ -67,6 +67,9 @@ type Role struct {
 	Tags     map[string]string
 }
 
+// DefaultSession is IAM's default for MaxSession.
+const DefaultSession = 3600
+
 // OIDCProvider is an IAM OIDC provider.
 type OIDCProvider struct {
 	Issuer string // URL
@@ -84,6 +87,9 @@ type Profile struct {
 	Role string
 	Tags map[string]string
 }
+
+// LinuxEntry is the default for the Type of an Entry.
+const LinuxEntry = "EC2_LINUX"
 
 // Entry is an access entry of an EKS cluster.
 type Entry struct {
@@ -123,6 +129,13 @@ type Queue struct {
 	Plain bool
 	Tags  map[string]string
 }
+
+// The defaults for a Queue, in seconds. After five minutes, the notice of a spot interruption is useless, because the
+// machine is gone.
+const (
+	DefaultRetention  = 300
+	DefaultVisibility = 30
+)
 
 // Rule is an EventBridge rule that puts events on a queue.
 type Rule struct {

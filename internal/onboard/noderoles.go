@@ -12,9 +12,6 @@ import (
 
 const nodeRoleResource = "packhorse_node_role"
 
-// linuxEntry is the type of access entry that packhorse_node_role has by default.
-const linuxEntry = "EC2_LINUX"
-
 // NodeRole is a role by which a cluster admits machines.
 type NodeRole struct {
 	Role
@@ -55,7 +52,7 @@ func nodeRoleItem(role *NodeRole) Item {
 	item.addIf(len(own) > 0, "policies", own)
 	profile, ok := role.profile()
 	item.addIf(ok && profile.Name != role.Name, "instance_profile", profile.Name)
-	item.addIf(role.Entry != linuxEntry, "access_entry", role.Entry)
+	item.addIf(role.Entry != asset.LinuxEntry, "access_entry", role.Entry)
 	if changes := role.changes(); len(changes) > 0 {
 		item.ImportID, item.Notes = "", changes
 	}

@@ -10,12 +10,6 @@ import (
 
 const queueResource = "packhorse_interruption_queue"
 
-// The settings of packhorse_interruption_queue where nothing else is said, in seconds.
-const (
-	defaultRetention  = 300
-	defaultVisibility = 30
-)
-
 // Queue is an SQS queue on which rules put interruptions of machines.
 type Queue struct {
 	asset.Queue
@@ -59,8 +53,8 @@ func (r *Role) names(arn string) bool {
 // without that change, so that it is a suggestion.
 func queueItem(queue *Queue) Item {
 	item := Item{Kind: "interruption queue", Name: queue.Name, Resource: queueResource, ImportID: queue.Name}
-	item.addIf(queue.Retention != defaultRetention, "message_retention_seconds", queue.Retention)
-	item.addIf(queue.Visibility != defaultVisibility, "visibility_timeout_seconds", queue.Visibility)
+	item.addIf(queue.Retention != asset.DefaultRetention, "message_retention_seconds", queue.Retention)
+	item.addIf(queue.Visibility != asset.DefaultVisibility, "visibility_timeout_seconds", queue.Visibility)
 	item.addIf(queue.Key != "", "kms_key_id", queue.Key)
 	item.addTags(queue.Tags)
 	if changes := queue.changes(); len(changes) > 0 {

@@ -13,9 +13,6 @@ import (
 
 const roleResource = "packhorse_irsa_role"
 
-// defaultSession is IAM's default for the longest session, in seconds.
-const defaultSession = 3600
-
 // roleItem writes a role. One that trusts others than ServiceAccounts, or under other
 // conditions, cannot be imported, since the resource would change its trust.
 func (s Scope) roleItem(ctx context.Context, role *Role, cluster Cluster) (Item, error) {
@@ -44,7 +41,7 @@ func (s Scope) roleItem(ctx context.Context, role *Role, cluster Cluster) (Item,
 			item.Notes = append(item.Notes, "its ServiceAccounts carry its ARN: set annotate_service_account to have that kept")
 		}
 	}
-	item.addIf(role.MaxSession != defaultSession && role.MaxSession != 0, "max_session_duration", int64(role.MaxSession))
+	item.addIf(role.MaxSession != asset.DefaultSession && role.MaxSession != 0, "max_session_duration", int64(role.MaxSession))
 	item.addPolicies(role)
 	return item, nil
 }

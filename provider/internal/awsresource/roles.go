@@ -30,9 +30,6 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
 )
 
-// DefaultSession is IAM's default for the maximum duration of a session, in seconds.
-const DefaultSession = 3600
-
 // RoleModel is the part of a state that all roles have.
 type RoleModel struct {
 	Name                types.String         `tfsdk:"name"`
@@ -55,7 +52,7 @@ func (m *RoleModel) Declared() asset.Role {
 		Path:        m.Path.ValueString(),
 		Description: m.Description.ValueString(),
 		Boundary:    m.PermissionsBoundary.ValueString(),
-		MaxSession:  DefaultSession,
+		MaxSession:  asset.DefaultSession,
 		Trust:       m.AssumeRolePolicy.ValueString(),
 		Inline:      value.Strings(m.Policies),
 		Attached:    value.Elements(m.PolicyARNs),

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/attribute"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/awsresource"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
@@ -24,12 +25,6 @@ const (
 	maxRetention  = 1209600
 	maxVisibility = 43200
 	maxRuleName   = 64
-)
-
-// Defaults in seconds. After five minutes, the notice of a spot interruption is useless, because the machine is gone.
-const (
-	defaultRetention  = 300
-	defaultVisibility = 30
 )
 
 const interruptionQueueDescription = "An SQS queue that tells the agent about interruptions of machines, with its policy and " +
@@ -46,13 +41,13 @@ func resourceSchema(ctx context.Context) schema.Schema {
 			Computed: true, CustomType: jsontypes.NormalizedType{}, MarkdownDescription: "Policy of the queue, as JSON.",
 		},
 		"message_retention_seconds": schema.Int64Attribute{
-			Optional: true, Computed: true, Default: int64default.StaticInt64(defaultRetention),
+			Optional: true, Computed: true, Default: int64default.StaticInt64(asset.DefaultRetention),
 			MarkdownDescription: "Seconds for which an event is kept, 60 to 1209600. 300 by default, after which a spot interruption is over. " +
 				"An event that no agent reads in this time is lost, including one about maintenance that AWS Health has announced.",
 			Validators: []validator.Int64{int64validator.Between(minRetention, maxRetention)},
 		},
 		"visibility_timeout_seconds": schema.Int64Attribute{
-			Optional: true, Computed: true, Default: int64default.StaticInt64(defaultVisibility),
+			Optional: true, Computed: true, Default: int64default.StaticInt64(asset.DefaultVisibility),
 			MarkdownDescription: "Seconds for which an event is hidden while the agent processes it, 0 to 43200. 30 by default.",
 			Validators:          []validator.Int64{int64validator.Between(0, maxVisibility)},
 		},

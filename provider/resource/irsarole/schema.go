@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/attribute"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/awsresource"
@@ -37,7 +38,7 @@ const irsaRoleDescription = "An IAM role that Kubernetes ServiceAccounts of one 
 func resourceSchema(ctx context.Context) schema.Schema {
 	level := attribute.Level{
 		"max_session_duration": schema.Int64Attribute{
-			Optional: true, Computed: true, Default: int64default.StaticInt64(awsresource.DefaultSession),
+			Optional: true, Computed: true, Default: int64default.StaticInt64(asset.DefaultSession),
 			MarkdownDescription: "Maximum duration of a session in seconds, 3600 to 43200. 3600 by default.",
 			Validators:          []validator.Int64{int64validator.Between(minSession, maxSession)},
 		},

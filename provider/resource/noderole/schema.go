@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/attribute"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/awsresource"
@@ -19,7 +20,7 @@ import (
 
 // The values of access_entry: types of EKS, and none.
 const (
-	linuxEntry   = "EC2_LINUX"
+	linuxEntry   = asset.LinuxEntry
 	windowsEntry = "EC2_WINDOWS"
 	noEntry      = "none"
 )
