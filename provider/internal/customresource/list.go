@@ -17,7 +17,7 @@ import (
 type objectList struct{ *Resource }
 
 // NewList returns the list resource of a kind.
-func NewList(k Kind) list.ListResource { return &objectList{newResource(k)} }
+func NewList(k Kind) list.ListResource { return &objectList{New(k)} }
 
 var _ list.ListResourceWithConfigure = &objectList{}
 

@@ -20,9 +20,7 @@ type Resource struct {
 }
 
 // New returns the resource of a kind.
-func New(k Kind) resource.Resource { return newResource(k) }
-
-func newResource(k Kind) *Resource {
+func New(k Kind) *Resource {
 	return &Resource{lifecycle.Base{Suffix: k.TypeName(), What: "Name of the object in the cluster.", Shape: k.Schema}, k}
 }
 
