@@ -4,8 +4,9 @@ import (
 	"context"
 	"time"
 
+	smithytime "github.com/aws/smithy-go/time"
+
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim/process"
 )
 
 const (
@@ -25,7 +26,7 @@ func (q *Queue) Receive(ctx context.Context) ([]offer.Notice, error) {
 		if err != nil || len(out) > 0 || !time.Now().Before(end) {
 			return out, err
 		}
-		if err := process.Sleep(ctx, time.Second); err != nil {
+		if err := smithytime.SleepWithContext(ctx, time.Second); err != nil {
 			return nil, err
 		}
 	}
@@ -43,10 +44,7 @@ func (q *Queue) take(ctx context.Context) ([]offer.Notice, error) {
 		out = w.queue.Receive(time.Now())
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
+	return out, err
 }
 
 // Acknowledge removes notices.
