@@ -43,6 +43,9 @@ func (c *Cluster) ProviderARN() string {
 	return policy.ProviderARN(arn[1], arn[4], c.Issuer)
 }
 
+// NameIn returns the name at the end of an ARN.
+func NameIn(arn string) string { return arn[strings.LastIndexAny(arn, ":/")+1:] }
+
 // OwnTags returns the tags without those of AWS itself, such as those of CloudFormation, which nobody else can change.
 func OwnTags(tags map[string]string) map[string]string {
 	own := maps.Clone(tags)

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
@@ -81,7 +80,7 @@ func (a *Account) NodeRoles(ctx context.Context, cluster string) ([]onboard.Node
 	var out []onboard.NodeRole
 	var left onboard.DeniedError
 	for _, entry := range entries {
-		role, err := a.Role(ctx, nameIn(entry.Principal))
+		role, err := a.Role(ctx, asset.NameIn(entry.Principal))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // the entry stays when its role is deleted
 		}
@@ -126,11 +125,11 @@ func (a *Account) Queues(ctx context.Context) ([]onboard.Queue, error) {
 	}
 	var out []onboard.Queue
 	for _, target := range slices.Sorted(maps.Keys(fed)) {
-		live, _, arn, err := a.queues.Read(ctx, nameIn(target))
+		live, _, arn, err := a.queues.Read(ctx, asset.NameIn(target))
 		if errors.Is(err, fs.ErrNotExist) || err == nil && arn != target {
 			continue // the queue was deleted, or is in another account or region
 		}
-		switch err = denied("queue "+nameIn(target), err); {
+		switch err = denied("queue "+asset.NameIn(target), err); {
 		case left.Has(err):
 		case err != nil:
 			return nil, err
@@ -147,9 +146,4 @@ func denied(what string, err error) error {
 		return onboard.DeniedError{what + ": " + permission}
 	}
 	return err
-}
-
-// nameIn returns the name at the end of an ARN.
-func nameIn(arn string) string {
-	return arn[strings.LastIndexAny(arn, ":/")+1:]
 }

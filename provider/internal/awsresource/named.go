@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
@@ -55,7 +56,7 @@ func (r *Named) elsewhere(arn types.String, account *session.Account) (diags dia
 		{"partition", recorded.Partition, account.Partition}, {"account", recorded.ID, account.ID}, {"region", recorded.Region, account.Region},
 	} {
 		if place.recorded != "" && place.recorded != place.current { // IAM has no regions
-			diags.AddError(fmt.Sprintf("%s is in %s %s, but the provider block leads to %s", r.title(nameIn(arn)), place.kind, place.recorded, place.current),
+			diags.AddError(fmt.Sprintf("%s is in %s %s, but the provider block leads to %s", r.title(asset.NameIn(arn.ValueString())), place.kind, place.recorded, place.current),
 				lifecycle.NothingChanged+" Correct the credentials or the region of the provider block. To remove the object from the state without deleting it, use `terraform state rm`.")
 			return diags
 		}
@@ -87,12 +88,6 @@ func AccountOf(arn types.String) *session.Account {
 // everything that exists. Then the state has no ARN yet. Private state does not tell: Terraform plans the
 // replacement of a tainted resource without it, and if the deletion fails, the state is left without it too.
 func Imported(arn types.String) bool { return arn.IsNull() }
-
-// nameIn returns the name of the object of an ARN.
-func nameIn(arn types.String) string {
-	text := arn.ValueString()
-	return text[strings.LastIndexAny(text, ":/")+1:]
-}
 
 // title returns what messages call the object of the name.
 func (r *Named) title(name string) string { return r.Names[0].Title + " " + name }

@@ -4,11 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
@@ -79,7 +79,7 @@ func (r *ClusterRecord) clusterName() string {
 	if r == nil {
 		return ""
 	}
-	return r.ARN[strings.LastIndex(r.ARN, "/")+1:]
+	return asset.NameIn(r.ARN)
 }
 
 // misplaced says why it is not certain that the provider block names the EKS cluster of the object. It returns an
