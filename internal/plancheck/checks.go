@@ -131,16 +131,20 @@ func pods(p Preview) finding.List {
 
 // names lists the first few types.
 func names(types []offer.InstanceType) string {
-	const most = 3
-	var out []string
+	all := make([]string, len(types))
 	for i, t := range types {
-		if i == most {
-			out = append(out, "…")
-			break
-		}
-		out = append(out, t.Name)
+		all[i] = t.Name
 	}
-	return strings.Join(out, ", ")
+	return first(all)
+}
+
+// first lists the first few names.
+func first(names []string) string {
+	const most = 3
+	if len(names) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	}
+	return strings.Join(names, ", ")
 }
 
 // say spells a requirement.

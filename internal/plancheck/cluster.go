@@ -156,14 +156,7 @@ func (r Replacement) finding(reason decide.RemovalReason, path string, advice fu
 	if atOnce == 0 {
 		pace = "none at once: disruption budgets or protections hold all of them for now"
 	}
-	return finding.List{doubtful(path, finding.Say("nodes that will be replaced: %d, %s", len(nodes), pace), advice(firstNodes(nodes)))}
-}
-
-func firstNodes(nodes []string) string {
-	if len(nodes) > 3 {
-		return strings.Join(nodes[:3], ", ") + fmt.Sprintf(" and %d more", len(nodes)-3)
-	}
-	return strings.Join(nodes, ", ")
+	return finding.List{doubtful(path, finding.Say("nodes that will be replaced: %d, %s", len(nodes), pace), advice(first(nodes)))}
 }
 
 // Departure is what the removal of a Provisioner does.
