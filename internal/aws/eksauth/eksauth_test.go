@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -23,11 +24,6 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/eksauth"
 )
-
-// clock is set by the tests.
-type clock struct{ now time.Time }
-
-func (c *clock) Now() time.Time { return c.now }
 
 func client(provider aws.CredentialsProvider) *sts.Client {
 	return sts.New(sts.Options{Region: "eu-west-1", BaseEndpoint: aws.String("http://127.0.0.1:1234"), Credentials: provider})
@@ -49,7 +45,7 @@ func token(t *testing.T, tokens *eksauth.Tokens) string {
 // presigned returns the URL in a token.
 func presigned(t *testing.T, client *sts.Client) *url.URL {
 	t.Helper()
-	got := token(t, eksauth.NewTokens(client, "prod", time.Now))
+	got := token(t, eksauth.NewTokens(client, "prod"))
 	encoded, ok := strings.CutPrefix(got, "k8s-aws-v1.")
 	if !ok || strings.Contains(encoded, "=") {
 		t.Fatalf("token = %s, want the prefix k8s-aws-v1. and no padding", got)
@@ -113,7 +109,6 @@ func (e *expiring) Retrieve(context.Context) (aws.Credentials, error) {
 }
 
 func TestTokenIsKeptUntilShortlyBeforeItExpires(t *testing.T) {
-	start := time.Now()
 	tests := map[string]struct {
 		credentials time.Duration
 		after       time.Duration
@@ -126,23 +121,24 @@ func TestTokenIsKeptUntilShortlyBeforeItExpires(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			now := &clock{start}
-			source := &expiring{expires: start.Add(tt.credentials)}
-			tokens := eksauth.NewTokens(client(source), "prod", now.Now)
-			token(t, tokens)
-			minted := source.calls
-			now.now = start.Add(tt.after)
-			token(t, tokens)
-			if fresh := source.calls > minted; fresh != tt.fresh {
-				t.Errorf("minted anew = %v, want %v", fresh, tt.fresh)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				source := &expiring{expires: time.Now().Add(tt.credentials)}
+				tokens := eksauth.NewTokens(client(source), "prod")
+				token(t, tokens)
+				minted := source.calls
+				time.Sleep(tt.after)
+				token(t, tokens)
+				if fresh := source.calls > minted; fresh != tt.fresh {
+					t.Errorf("minted anew = %v, want %v", fresh, tt.fresh)
+				}
+			})
 		})
 	}
 }
 
 func TestTransportAuthenticatesAndForgetsWhatWasRefused(t *testing.T) {
 	source := &expiring{expires: time.Now().Add(time.Hour)}
-	tokens := eksauth.NewTokens(client(source), "prod", time.Now)
+	tokens := eksauth.NewTokens(client(source), "prod")
 	var seen []string
 	answer := http.StatusOK
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -177,7 +173,7 @@ func TestTransportAuthenticatesAndForgetsWhatWasRefused(t *testing.T) {
 
 // A request whose token is refused is sent once more, with its body.
 func TestTransportRepeatsWhatWasRefused(t *testing.T) {
-	tokens := eksauth.NewTokens(client(static()), "prod", time.Now)
+	tokens := eksauth.NewTokens(client(static()), "prod")
 	var bodies []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)

@@ -33,7 +33,6 @@ const (
 type Tokens struct {
 	cluster string
 	client  *sts.Client
-	now     func() time.Time
 
 	mu      sync.Mutex
 	token   string
@@ -42,8 +41,8 @@ type Tokens struct {
 
 // NewTokens returns a source of tokens for the cluster of the name. They authenticate the
 // identity whose credentials the STS client has.
-func NewTokens(client *sts.Client, cluster string, now func() time.Time) *Tokens {
-	return &Tokens{client: client, cluster: cluster, now: now}
+func NewTokens(client *sts.Client, cluster string) *Tokens {
+	return &Tokens{client: client, cluster: cluster}
 }
 
 // Token returns a token that EKS accepts for at least another minute, unless the
@@ -51,10 +50,10 @@ func NewTokens(client *sts.Client, cluster string, now func() time.Time) *Tokens
 func (t *Tokens) Token(ctx context.Context) (string, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.token != "" && t.now().Before(t.expires) {
+	if t.token != "" && time.Now().Before(t.expires) {
 		return t.token, nil
 	}
-	expires := t.now().Add(tokenLife)
+	expires := time.Now().Add(tokenLife)
 	credentials, err := t.client.Options().Credentials.Retrieve(ctx)
 	if err != nil {
 		return "", fmt.Errorf("mint a token for cluster %q: %w", t.cluster, err)

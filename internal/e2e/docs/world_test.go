@@ -94,7 +94,7 @@ output "cluster_certificate_authority_data" { value = base64encode(%q) }
 // commandAWS gives the reader `aws eks get-token`, as kubeconfigs call it.
 func (r *reader) commandAWS() {
 	r.t.Helper()
-	token, err := eksauth.NewTokens(sts.NewFromConfig(r.admin()), r.Sandbox.ClusterName, time.Now).Token(r.t.Context())
+	token, err := eksauth.NewTokens(sts.NewFromConfig(r.admin()), r.Sandbox.ClusterName).Token(r.t.Context())
 	r.check(err)
 	r.script("aws", `test "$*" = "eks get-token --cluster-name prod" || { echo "aws $*: not what the page has it called with" >&2; exit 1; }
 echo '{"apiVersion": "client.authentication.k8s.io/v1beta1", "kind": "ExecCredential", "spec": {}, "status": {"token": "`+token+`"}}'`)

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
@@ -62,7 +61,7 @@ func (p *platform) eksConfig(ctx context.Context) (access *rest.Config, arn stri
 	return &rest.Config{
 		Host:            found.Endpoint,
 		TLSClientConfig: rest.TLSClientConfig{CAData: found.CA},
-		WrapTransport:   eksauth.NewTokens(sts.NewFromConfig(cfg), found.Name, time.Now).WrapTransport,
+		WrapTransport:   eksauth.NewTokens(sts.NewFromConfig(cfg), found.Name).WrapTransport,
 	}, found.ARN, nil
 }
 

@@ -54,7 +54,7 @@ func (p *platform) Token(ctx context.Context) (token string, expires time.Time, 
 	if err != nil {
 		return "", time.Time{}, err
 	}
-	tokens := eksauth.NewTokens(sts.NewFromConfig(cfg), p.config.ClusterName, time.Now)
+	tokens := eksauth.NewTokens(sts.NewFromConfig(cfg), p.config.ClusterName)
 	token, err = tokens.Token(ctx)
 	return token, tokens.Expires(), err
 }
