@@ -43,7 +43,7 @@ func (k *Keeper) Drain(ctx context.Context, named []string, progress func(remain
 		return nil
 	}
 	store := apply.NewStore(k.objects, api.CustomKind{Name: api.ProvisionerKind, Resource: api.ProvisionerGVR}, k.manager)
-	watch := teardown.NewWatch(k.typed, store, teardown.NewRoster(k.names))
+	watch := teardown.NewWatch(k.typed, store, k.names)
 	alive, err := k.AgentAlive(ctx, time.Now())
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package teardown_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -67,8 +68,8 @@ func TestAgentAlive(t *testing.T) {
 	}
 }
 
-// rosterOf is an API that lists the nodes' metadata.
-func rosterOf(t *testing.T, nodes ...*corev1.Node) *metadatafake.FakeMetadataClient {
+// metadataOf is an API that lists the nodes' metadata.
+func metadataOf(t *testing.T, nodes ...*corev1.Node) *metadatafake.FakeMetadataClient {
 	t.Helper()
 	scheme := metadatafake.NewTestScheme()
 	if err := metav1.AddMetaToScheme(scheme); err != nil {
@@ -81,38 +82,18 @@ func rosterOf(t *testing.T, nodes ...*corev1.Node) *metadatafake.FakeMetadataCli
 	return metadatafake.NewSimpleMetadataClient(scheme, objects...)
 }
 
-func TestRemovalsShareOneListOfNodes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		node := func(name, provisioner string) *corev1.Node {
-			return &corev1.Node{ObjectMeta: metav1.ObjectMeta{
-				Name: name, Labels: map[string]string{api.LabelProvisioner: provisioner}, Finalizers: []string{api.Finalizer},
-			}}
+func TestNodes(t *testing.T) {
+	node := func(name, provisioner string) *corev1.Node {
+		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+			Name: name, Labels: map[string]string{api.LabelProvisioner: provisioner}, Finalizers: []string{api.Finalizer},
+		}}
+	}
+	watch := teardown.NewWatch(nil, nil, metadataOf(t, node("n2", "p"), node("n1", "p"), node("m", "q"), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "of nobody"}}))
+	for provisioner, want := range map[string][]string{"p": {"n1", "n2"}, "q": {"m"}, "none": nil} {
+		if got, err := watch.Nodes(t.Context(), provisioner); err != nil || !slices.Equal(got, want) {
+			t.Errorf("nodes of %s: %v, %v, want %v", provisioner, got, err, want)
 		}
-		client := rosterOf(t, node("n2", "p"), node("n1", "p"), node("m", "q"), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "of nobody"}})
-		roster := teardown.NewRoster(client)
-		want := map[string][]string{"p": {"n1", "n2"}, "q": {"m"}, "none": nil}
-		look := func() {
-			for provisioner, names := range want {
-				got, err := roster.Nodes(t.Context(), provisioner)
-				if diff := cmp.Diff(names, got); err != nil || diff != "" {
-					t.Errorf("nodes of %s: %v (-want +got):\n%s", provisioner, err, diff)
-				}
-			}
-		}
-		look()
-		if lists := len(client.Actions()); lists != 1 {
-			t.Errorf("%d requests, want one list for all", lists)
-		}
-		if err := client.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("nodes"), "", "m"); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(time.Second)
-		want["q"] = nil
-		look()
-		if lists := len(client.Actions()); lists != 2 {
-			t.Errorf("%d requests a second later, want another list", lists)
-		}
-	})
+	}
 }
 
 // gone is a reader for which the Provisioner is gone after some reads, or fails.
@@ -142,10 +123,10 @@ func TestWait(t *testing.T) {
 	others := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "of a node group", Labels: labels}}
 	held := node.DeepCopy()
 	held.DeletionTimestamp, held.Finalizers = ptr.To(metav1.Now()), []string{"example.com/other"}
-	none, one, two := rosterOf(t), rosterOf(t, node), rosterOf(t, node, others)
+	none, one, two := metadataOf(t), metadataOf(t, node), metadataOf(t, node, others)
 	tests := map[string]struct {
 		client *fake.Clientset
-		roster *metadatafake.FakeMetadataClient
+		nodes  *metadatafake.FakeMetadataClient
 		reader gone
 		want   string
 		told   [][]string
@@ -155,8 +136,8 @@ func TestWait(t *testing.T) {
 			fake.NewClientset(node), one, gone{after: 3},
 			"it was not deleted in time\n  node n; not marked for deletion", [][]string{{"n"}},
 		},
-		"only a node of others stays":                  {fake.NewClientset(others), rosterOf(t, others), gone{after: 3}, "", [][]string{nil}},
-		"only a node stays that another program holds": {fake.NewClientset(held), rosterOf(t, held), gone{after: 3}, "", [][]string{nil}},
+		"only a node of others stays":                  {fake.NewClientset(others), metadataOf(t, others), gone{after: 3}, "", [][]string{nil}},
+		"only a node stays that another program holds": {fake.NewClientset(held), metadataOf(t, held), gone{after: 3}, "", [][]string{nil}},
 		"beside a node of others, its own stay": {
 			fake.NewClientset(node, others), two, gone{after: 3},
 			"it was not deleted in time\n  node n; not marked for deletion", [][]string{{"n"}},
@@ -176,7 +157,7 @@ func TestWait(t *testing.T) {
 				defer cancel()
 				var told [][]string
 				tt.reader.reads = new(int)
-				err := teardown.NewWatch(tt.client, tt.reader, teardown.NewRoster(tt.roster)).Wait(ctx, "p", func(remaining []string) { told = append(told, remaining) })
+				err := teardown.NewWatch(tt.client, tt.reader, tt.nodes).Wait(ctx, "p", func(remaining []string) { told = append(told, remaining) })
 				got := ""
 				if err != nil {
 					got = err.Error()

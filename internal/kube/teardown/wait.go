@@ -7,12 +7,17 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
 )
 
 // pollInterval is how often the progress is read. Draining a node takes tens of seconds, and a
@@ -31,19 +36,32 @@ type Reader interface {
 
 // Watch follows deletions in one cluster.
 type Watch struct {
-	client kubernetes.Interface
-	reader Reader
-	roster *Roster
+	client   kubernetes.Interface
+	reader   Reader
+	metadata metadata.Interface
 }
 
-// NewWatch returns a Watch. Watches of the same cluster can share a roster.
-func NewWatch(client kubernetes.Interface, reader Reader, roster *Roster) *Watch {
-	return &Watch{client, reader, roster}
+// NewWatch returns a Watch.
+func NewWatch(client kubernetes.Interface, reader Reader, metadata metadata.Interface) *Watch {
+	return &Watch{client, reader, metadata}
 }
 
-// Nodes returns the names of the Provisioner's nodes.
-func (w *Watch) Nodes(ctx context.Context, provisioner string) ([]string, error) {
-	return w.roster.Nodes(ctx, provisioner)
+// Nodes returns the names of the Provisioner's nodes, sorted. It leaves out nodes that no agent drains: those of others
+// that have the label of a Provisioner, and those that an agent has let go and another program holds.
+func (w *Watch) Nodes(ctx context.Context, provisioner string) (names []string, err error) {
+	nodes, err := call.Get(ctx, func(ctx context.Context) (*metav1.PartialObjectMetadataList, error) {
+		return w.metadata.Resource(corev1.SchemeGroupVersion.WithResource("nodes")).List(ctx, metav1.ListOptions{LabelSelector: api.LabelProvisioner + "=" + provisioner})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list the nodes of provisioner %q: %w", provisioner, err)
+	}
+	for i := range nodes.Items {
+		if n := &nodes.Items[i]; cluster.Managed(n) {
+			names = append(names, n.Name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
 }
 
 // Wait waits until the Provisioner and all of its nodes are gone. It calls progress whenever the

@@ -40,7 +40,6 @@ type cluster struct {
 	uid     types.UID
 
 	listings sync.Map // of apply.Listing by resource
-	roster   *teardown.Roster
 }
 
 // userAgent names the provider to API servers.
@@ -80,7 +79,7 @@ func newCluster(ctx context.Context, cfg *rest.Config, arn string, manager apply
 	if err != nil {
 		return nil, notReady(fmt.Errorf("reach the cluster at %s: %w", cfg.Host, err))
 	}
-	return &cluster{objects: objects, typed: typed, names: names, manager: manager, arn: arn, uid: system.UID, roster: teardown.NewRoster(names)}, nil
+	return &cluster{objects: objects, typed: typed, names: names, manager: manager, arn: arn, uid: system.UID}, nil
 }
 
 func (c *cluster) UID() types.UID { return c.uid }
@@ -112,7 +111,7 @@ func (c *cluster) Survey(ctx context.Context) (*nouns.Survey, error) {
 
 func (c *cluster) Teardown() session.Teardown {
 	provisioners := api.CustomKind{Name: api.ProvisionerKind, Resource: api.ProvisionerGVR}
-	return teardown.NewWatch(c.typed, apply.NewStore(c.objects, provisioners, c.manager), c.roster)
+	return teardown.NewWatch(c.typed, apply.NewStore(c.objects, provisioners, c.manager), c.names)
 }
 
 func (c *cluster) Accounts() session.Annotation { return apply.NewRoleAnnotation(c.typed, c.manager) }
