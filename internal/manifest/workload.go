@@ -143,10 +143,7 @@ func replicaSetOf(d *appsv1.Deployment) workload {
 	asJSON, _ := json.Marshal(template) // plain data always encodes
 	sum := sha256.Sum256(asJSON)
 	hash := hex.EncodeToString(sum[:5])
-	if template.Labels == nil {
-		template.Labels = map[string]string{}
-	}
-	template.Labels[appsv1.DefaultDeploymentUniqueLabelKey] = hash
+	metav1.SetMetaDataLabel(&template.ObjectMeta, appsv1.DefaultDeploymentUniqueLabelKey, hash)
 	set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: d.Name + "-" + hash, DeletionTimestamp: d.DeletionTimestamp}}
 	w := newWorkload(set, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), template, d.Spec.Replicas)
 	w.object, w.deployment = "Deployment "+d.Namespace+"/"+d.Name, d.Name
@@ -184,11 +181,8 @@ func job(j *batchv1.Job, spec *batchv1.JobSpec, kind, path string) workload {
 		w.count, w.counted = active, "status.active"
 	}
 	w.suspend(spec.Suspend, path)
-	if w.template.Labels == nil {
-		w.template.Labels = map[string]string{}
-	}
-	w.template.Labels[batchv1.JobNameLabel] = j.Name
-	w.template.Labels["job-name"] = j.Name // its older name, which constraints may use
+	metav1.SetMetaDataLabel(&w.template.ObjectMeta, batchv1.JobNameLabel, j.Name)
+	metav1.SetMetaDataLabel(&w.template.ObjectMeta, "job-name", j.Name) // its older name, which constraints may use
 	return w
 }
 
@@ -348,14 +342,11 @@ func (w *workload) pod(name string, ordinal int) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: *w.template.ObjectMeta.DeepCopy(), Spec: *w.template.Spec.DeepCopy()}
 	pod.Namespace, pod.Name = w.namespace, name
 	pod.OwnerReferences = []metav1.OwnerReference{w.owner}
-	if pod.Labels == nil {
-		pod.Labels = map[string]string{}
-	}
 	if w.ordinalLabel != "" {
-		pod.Labels[w.ordinalLabel] = strconv.Itoa(ordinal)
+		metav1.SetMetaDataLabel(&pod.ObjectMeta, w.ordinalLabel, strconv.Itoa(ordinal))
 	}
 	if w.nameLabel != "" {
-		pod.Labels[w.nameLabel] = name
+		metav1.SetMetaDataLabel(&pod.ObjectMeta, w.nameLabel, name)
 	}
 	for i := range w.claims {
 		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{
