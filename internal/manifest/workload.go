@@ -384,21 +384,11 @@ func (w *workload) missingClaims(have []*corev1.PersistentVolumeClaim) []cluster
 	return out
 }
 
-// podNames returns prefix-ordinal for each ordinal. All names are parts of
-// one string, so that a hundred thousand cost a few allocations.
+// podNames returns prefix-ordinal for each ordinal.
 func podNames(prefix string, ordinals []int) []string {
-	var all strings.Builder
-	ends := make([]int, len(ordinals))
-	for i, n := range ordinals {
-		all.WriteString(prefix)
-		all.WriteByte('-')
-		all.WriteString(strconv.Itoa(n))
-		ends[i] = all.Len()
-	}
-	text, start := all.String(), 0
 	names := make([]string, len(ordinals))
-	for i, end := range ends {
-		names[i], start = text[start:end], end
+	for i, n := range ordinals {
+		names[i] = prefix + "-" + strconv.Itoa(n)
 	}
 	return names
 }
