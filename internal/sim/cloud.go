@@ -161,10 +161,7 @@ func (c *Cloud) Instances(ctx context.Context) ([]offer.Instance, error) {
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
+	return out, err
 }
 
 func (m *machine) visible() bool {
