@@ -97,7 +97,7 @@ func (c *converted[T]) take() []T {
 
 func (c *converted[T]) update() {
 	var fresh []T
-	gone := map[int]bool{}
+	gone := map[cache.ObjectName]bool{}
 	changed := c.changes.take()
 	if changed == nil {
 		c.sorted, changed = nil, c.all()
@@ -111,17 +111,11 @@ func (c *converted[T]) update() {
 		case ok:
 			fresh = append(fresh, value)
 		case there:
-			gone[i] = true
+			gone[name] = true
 		}
 	}
 	if len(gone) > 0 {
-		kept := make([]T, 0, len(c.sorted))
-		for i, v := range c.sorted {
-			if !gone[i] {
-				kept = append(kept, v)
-			}
-		}
-		c.sorted = kept
+		c.sorted = slices.DeleteFunc(c.sorted, func(v T) bool { return gone[c.nameOf(&v)] })
 	}
 	if len(fresh) > 0 {
 		slices.SortFunc(fresh, c.compare)
