@@ -1,11 +1,11 @@
 package peer
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/awslabs/operatorpkg/status"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	v1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -25,7 +25,11 @@ func derivesReady(t *testing.T, reason string, before bool) {
 	written := karpenter.PoolStatus(api.ProvisionerStatus{Conditions: []metav1.Condition{{
 		Type: "Ready", Status: metav1.ConditionFalse, Reason: reason, ObservedGeneration: 3, LastTransitionTime: metav1.Now(),
 	}}})
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{"status": written}, pool); err != nil {
+	asJSON, err := json.Marshal(map[string]any{"status": written})
+	if err == nil {
+		err = json.Unmarshal(asJSON, pool)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	pool.Generation = 3

@@ -22,14 +22,12 @@ const byPackhorse = "set by Packhorse"
 // such condition: there, a NodePool without room below its limits, or for which nothing is in stock, is ready.
 const conditionPurchasesBlocked = "PurchasesBlocked"
 
-// PoolStatus is the status of a NodePool in Karpenter's terms.
+// PoolStatus is the status of a NodePool in Karpenter's terms, to be written as JSON.
 func PoolStatus(s api.ProvisionerStatus) map[string]any {
-	conditions := []any{}
+	conditions := []metav1.Condition{}
 	add := func(kind string, c metav1.Condition) {
-		conditions = append(conditions, map[string]any{
-			"type": kind, "status": string(c.Status), "reason": c.Reason, "message": c.Message,
-			"observedGeneration": c.ObservedGeneration, "lastTransitionTime": c.LastTransitionTime.UTC().Format(time.RFC3339),
-		})
+		c.Type = kind
+		conditions = append(conditions, c)
 	}
 	put := func(kind string, c metav1.Condition, bad bool) {
 		if !bad {
@@ -84,56 +82,40 @@ func PoolConditions(document map[string]any) []metav1.Condition {
 // classReasons are the reasons of Ready that are about the EC2NodeClass.
 var classReasons = []string{"NodeProfileNotFound", "NodeProfileDeleting", "NoSubnets", "NoSecurityGroups", "NoImages", "NoInstanceProfile", "UnsupportedCapacityReservation"}
 
-// ClassStatus is the status of an EC2NodeClass in Karpenter's terms.
+// ClassStatus is the status of an EC2NodeClass in Karpenter's terms, to be written as JSON.
 func ClassStatus(s api.AWSNodeTemplateStatus) map[string]any {
-	subnets, groups, images := []any{}, []any{}, []any{}
+	subnets, images := []any{}, []any{}
 	for _, n := range s.Subnets {
 		subnets = append(subnets, map[string]any{"id": n.ID, "zone": n.Zone})
 	}
-	for _, g := range s.SecurityGroups {
-		groups = append(groups, map[string]any{"id": g.ID, "name": g.Name})
-	}
 	for _, im := range s.AMIs {
-		requirements := []any{}
-		for _, r := range im.Requirements {
-			values := []any{}
-			for _, v := range r.Values {
-				values = append(values, v)
-			}
-			requirements = append(requirements, map[string]any{"key": r.Key, "operator": string(r.Operator), "values": values})
-		}
-		image := map[string]any{"id": im.ID, "name": im.Name, "requirements": requirements}
+		image := map[string]any{"id": im.ID, "name": im.Name, "requirements": append([]api.Requirement{}, im.Requirements...)}
 		if im.Deprecated {
 			image["deprecated"] = true
 		}
 		images = append(images, image)
 	}
-	out := map[string]any{"subnets": subnets, "securityGroups": groups, "amis": images, "capacityReservations": reservationStatuses(s.Reservations)}
 	parts := []struct{ kind, reason string }{
 		{"SubnetsReady", "NoSubnets"}, {"SecurityGroupsReady", "NoSecurityGroups"}, {"AMIsReady", "NoImages"},
 		{"InstanceProfileReady", "NoInstanceProfile"}, {"CapacityReservationsReady", "UnsupportedCapacityReservation"}, {"ValidationSucceeded", "ValidationFailed"}, {"Ready", ""},
 	}
-	conditions := []any{}
+	conditions := []metav1.Condition{}
 	for _, c := range s.Conditions {
 		if c.Type != "Ready" {
 			continue
 		}
-		if c.LastTransitionTime.IsZero() {
-			c.LastTransitionTime = metav1.Now()
-		}
 		for _, part := range parts {
-			condition := map[string]any{
-				"type": part.kind, "status": "True", "reason": part.kind, "message": byPackhorse,
-				"lastTransitionTime": c.LastTransitionTime.UTC().Format(time.RFC3339),
-			}
+			condition := metav1.Condition{Type: part.kind, Status: metav1.ConditionTrue, Reason: part.kind, Message: byPackhorse, LastTransitionTime: c.LastTransitionTime}
 			if c.Status != metav1.ConditionTrue && (part.reason == c.Reason || part.kind == "Ready") {
-				condition["status"], condition["reason"], condition["message"] = "False", c.Reason, c.Message
+				condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, c.Reason, c.Message
 			}
 			conditions = append(conditions, condition)
 		}
 	}
-	out["conditions"] = conditions
-	return out
+	return map[string]any{
+		"subnets": subnets, "securityGroups": append([]api.SecurityGroupStatus{}, s.SecurityGroups...), "amis": images,
+		"capacityReservations": reservationStatuses(s.Reservations), "conditions": conditions,
+	}
 }
 
 func reservationStatuses(of []api.ReservationStatus) []any {

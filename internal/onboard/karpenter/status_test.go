@@ -30,10 +30,9 @@ func TestPoolStatusHasKarpentersReady(t *testing.T) {
 		others := metav1.Condition{Type: "NodeRegistrationHealthy", Status: metav1.ConditionUnknown, Reason: "AwaitingReconciliation"}
 		status := karpenter.PoolStatus(api.ProvisionerStatus{Conditions: []metav1.Condition{others, ready}})
 		got := map[string]any{}
-		for _, c := range status["conditions"].([]any) {
-			c := c.(map[string]any)
-			got[c["type"].(string)] = c["status"]
-			if c["type"] == "PurchasesBlocked" && (c["reason"] != reason || c["message"] != "the message") {
+		for _, c := range status["conditions"].([]metav1.Condition) {
+			got[c.Type] = string(c.Status)
+			if c.Type == "PurchasesBlocked" && (c.Reason != reason || c.Message != "the message") {
 				t.Errorf("%s: %v", reason, c)
 			}
 		}
