@@ -278,13 +278,16 @@ type AWSNodeTemplateStatus struct {
 
 // ReservationStatus is a capacity reservation that an EC2NodeClass selects.
 type ReservationStatus struct {
-	ID, Zone, InstanceType, OwnerID string
-	MatchCriteria                   string      // open or targeted
-	Type                            string      // default or capacity-block
-	State                           string      // active or expiring
-	Interruptible                   bool        // it is given back when its owner wants it
-	End                             metav1.Time // zero: none
-	Left                            int64       // machines that may still be launched into it
+	ID            string      `json:"id"`
+	Zone          string      `json:"availabilityZone"`
+	InstanceType  string      `json:"instanceType"`
+	OwnerID       string      `json:"ownerID"`
+	MatchCriteria string      `json:"instanceMatchCriteria"` // open or targeted
+	Type          string      `json:"reservationType"`       // default or capacity-block
+	State         string      `json:"state"`                 // active or expiring
+	Interruptible bool        `json:"interruptible"`         // it is given back when its owner wants it
+	End           metav1.Time `json:"endTime,omitzero"`
+	Left          int64       `json:"-"` // machines that may still be launched into it
 }
 
 // SubnetStatus is a subnet that machines may be launched into.

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -114,21 +113,6 @@ func ClassStatus(s api.AWSNodeTemplateStatus) map[string]any {
 	}
 	return map[string]any{
 		"subnets": subnets, "securityGroups": append([]api.SecurityGroupStatus{}, s.SecurityGroups...), "amis": images,
-		"capacityReservations": reservationStatuses(s.Reservations), "conditions": conditions,
+		"capacityReservations": append([]api.ReservationStatus{}, s.Reservations...), "conditions": conditions,
 	}
-}
-
-func reservationStatuses(of []api.ReservationStatus) []any {
-	out := []any{}
-	for _, r := range of {
-		one := map[string]any{
-			"id": r.ID, "availabilityZone": r.Zone, "instanceType": r.InstanceType, "ownerID": r.OwnerID,
-			"instanceMatchCriteria": r.MatchCriteria, "reservationType": r.Type, "state": r.State, "interruptible": r.Interruptible,
-		}
-		if !r.End.IsZero() {
-			one["endTime"] = r.End.UTC().Format(time.RFC3339)
-		}
-		out = append(out, one)
-	}
-	return out
 }
