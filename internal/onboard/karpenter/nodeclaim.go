@@ -9,7 +9,8 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -60,23 +61,19 @@ func ClaimFor(pool map[string]any, i offer.Instance, n *cluster.Node, now time.T
 			spec[field] = value
 		}
 	}
-	labels := map[string]any{api.LabelNodePool: p.Name, api.LabelNodeClass: class}
-	for key, value := range claimLabels(template, i, n) {
-		labels[key] = value
-	}
-	object := map[string]any{
-		"apiVersion": pool["apiVersion"], "kind": kinds.NodeClaimKind, "spec": spec,
-		"metadata": map[string]any{
-			"name": p.Name + "-" + strings.TrimPrefix(i.ID, "i-"), "labels": labels, "finalizers": []any{api.Finalizer},
-			"ownerReferences": []any{map[string]any{
-				"apiVersion": pool["apiVersion"], "kind": kinds.NodePoolKind, "name": p.Name, "uid": string(p.UID), "blockOwnerDeletion": true,
-			}},
-		},
-	}
+	labels := map[string]string{api.LabelNodePool: p.Name, api.LabelNodeClass: class}
+	maps.Copy(labels, claimLabels(template, i, n))
+	claim := unstructured.Unstructured{Object: map[string]any{"apiVersion": pool["apiVersion"], "kind": kinds.NodeClaimKind, "spec": spec}}
+	claim.SetName(p.Name + "-" + strings.TrimPrefix(i.ID, "i-"))
+	claim.SetLabels(labels)
+	claim.SetFinalizers([]string{api.Finalizer})
+	claim.SetOwnerReferences([]metav1.OwnerReference{
+		{APIVersion: claim.GetAPIVersion(), Kind: kinds.NodePoolKind, Name: p.Name, UID: p.UID, BlockOwnerDeletion: ptr.To(true)},
+	})
 	if i.Profile != "" { // Karpenter deletes its own instance profiles that no NodeClaim names and no class has now
-		object["metadata"].(map[string]any)["annotations"] = map[string]any{annotationInstanceProfile: i.Profile}
+		claim.SetAnnotations(map[string]string{annotationInstanceProfile: i.Profile})
 	}
-	return Claim{Object: object, Status: claimStatus(i, n, now), NodeClass: class}, nil
+	return Claim{Object: claim.Object, Status: claimStatus(i, n, now), NodeClass: class}, nil
 }
 
 func in(key, value string) any {
@@ -147,13 +144,13 @@ func plannedLabels(requirements []kinds.PoolRequirement, i offer.Instance) map[s
 // regionOfZone is the region with which the name of a zone begins, also that of a local zone.
 var regionOfZone = regexp.MustCompile(`^[a-z]{2}(?:-[a-z]+)+-[0-9]+`)
 
-// claimStatus says how far a machine has come.
+// claimStatus says how far a machine has come, to be written as JSON.
 func claimStatus(i offer.Instance, n *cluster.Node, now time.Time) map[string]any {
-	conditions := []any{condition("Launched", now)}
+	conditions := []metav1.Condition{condition("Launched", now)}
 	status := map[string]any{"providerID": i.ProviderID, "imageID": i.ImageID}
 	if n != nil {
 		status["nodeName"] = n.Name
-		status["capacity"], status["allocatable"] = quantities(n.Capacity.ResourceList()), quantities(n.Allocatable.ResourceList())
+		status["capacity"], status["allocatable"] = n.Capacity.ResourceList(), n.Allocatable.ResourceList()
 		conditions = append(conditions, condition("Registered", now))
 		if n.Initialized {
 			conditions = append(conditions, condition("Initialized", now), condition("Ready", now))
@@ -163,19 +160,8 @@ func claimStatus(i offer.Instance, n *cluster.Node, now time.Time) map[string]an
 	return status
 }
 
-func condition(kind string, now time.Time) any {
-	return map[string]any{
-		"type": kind, "status": "True", "reason": kind, "message": "", "observedGeneration": int64(1),
-		"lastTransitionTime": now.UTC().Format(time.RFC3339),
-	}
-}
-
-func quantities(list corev1.ResourceList) map[string]any {
-	out := map[string]any{}
-	for name, q := range list {
-		out[string(name)] = q.String()
-	}
-	return out
+func condition(kind string, now time.Time) metav1.Condition {
+	return metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: kind, ObservedGeneration: 1, LastTransitionTime: metav1.NewTime(now)}
 }
 
 func templateSpec(pool map[string]any) map[string]any {
