@@ -19,8 +19,7 @@ func suggestGroup(g *offer.NodeGroup) []Item {
 	spec := map[string]any{}
 	if len(g.SubnetIDs) > 0 {
 		spec["subnetSelector"] = map[string]any{api.SelectorIDs: strings.Join(g.SubnetIDs, ",")}
-	}
-	if len(g.SubnetIDs) == 0 {
+	} else {
 		profile.Notes = append(profile.Notes, "set subnet_selector to what finds the subnets of the nodes")
 	}
 	if g.AMIFamily != "" {
@@ -102,11 +101,7 @@ func provisionerSpec(g *offer.NodeGroup, item *Item) map[string]any {
 func groupRequirements(g *offer.NodeGroup) []any {
 	var out []any
 	in := func(key string, values ...string) {
-		list := make([]any, len(values))
-		for i, v := range values {
-			list[i] = v
-		}
-		out = append(out, map[string]any{"key": key, "operator": "In", "values": list})
+		out = append(out, map[string]any{"key": key, "operator": "In", "values": values})
 	}
 	if len(g.InstanceTypes) > 0 {
 		in(api.LabelInstanceType, g.InstanceTypes...)
