@@ -128,7 +128,7 @@ func expression(value any, typ reflect.Type) string {
 	case Raw:
 		return string(v)
 	case []string:
-		return expression(anys(v), nil)
+		return list(v, nil)
 	case map[string]string:
 		return expression(anyMap(v), nil)
 	case map[string]any:
@@ -163,7 +163,7 @@ func object(v map[string]any, typ reflect.Type) string {
 	return "{\n" + strings.Join(lines, "\n") + "\n}"
 }
 
-func list(v []any, typ reflect.Type) string {
+func list[T any](v []T, typ reflect.Type) string {
 	var element reflect.Type
 	if typ != nil && typ.Kind() == reflect.Slice {
 		element = typ.Elem()
@@ -212,14 +212,6 @@ func heredoc(text string) string {
 	}
 	text = strings.NewReplacer("${", "$${", "%{", "%%{").Replace(text)
 	return "<<" + end + "\n" + text + end
-}
-
-func anys(list []string) []any {
-	out := make([]any, len(list))
-	for i, v := range list {
-		out[i] = v
-	}
-	return out
 }
 
 func anyMap(values map[string]string) map[string]any {
