@@ -50,10 +50,10 @@ type Preview struct {
 	// Webhooks refuse changes of Karpenter's objects once it is stopped, and are to be deleted then.
 	Webhooks []string `json:"webhooks,omitempty"`
 	// Machines says that the cluster has the kind Machine of Karpenter 0.28 to 0.32, which terminates what was taken over.
-	Machines    bool    `json:"machines,omitempty"`
-	NodePools   []Pool  `json:"nodePools"`
-	NodeClasses []Class `json:"nodeClasses"`
-	Nodes       []Node  `json:"nodes"`
+	Machines    bool     `json:"machines,omitempty"`
+	NodePools   []Pool   `json:"nodePools"`
+	NodeClasses []Object `json:"nodeClasses"`
+	Nodes       []Node   `json:"nodes"`
 	// Options are those of the agent without which pods of the cluster would get no node.
 	Options []Option `json:"options,omitempty"`
 	// Price is that of the nodes that will be taken over, and FreshPrice that of the nodes
@@ -89,9 +89,6 @@ type Pool struct {
 	Price     float64 `json:"price"`
 	Unpriced  int     `json:"unpriced,omitempty"` // nodes without a price, which Price leaves out
 }
-
-// Class is what becomes of an EC2NodeClass.
-type Class struct{ Object }
 
 // Node is what becomes of a node that Karpenter has launched.
 type Node struct {
@@ -147,7 +144,7 @@ func Of(ctx context.Context, in Input) (Preview, error) {
 func Assess(in Input) Preview {
 	out := Preview{
 		Karpenter: in.Karpenter, Webhooks: in.Webhooks, Machines: in.Machines, NoPrices: in.NoPrices, Warnings: in.Warnings,
-		NodePools: []Pool{}, NodeClasses: []Class{}, Nodes: []Node{},
+		NodePools: []Pool{}, NodeClasses: []Object{}, Nodes: []Node{},
 	}
 	out.objects(in.Documents)
 	out.nodes(&in)
@@ -187,8 +184,8 @@ func (p *Preview) objects(documents []map[string]any) {
 // add lists an object, of which nothing is known but what its text says.
 func (p *Preview) add(document map[string]any, o Object) {
 	if document["kind"] == kinds.NodeClassKind {
-		p.NodeClasses = append(p.NodeClasses, Class{o})
-		slices.SortFunc(p.NodeClasses, func(a, b Class) int { return cmp.Compare(a.Name, b.Name) })
+		p.NodeClasses = append(p.NodeClasses, o)
+		slices.SortFunc(p.NodeClasses, func(a, b Object) int { return cmp.Compare(a.Name, b.Name) })
 		return
 	}
 	p.NodePools = append(p.NodePools, Pool{Object: o, NodeClass: classOf(document)})
@@ -197,8 +194,8 @@ func (p *Preview) add(document map[string]any, o Object) {
 
 func (p *Preview) find(kind, name string) *Object {
 	if kind == kinds.NodeClassKind {
-		i := slices.IndexFunc(p.NodeClasses, func(c Class) bool { return c.Name == name })
-		return &p.NodeClasses[i].Object
+		i := slices.IndexFunc(p.NodeClasses, func(c Object) bool { return c.Name == name })
+		return &p.NodeClasses[i]
 	}
 	i := slices.IndexFunc(p.NodePools, func(o Pool) bool { return o.Name == name })
 	return &p.NodePools[i].Object
@@ -211,7 +208,7 @@ func (p *Preview) missingClasses() {
 		if !pool.Served {
 			continue
 		}
-		j := slices.IndexFunc(p.NodeClasses, func(c Class) bool { return c.Name == pool.NodeClass })
+		j := slices.IndexFunc(p.NodeClasses, func(c Object) bool { return c.Name == pool.NodeClass })
 		switch {
 		case j < 0:
 			pool.Served, pool.Why = false, []string{fmt.Sprintf("spec.template.spec.nodeClassRef: there is no EC2NodeClass %s", pool.NodeClass)}

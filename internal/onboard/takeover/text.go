@@ -70,7 +70,7 @@ func (p *Preview) listClasses(b *strings.Builder) {
 		fmt.Fprintf(b, "  %s  %s\n", o.Name, verdict(o.Served))
 	}
 	for _, o := range p.NodeClasses {
-		remarks(b, "EC2NodeClass", o.Object)
+		remarks(b, "EC2NodeClass", o)
 	}
 	b.WriteByte('\n')
 }
