@@ -333,20 +333,14 @@ func (c *converter) keep(document map[string]any, kind, name string) error {
 	var err error
 	if kind == api.ProvisionerKind {
 		var p *api.Provisioner
-		var ignored finding.List
-		p, ignored, err = api.ProvisionerOf(document)
-		object.Losses = ignored
-		if err == nil {
+		if p, object.Losses, err = api.ProvisionerOf(document); err == nil {
 			typed = p.Spec
 			_, ignored, _ := p.DecodeInline()
 			object.Losses = append(object.Losses, ignored...)
 		}
 	} else {
 		var t *api.AWSNodeTemplate
-		var ignored finding.List
-		t, ignored, err = api.NodeTemplateOf(document)
-		object.Losses = ignored
-		if err == nil {
+		if t, object.Losses, err = api.NodeTemplateOf(document); err == nil {
 			typed = t.Spec
 		}
 	}
