@@ -65,13 +65,7 @@ func mergeMap(typ tftypes.Map, prior, live tftypes.Value, declared bool) tftypes
 // mergeList compares the lists without the nulls of the prior one, which the API server never gets.
 func mergeList(typ tftypes.List, prior, live tftypes.Value) tftypes.Value {
 	before, now := Elements(prior), Elements(live)
-	nulls := 0
-	for _, element := range before {
-		if element.IsNull() {
-			nulls++
-		}
-	}
-	if len(before)-nulls != len(now) {
+	if sent := slices.DeleteFunc(slices.Clone(before), tftypes.Value.IsNull); len(sent) != len(now) {
 		return live
 	}
 	merged := slices.Clone(before)
