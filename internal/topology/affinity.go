@@ -21,24 +21,26 @@ func (affinity) AppendKey(b []byte, t *cluster.Template, _ match.Needs) []byte {
 	return appendEncoded(append(b, 1), t.Affinity.PodAffinity)
 }
 
-func (affinity) LabelKeys(t *cluster.Template) []string { return termKeys(affinityTerms(t)) }
+func (affinity) LabelKeys(t *cluster.Template) []string {
+	return match.TermKeys(match.AffinityTerms(t))
+}
 
 func (affinity) Steps(r *Rules) int {
-	terms := affinityTerms(r.Template)
-	together := len(required(terms))
+	terms := match.AffinityTerms(r.Template)
+	together := len(match.RequiredTerms(terms))
 	return stepsToRead*len(terms) + stepsToRelate*together*together
 }
 
 func (affinity) Read(gs *Groups, r *Rules) error {
-	terms := affinityTerms(r.Template)
+	terms := match.AffinityTerms(r.Template)
 	// A pod counts for one of the required terms if all of them find it.
-	together, err := gs.foundBy(r.Template, required(terms)...)
+	together, err := gs.foundBy(r.Template, match.RequiredTerms(terms)...)
 	if err != nil {
 		return err
 	}
 	for _, term := range terms {
 		pods := together
-		if !term.required() {
+		if !term.Required() {
 			if pods, err = gs.foundBy(r.Template, term); err != nil {
 				return err
 			}
@@ -46,15 +48,15 @@ func (affinity) Read(gs *Groups, r *Rules) error {
 		of := rule{group: gs.addTerm(term.TopologyKey, pods), pref: -1}
 		text := "preferred pod affinity over " + term.TopologyKey
 		switch byHost := term.TopologyKey == corev1.LabelHostname; {
-		case byHost && term.required():
+		case byHost && term.Required():
 			r.add(&NodeAffinity{of})
 		case byHost:
 			r.Soft = append(r.Soft, NodePreference{Text: text, group: of.group, want: true})
-		case term.required():
+		case term.Required():
 			r.add(&Affinity{rule: of})
 			gs.reunite(r, of)
 		default:
-			of.pref = r.addPreference(Preference{Text: text, Weight: term.weight, prefer: -1})
+			of.pref = r.addPreference(Preference{Text: text, Weight: term.Weight, prefer: -1})
 			r.add(&Affinity{rule: of})
 		}
 	}
@@ -63,7 +65,7 @@ func (affinity) Read(gs *Groups, r *Rules) error {
 
 // Company is by domain only: pods that follow others keep none off their nodes.
 func (affinity) Company(t *cluster.Template) (perNode int, byDomain bool) {
-	return companyOver(topologyKeys(required(affinityTerms(t))), NoCap)
+	return companyOver(match.TopologyKeys(match.RequiredTerms(match.AffinityTerms(t))), NoCap)
 }
 
 // Affinity is a pod affinity over a key other than the host name, or a claim that pods share and whose
@@ -182,60 +184,8 @@ func (c *NodeAffinity) refusal(s *State, _ *Rules) string {
 	return text + ": no node or machine with a pod that it asks for has room for it"
 }
 
-// podTerm is a term of a pod's affinity or anti-affinity.
-type podTerm struct {
-	*corev1.PodAffinityTerm
-	weight int32 // of a preference; 0 where the term is required
-}
-
-func (t podTerm) required() bool { return t.weight == 0 }
-
-func affinityTerms(t *cluster.Template) []podTerm {
-	if t.Affinity == nil || t.Affinity.PodAffinity == nil {
-		return nil
-	}
-	a := t.Affinity.PodAffinity
-	return podTerms(a.RequiredDuringSchedulingIgnoredDuringExecution, a.PreferredDuringSchedulingIgnoredDuringExecution)
-}
-
-// podTerms lists the terms that are required, and the preferences that weigh something.
-func podTerms(required []corev1.PodAffinityTerm, preferred []corev1.WeightedPodAffinityTerm) []podTerm {
-	var out []podTerm
-	for i := range required {
-		out = append(out, podTerm{PodAffinityTerm: &required[i]})
-	}
-	for i := range preferred {
-		if p := &preferred[i]; p.Weight > 0 {
-			out = append(out, podTerm{PodAffinityTerm: &p.PodAffinityTerm, weight: p.Weight})
-		}
-	}
-	return out
-}
-
-func required(terms []podTerm) []podTerm {
-	return slices.DeleteFunc(slices.Clone(terms), func(t podTerm) bool { return !t.required() })
-}
-
-func topologyKeys(terms []podTerm) []string {
-	var out []string
-	for _, term := range terms {
-		out = append(out, term.TopologyKey)
-	}
-	return out
-}
-
-// termKeys lists the labels of pods that the terms look at.
-func termKeys(terms []podTerm) []string {
-	var out []string
-	for _, term := range terms {
-		out = append(out, match.SelectorKeys(term.LabelSelector)...)
-		out = append(append(out, term.MatchLabelKeys...), term.MismatchLabelKeys...)
-	}
-	return out
-}
-
 // foundBy returns the pods that all of the terms find.
-func (gs *Groups) foundBy(t *cluster.Template, terms ...podTerm) (found, error) {
+func (gs *Groups) foundBy(t *cluster.Template, terms ...match.PodTerm) (found, error) {
 	out, known := found{}, map[string]bool{}
 	for _, term := range terms {
 		pods, err := gs.namespaces.Term(t, term.PodAffinityTerm)

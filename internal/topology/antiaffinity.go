@@ -20,20 +20,16 @@ func (antiAffinity) AppendKey(b []byte, t *cluster.Template, _ match.Needs) []by
 	return appendEncoded(append(b, 1), t.Affinity.PodAntiAffinity)
 }
 
-func (antiAffinity) LabelKeys(t *cluster.Template) []string { return termKeys(antiAffinityTerms(t)) }
+func (antiAffinity) LabelKeys(t *cluster.Template) []string {
+	return match.TermKeys(match.AntiAffinityTerms(t))
+}
 
-func (antiAffinity) Steps(r *Rules) int { return stepsToRead * len(antiAffinityTerms(r.Template)) }
-
-func antiAffinityTerms(t *cluster.Template) []podTerm {
-	if t.Affinity == nil || t.Affinity.PodAntiAffinity == nil {
-		return nil
-	}
-	a := t.Affinity.PodAntiAffinity
-	return podTerms(a.RequiredDuringSchedulingIgnoredDuringExecution, a.PreferredDuringSchedulingIgnoredDuringExecution)
+func (antiAffinity) Steps(r *Rules) int {
+	return stepsToRead * len(match.AntiAffinityTerms(r.Template))
 }
 
 func (antiAffinity) Read(gs *Groups, r *Rules) error {
-	for _, term := range antiAffinityTerms(r.Template) {
+	for _, term := range match.AntiAffinityTerms(r.Template) {
 		pods, err := gs.foundBy(r.Template, term)
 		if err != nil {
 			return err
@@ -41,13 +37,13 @@ func (antiAffinity) Read(gs *Groups, r *Rules) error {
 		of := rule{group: gs.addTerm(term.TopologyKey, pods), pref: -1}
 		text := "preferred pod anti-affinity over " + term.TopologyKey
 		switch byHost := term.TopologyKey == corev1.LabelHostname; {
-		case byHost && term.required():
+		case byHost && term.Required():
 			r.add(&nodeAntiAffinity{of})
 		case byHost:
 			r.Soft = append(r.Soft, NodePreference{Text: text, group: of.group})
 		default:
-			if !term.required() {
-				of.pref = r.addPreference(Preference{Text: text, Weight: term.weight, prefer: -1})
+			if !term.Required() {
+				of.pref = r.addPreference(Preference{Text: text, Weight: term.Weight, prefer: -1})
 			}
 			r.add(&AntiAffinity{of})
 		}
@@ -56,7 +52,7 @@ func (antiAffinity) Read(gs *Groups, r *Rules) error {
 }
 
 func (antiAffinity) ReadResident(gs *Groups, t *cluster.Template, r *Resident) {
-	for _, term := range required(antiAffinityTerms(t)) {
+	for _, term := range match.RequiredTerms(match.AntiAffinityTerms(t)) {
 		pods, err := gs.foundBy(t, term)
 		if err != nil {
 			continue
@@ -70,7 +66,7 @@ func (antiAffinity) ReadResident(gs *Groups, t *cluster.Template, r *Resident) {
 }
 
 func (antiAffinity) Company(t *cluster.Template) (perNode int, byDomain bool) {
-	return companyOver(topologyKeys(required(antiAffinityTerms(t))), 1)
+	return companyOver(match.TopologyKeys(match.RequiredTerms(match.AntiAffinityTerms(t))), 1)
 }
 
 // AntiAffinity is a pod anti-affinity over a key other than the host name.

@@ -69,7 +69,7 @@ func TestClassKey(t *testing.T) {
 func TestSelectorOfNoPods(t *testing.T) {
 	groups := NewGroups(nil)
 	group := func(selector *metav1.LabelSelector) *Group {
-		pods, err := groups.foundBy(web(), podTerm{PodAffinityTerm: &corev1.PodAffinityTerm{LabelSelector: selector}})
+		pods, err := groups.foundBy(web(), match.PodTerm{PodAffinityTerm: &corev1.PodAffinityTerm{LabelSelector: selector}})
 		if err != nil {
 			t.Fatal(err)
 		}

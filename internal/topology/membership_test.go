@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 )
 
 // TestMembership compares the index with a look at each group: for selectors of all kinds, pods
@@ -24,7 +25,7 @@ func TestMembership(t *testing.T) {
 		gs.Expect(of)
 	}
 	term := func(requirements ...metav1.LabelSelectorRequirement) {
-		pods, err := gs.foundBy(templates[0], podTerm{PodAffinityTerm: &corev1.PodAffinityTerm{
+		pods, err := gs.foundBy(templates[0], match.PodTerm{PodAffinityTerm: &corev1.PodAffinityTerm{
 			TopologyKey: corev1.LabelHostname, NamespaceSelector: &metav1.LabelSelector{},
 			LabelSelector: &metav1.LabelSelector{MatchExpressions: requirements},
 		}})

@@ -290,10 +290,10 @@ func (gs *Groups) addSpread(t *cluster.Template, c *corev1.TopologySpreadConstra
 	if err != nil {
 		return 0, fmt.Errorf("topology spread over %s: %w", c.TopologyKey, err)
 	}
-	g := &Group{Key: api.NormalizeLabel(c.TopologyKey), selections: []match.PodSelection{pods}, labelled: furtherKeys(t, c)}
+	g := &Group{Key: api.NormalizeLabel(c.TopologyKey), selections: []match.PodSelection{pods}, labelled: match.OtherSpreadKeys(t, c)}
 	identity := []string{pods.String(), strings.Join(g.labelled, ",")}
 	if c.NodeAffinityPolicy == nil || *c.NodeAffinityPolicy == corev1.NodeInclusionPolicyHonor {
-		g.nodes = withoutVolumes(t, places)
+		g.nodes = match.PlacesWithoutVolumes(t, places)
 		for _, r := range g.nodes {
 			identity = append(identity, r.String())
 		}
@@ -303,32 +303,4 @@ func (gs *Groups) addSpread(t *cluster.Template, c *corev1.TopologySpreadConstra
 		identity = append(identity, "\x01"+model.TolerationKey(t.Tolerations))
 	}
 	return gs.add(strings.Join(identity, "\x00"), g), nil
-}
-
-// furtherKeys lists the keys of the pod's other required spreads.
-func furtherKeys(t *cluster.Template, c *corev1.TopologySpreadConstraint) []string {
-	var out []string
-	for i := range t.Spread {
-		if s := &t.Spread[i]; s.WhenUnsatisfiable != corev1.ScheduleAnyway && s.TopologyKey != c.TopologyKey {
-			out = append(out, api.NormalizeLabel(s.TopologyKey))
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
-}
-
-// withoutVolumes returns the requirements of the pod's own node selector and
-// affinity, or nil where it has none.
-func withoutVolumes(t *cluster.Template, places []match.Requirements) []match.Requirements {
-	if len(t.NodeSelector) == 0 && (t.Affinity == nil || t.Affinity.NodeAffinity == nil || t.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil) {
-		return nil
-	}
-	if len(t.Claims) == 0 {
-		return places
-	}
-	own, miss := match.Places(t, []match.Requirements{nil})
-	if miss.Missed() {
-		return places
-	}
-	return own
 }
