@@ -13,8 +13,9 @@ import (
 var patchedFile = regexp.MustCompile(`(?m)^\+\+\+ b/(.+)$`)
 
 // TestExampleConstraint holds that the patch of ADR 9, which shows what a new kind of constraint
-// takes, applies to the code as it is, and that its own tests pass. The patch is built from
-// copies of the files that it changes.
+// takes, applies to the code as it is, that the tests of package topology and its own pass, and that
+// there is room for it in the packages that it changes. The patch is built from copies of the files
+// that it changes.
 func TestExampleConstraint(t *testing.T) {
 	root, err := filepath.Abs(filepath.Join("..", ".."))
 	if err != nil {
@@ -44,12 +45,50 @@ func TestExampleConstraint(t *testing.T) {
 	if err := os.WriteFile(overlay, list, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	test := exec.Command("go", "test", "-v", "-overlay", overlay, "-run", "MostPerZone", "./internal/topology", "./internal/pack")
-	test.Dir = root
-	out, err := test.CombinedOutput()
-	if err != nil || strings.Count(string(out), "--- PASS: ") < 2 {
-		t.Fatalf("go test with the patch: %v\n%s", err, out)
+	for pkg, which := range map[string]string{"topology": ".", "pack": "MostPerZone"} {
+		test := exec.Command("go", "test", "-v", "-overlay", overlay, "-run", which, "./internal/"+pkg)
+		test.Dir = root
+		out, err := test.CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "--- PASS: TestMostPerZone") {
+			t.Fatalf("go test with the patch: %v\n%s", err, out)
+		}
 	}
+	leavesRoom(t, replaced)
+}
+
+// leavesRoom holds that packages are not too large with files in the place of theirs.
+func leavesRoom(t *testing.T, replaced map[string]string) {
+	t.Helper()
+	more := map[string]int{}
+	for original, file := range replaced {
+		if !strings.HasSuffix(file, "_test.go") && filepath.Ext(file) == ".go" {
+			more[filepath.Dir(original)] += linesOf(t, file) - linesOf(t, original)
+		}
+	}
+	for dir, n := range more {
+		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			if !strings.HasSuffix(file, "_test.go") && !strings.HasPrefix(filepath.Base(file), "zz_generated") {
+				n += linesOf(t, file)
+			}
+		}
+		if n > maxPackageLines {
+			t.Errorf("%s has %d lines with the patch, the limit is %d: nobody can add a kind of constraint", dir, n, maxPackageLines)
+		}
+	}
+}
+
+// linesOf counts the lines of a file; 0 if there is none.
+func linesOf(t *testing.T, file string) int {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	return strings.Count(string(text), "\n")
 }
 
 // copyIfThere copies a file, unless the patch creates it.
