@@ -182,7 +182,7 @@ func (c *consolidator) sources(nodes []*retire.Node) []consolidate.Source {
 		case hold.Why != "":
 			c.stay(n.Name, hold)
 		default:
-			out = append(out, consolidate.Source{Node: n.Node, Price: price, Cost: price + c.in.Settings.nodeCost(), Moves: moved, LastArrival: n.LastArrival(), Together: c.budgets.Together(due), Unreplaced: c.in.Unreplaced[n.Name]})
+			out = append(out, consolidate.Source{Node: n.Node, Price: price, Cost: c.costOf(n), Moves: moved, LastArrival: n.LastArrival(), Together: c.budgets.Together(due), Unreplaced: c.in.Unreplaced[n.Name]})
 		}
 	}
 	return out
@@ -201,6 +201,12 @@ func (c *consolidator) wakeAt(at time.Time) {
 
 func (c *consolidator) sort() {
 	slices.SortFunc(c.out.Stays, func(a, b StayingNode) int { return strings.Compare(a.Node, b.Node) })
+}
+
+// costOf is what is saved when a node goes, as model.Offering.Cost is what is paid when a machine comes: both change together,
+// and billed says what of it is on the bill.
+func (d *decision) costOf(n *retire.Node) offer.Price {
+	return d.priceOf(n) + d.in.Settings.nodeCost()
 }
 
 func (d *decision) priceOf(n *retire.Node) offer.Price { return PriceOf(n.Node, d.in.Provisioners) }

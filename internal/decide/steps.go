@@ -199,7 +199,7 @@ func (c *consolidator) restrict(next attempt, steps [][]string) (machines []pack
 		var cost offer.Price
 		spot := false
 		for _, name := range st.nodes {
-			cost += c.priceOf(c.nodes[name]) + c.in.Settings.nodeCost()
+			cost += c.costOf(c.nodes[name])
 			spot = spot || c.nodes[name].Labels[api.LabelCapacityType] == api.CapacitySpot
 		}
 		var its []pack.Machine
