@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -497,5 +498,20 @@ func TestVarietyEndsWithEffort(t *testing.T) {
 	}
 	if got := tried(Account{limit: 5}); got > 1 {
 		t.Errorf("%d were tried with effort for one", got)
+	}
+}
+
+// TestOfferingsAreSortedByCost holds what many loops rely on that end at the first offering that
+// will do: within a Provisioner, none costs less than one before it.
+func TestOfferingsAreSortedByCost(t *testing.T) {
+	in := input(pool("a"), pool("b"))
+	in.Provisioners[0].Types[0].Offerings[1].Price = 50 // the large type is cheaper in zone b
+	in.NodeCost = 700
+	m := read(in)
+	for _, p := range m.Pools {
+		of := m.Offerings[p.Offerings[0]:p.Offerings[1]]
+		if len(of) != 4 || !slices.IsSortedFunc(of, func(a, b Offering) int { return cmp.Compare(a.Cost, b.Cost) }) {
+			t.Errorf("provisioner %s: offerings %s are not sorted by cost", p.Spec.Name, sold(m, p.Mask))
+		}
 	}
 }

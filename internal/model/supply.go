@@ -81,12 +81,14 @@ func (s *Supply) Extend(names []string, each []int64) {
 
 // Offering is one thing that can be bought: an offering of an instance type with
 // one Provisioner. Offerings are sorted by Provisioner, then by preference: price,
-// newer generation, larger, name, zone, capacity type.
+// newer generation, larger, name, zone, capacity type. As the cost is the price and the same
+// amount for each, they are sorted by cost as well: whoever looks for the cheapest stops at the first
+// that will do. A cost that differs from the price by more needs another order.
 type Offering struct {
 	*Shape
 	Offer *offer.Offering
 	Price int64 // what is paid
-	Cost  int64 // what plans minimise: the price, and what a machine costs beyond it
+	Cost  int64 // what plans minimise: the price, and what a machine costs beyond it; for nodes in use, costOf in package decide
 	Place int   // index of offer.Index.Places
 	// LabelChoice is what labels that the Provisioner leaves open are limited to on its
 	// machines; LabelChoiceIndex numbers those of a pool.
