@@ -5,14 +5,15 @@ import (
 	"time"
 )
 
-// Order asks a cloud for Count identical machines. A cloud tries the ranked
-// candidates in order and may serve an order in part.
+// Order asks a cloud for Count identical machines. A cloud may serve an order in part.
 type Order struct {
 	// LaunchID makes the order idempotent and is put on the instances as a tag.
 	LaunchID    string
 	Provisioner string
 	Count       int
-	// Candidates are ranked, best first.
+	// Candidates are ranked, best first. Among those of the capacity type and the reservation of the first, a
+	// cloud chooses by itself: EC2 goes by the price, not by their order. So what should not be bought for its
+	// low price is no candidate.
 	Candidates []Candidate
 	// Needed are those of the candidates that minValues need: no machine is bought unless any of them
 	// can be.

@@ -131,7 +131,8 @@ func candidateOf(o *model.Offering) offer.Candidate {
 	return offer.Candidate{InstanceType: o.Type.Name, Zone: o.Offer.Zone, CapacityType: o.Offer.CapacityType, Reservation: o.Offer.Reservation, Price: o.Offer.Price}
 }
 
-// firstOf returns the first offering that costs as much as the planned one.
+// firstOf returns the first offering that costs as much as the planned one. What costs less was not chosen for
+// some reason, and EC2 would prefer it to the planned one: see offer.Order.
 func (r *ranker) firstOf(m *assign.Machine) int {
 	first := m.Offering
 	for first > m.Pool.Offerings[0] && r.Offerings[first-1].Price == r.Offerings[m.Offering].Price {
