@@ -1,6 +1,7 @@
 package api
 
 import (
+	"reflect"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -128,6 +129,42 @@ func TestNodeProfileHash(t *testing.T) {
 				t.Errorf("the hash changed: %t, want %t", drifts, c.drifts)
 			}
 		})
+	}
+}
+
+// What a machine has taught of its size is applied to other machines whose profiles have the same SizeHash, and markets are
+// remembered by it. Each field of a profile either changes what pods get on its machines, or does not.
+func TestSizeHash(t *testing.T) {
+	sizes := map[string]bool{
+		"LaunchTemplate": true, "AMIFamily": true, "UserData": true, "BlockDeviceMappings": true, "InstanceStorePolicy": true,
+
+		"SubnetSelector": false, "SecurityGroupSelector": false, "InstanceProfile": false, "AMISelector": false, "Tags": false,
+		"MetadataOptions": false, "DetailedMonitoring": false, "Class": false,
+	}
+	for field := range reflect.TypeFor[NodeProfile]().Fields() {
+		want, known := sizes[field.Name]
+		if !known {
+			t.Errorf("%s is new: list it here. If it changes what pods get on a machine, SizeHash needs it, and so do the two places that make offer.Settings of a profile: internal/aws/profile.go and internal/simulate/market.go", field.Name)
+			continue
+		}
+		var s NodeProfile
+		set(reflect.ValueOf(&s).Elem().FieldByIndex(field.Index))
+		if got := s.SizeHash() != (&NodeProfile{}).SizeHash(); got != want {
+			t.Errorf("%s is part of SizeHash: %t, want %t", field.Name, got, want)
+		}
+	}
+}
+
+// set gives a field a value that is not its default.
+func set(field reflect.Value) {
+	switch field.Kind() {
+	case reflect.Pointer:
+		field.Set(reflect.New(field.Type().Elem()))
+	case reflect.Map:
+		field.Set(reflect.MakeMap(field.Type()))
+		field.SetMapIndex(reflect.ValueOf("key"), reflect.ValueOf("value"))
+	case reflect.Slice:
+		field.Set(reflect.MakeSlice(field.Type(), 1, 1))
 	}
 }
 
