@@ -2,11 +2,15 @@ package agent
 
 import (
 	"fmt"
+	"reflect"
+	"slices"
+	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/drain"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/notice"
 )
 
 // The steps in this file let one kind of call fail or take long, and let people treat nodes as they do.
@@ -19,11 +23,26 @@ type impediment struct {
 	fails bool
 }
 
+// cloudCalls are those that reach the cloud.
+var cloudCalls = []string{"Market", "Launch", "Claim", "Instances", "Find", "Retag", "Terminate", "Sweep", "Forget", "Receive", "Acknowledge"}
+
 // impeded are the calls that steps impede, each of which its own permission allows.
 var impeded = []string{
 	"Launch", "CreateNode", "Bind", "PatchNode", "DeleteNode", "Evict", "DeletePod", "PodsOn", "NodeReady", "Steer", "Deployment", "ScaleDeployment", "Wanted",
 	"Market", "Instances", "Find", "Claim", "Retag", "Terminate", "Sweep", "Forget", "Receive", "Acknowledge",
 	"SetProvisionerFinalizer", "UpdateProvisionerStatus", "UpdateNodeTemplateStatus",
+}
+
+// A method that Cloud or Notices gets is disturbed like the others.
+func TestCallsOfTheCloudAreDisturbed(t *testing.T) {
+	local := []string{"Learn", "Learnt"} // they reach nothing
+	for _, port := range []reflect.Type{reflect.TypeFor[Cloud](), reflect.TypeFor[notice.Notices]()} {
+		for method := range port.Methods() {
+			if call := method.Name; !slices.Contains(local, call) && (!slices.Contains(cloudCalls, call) || !slices.Contains(impeded, call)) {
+				t.Errorf("%s is not in `cloudCalls` and `impeded`; if it changes nothing, it also belongs to `reads` of internal/sim/client.go", call)
+			}
+		}
+	}
 }
 
 // refusedStep lets all calls of a kind fail, as when the permission for them is missing.

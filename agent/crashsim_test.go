@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -150,8 +151,7 @@ func (s *simulation) strikes(call string, when sim.When) (hang time.Duration, er
 		return 0, nil
 	}
 	share := s.trouble.cluster
-	switch call {
-	case "Market", "Launch", "Claim", "Instances", "Find", "Retag", "Terminate", "Sweep", "Forget", "Receive", "Acknowledge":
+	if slices.Contains(cloudCalls, call) {
 		share = s.trouble.cloud
 	}
 	if when == sim.After {
