@@ -19,6 +19,7 @@ type Group struct {
 	selections []match.PodSelection
 	pods       func(*cluster.Template) bool // tells its pods where there are no selections
 	volumes    bool                         // it counts attached volumes rather than pods
+	ofNode     bool                         // it counts on nodes without a host name, too
 	spread     bool                         // a topology spread counts it
 	required   bool                         // one of these must not be violated
 	// Only nodes that match one of these count, for topology spread.

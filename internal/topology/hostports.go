@@ -49,7 +49,7 @@ func (c *hostPort) perNode() []PerNode { return []PerNode{{Group: c.group, Cap: 
 
 // addPort returns the group of the pods that take a port which conflicts with one.
 func (gs *Groups) addPort(of cluster.HostPort) int {
-	return gs.add(fmt.Sprintf("port %s %s %d", of.IP, of.Protocol, of.Port), &Group{Key: corev1.LabelHostname, pods: func(t *cluster.Template) bool {
+	return gs.add(fmt.Sprintf("port %s %s %d", of.IP, of.Protocol, of.Port), &Group{Key: corev1.LabelHostname, ofNode: true, pods: func(t *cluster.Template) bool {
 		return slices.ContainsFunc(t.HostPorts, func(p cluster.HostPort) bool { return conflict(p, of) })
 	}})
 }

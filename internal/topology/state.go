@@ -56,9 +56,9 @@ func (s *State) countedOn(n *model.Node, of []PerNode) []PerNode {
 
 // CountedOn reports whether a group that is counted by node is counted on this one. Pods that
 // a constraint over the host name finds are not where the node has no such label. Ports and
-// attachments are the node's own, whatever its labels.
+// attachments are the node's own, whatever its labels: see Group.ofNode.
 func (s *State) CountedOn(n *model.Node, group int) bool {
-	return s.List[group].selections == nil || !n.HostLess()
+	return s.List[group].ofNode || !n.HostLess()
 }
 
 // Plan makes the domains of nodes of a plan count for spreads.

@@ -68,13 +68,13 @@ func (c *attachments) perNode() []PerNode    { return c.of }
 func (gs *Groups) Attachments(needs match.Needs) []PerNode {
 	var out []PerNode
 	of := func(driver string) int {
-		return gs.add("attachments of "+driver, &Group{Key: corev1.LabelHostname, volumes: true})
+		return gs.add("attachments of "+driver, &Group{Key: corev1.LabelHostname, volumes: true, ofNode: true})
 	}
 	for _, driver := range slices.Sorted(maps.Keys(needs.Attach)) {
 		out = addPerNode(out, PerNode{Group: of(driver), Self: needs.Attach[driver], Cap: NoCap, Entry: NoCap})
 	}
 	for _, v := range needs.Shared {
-		id := gs.add("volume of claim "+v.Volume, &Group{Key: corev1.LabelHostname, volumes: true})
+		id := gs.add("volume of claim "+v.Volume, &Group{Key: corev1.LabelHostname, volumes: true, ofNode: true})
 		out = addPerNode(out, PerNode{Group: of(v.Driver), Cap: NoCap, Entry: NoCap})
 		out = addPerNode(out, PerNode{Group: id, Self: 1, Cap: NoCap, Entry: NoCap, driver: 1 + of(v.Driver)})
 	}
