@@ -84,9 +84,10 @@ func (by *buyer) mayHold(h *held, g *assign.PodGroup) bool {
 }
 
 // roams reports whether pods of the class may leave a node for another one in the same domains,
-// as far as pods on neither of them go.
+// as far as pods on neither of them go. Spreads of other classes may count its pods on some nodes only.
 func (by *buyer) roams(c *assign.Class) bool {
-	return len(c.Follows())+len(c.Nodes) == 0 && !slices.ContainsFunc(c.Groups(), func(id int) bool { return by.State.List[id].Selective() })
+	picky := func(id int) bool { return by.State.List[id].Selective() && !c.SpreadBy(id) }
+	return len(c.Follows())+len(c.Nodes) == 0 && !slices.ContainsFunc(c.Groups(), picky)
 }
 
 // movable finds pod groups for what is on nodes.

@@ -94,6 +94,14 @@ type Spread struct {
 // Spreads lists those of the class, preferred ones too.
 func (r *Rules) Spreads() []*Spread { return r.spreads }
 
+// SpreadBy reports whether a spread of the class itself counts the group. It counts all nodes on which the class's pods
+// may be: these have the labels of its required spreads, meet its node affinity and have no taint that it does not tolerate.
+func (r *Rules) SpreadBy(group int) bool {
+	return slices.ContainsFunc(r.spreads, func(c *Spread) bool { return c.group == group }) ||
+		slices.ContainsFunc(r.nodeSpreads, func(c *NodeSpread) bool { return c.group == group }) ||
+		slices.ContainsFunc(r.Soft, func(p NodePreference) bool { return p.group == group })
+}
+
 func (c *Spread) evens() int  { return c.group }
 func (c *Spread) waits() bool { return true }
 
