@@ -25,6 +25,16 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/status"
 )
 
+// Without words, the status page would announce a removal by a time alone.
+func TestDeadlinesHaveWords(t *testing.T) {
+	timeless := []decide.RemovalReason{decide.Orphaned, decide.Drifted, decide.Consolidated} // see retire.Policy.Deadlines
+	for _, reason := range decide.RemovalReasons {
+		if untilThen[reason] == "" && !slices.Contains(timeless, reason) {
+			t.Errorf("%s has no words: add them to `untilThen` of agent/status_leaving.go, or list it here if it has no deadline", reason)
+		}
+	}
+}
+
 // busy is a cluster in which everything happens that a status tells of.
 func busy(r *rig) *running {
 	batch := func(s *api.ProvisionerSpec) {
