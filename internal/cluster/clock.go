@@ -9,7 +9,8 @@ import (
 
 // Readiness returns the condition Ready of a node, with the time since when it is not ready by the clock of the API server.
 // The kubelet writes that time by its own clock: if that is far behind, a node would be replaced as soon as it is not
-// ready for once. Kubernetes itself writes the condition of a node that is silent.
+// ready for once. Kubernetes itself writes the condition of a node that is silent. The caches of the agent hold this
+// condition alone, because FromNode reads no other.
 func Readiness(node *corev1.Node) []corev1.NodeCondition {
 	out := slices.DeleteFunc(slices.Clone(node.Status.Conditions), func(c corev1.NodeCondition) bool { return c.Type != corev1.NodeReady })
 	at := slices.IndexFunc(node.ManagedFields, func(m metav1.ManagedFieldsEntry) bool {
