@@ -11,7 +11,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim/scheduler"
 )
 
-// schedule binds each pod that waits to a node that has room, in the order of their names,
+// schedule binds each pod that waits to a node that has room, the oldest first,
 // or marks it as unschedulable: to the first node, or, if the options say so, to the one
 // that kube-scheduler would prefer.
 func (w *world) schedule() {
@@ -56,7 +56,7 @@ func (w *world) requests(p *corev1.Pod) (amount.List, bool) {
 	return pod.Template.Requests, true
 }
 
-// waiting lists the pods that have no node, by name.
+// waiting lists the pods that have no node, sorted by UID, which is the order of their creation.
 func (w *world) waiting() []*corev1.Pod {
 	var out []*corev1.Pod
 	for _, p := range w.pods {
