@@ -13,10 +13,13 @@ import (
 // csiDrivers maps provisioners that were once built into Kubernetes to the CSI
 // drivers that serve them now and whose attach limits count.
 var csiDrivers = map[string]string{
-	"kubernetes.io/aws-ebs":    "ebs.csi.aws.com",
+	"kubernetes.io/aws-ebs":    EBSDriver,
 	"kubernetes.io/gce-pd":     "pd.csi.storage.gke.io",
 	"kubernetes.io/azure-disk": "disk.csi.azure.com",
 }
+
+// EBSDriver is the CSI driver of Amazon EBS. Its volumes are in one zone, and can be attached to one node at a time.
+const EBSDriver = "ebs.csi.aws.com"
 
 // noProvisioner is the provisioner of classes for which nobody makes volumes.
 const noProvisioner = "kubernetes.io/no-provisioner"

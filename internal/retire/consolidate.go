@@ -2,10 +2,15 @@ package retire
 
 import (
 	"fmt"
+	"slices"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 )
 
 // Hold is why a node does not go for consolidation now.
@@ -50,7 +55,7 @@ func (c *Case) Unmovable(last time.Time) Hold {
 	if why := c.first([]protection{notUp, nominated}); why != "" {
 		return Hold{BlockedQuiet, why} // it passes by itself
 	}
-	if why := c.first([]protection{blocked, annotated, unlabelled, doNotDisrupt, ownerless, finishing, local, heldBySurge, refused}); why != "" {
+	if why := c.first([]protection{blocked, annotated, unlabelled, doNotDisrupt, ownerless, finishing, local, sharing, heldBySurge, refused}); why != "" {
 		return Hold{BlockedProtection, why}
 	}
 	if quiet := last.Add(after); c.Now.Before(quiet) {
@@ -95,6 +100,33 @@ func local(c *Case) string {
 		}
 		if v := c.Snapshot.LocalVolume(p.Template); v != nil {
 			return fmt.Sprintf("pod %s has persistent volume %s, which is on the node's own disks", p, v.Name)
+		}
+	}
+	return ""
+}
+
+// sharing keeps together pods that use one EBS volume, which only one node can attach. kube-scheduler may put their
+// successors on several nodes, where all but one would wait for the volume. Pods that have to be with others on their node
+// are left to their affinity.
+func sharing(c *Case) string {
+	users := map[string]*cluster.Pod{}
+	for _, p := range c.Node.Pods {
+		if keys := match.TopologyKeys(match.RequiredTerms(match.AffinityTerms(p.Template))); !p.NeedsNode() || slices.Contains(keys, corev1.LabelHostname) {
+			continue
+		}
+		for _, ref := range p.Template.Claims {
+			claim := c.Snapshot.Claim(p.Namespace, ref.Name)
+			if claim == nil {
+				continue
+			}
+			v := c.Snapshot.Volume(claim.VolumeName)
+			if v == nil || v.Driver != cluster.EBSDriver {
+				continue
+			}
+			if other := users[v.Name]; other != nil {
+				return fmt.Sprintf("pods %s and %s use persistent volume %s, which only one node can attach", other, p, v.Name)
+			}
+			users[v.Name] = p
 		}
 	}
 	return ""

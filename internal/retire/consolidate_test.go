@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -77,5 +78,39 @@ func TestLastChangeOfAStoppingPod(t *testing.T) {
 	p.State, p.StopSince, p.StopBy = cluster.PodTerminating, noon.Add(-10*time.Minute), noon.Add(50*time.Minute)
 	if got := n.LastChange(); !got.Equal(p.StopSince) {
 		t.Errorf("it changed at %s, want %s", got, p.StopSince)
+	}
+}
+
+// Pods that share an EBS volume stay on their node, because kube-scheduler may put their successors on several. Other
+// volumes can be on several nodes, and an affinity keeps pods together.
+func TestPodsThatShareAVolume(t *testing.T) {
+	uses := func(names ...string) *cluster.Pod {
+		p := web()
+		for _, name := range names {
+			p.Template.Claims = append(p.Template.Claims, cluster.ClaimRef{Name: name})
+		}
+		return p
+	}
+	follows := uses("disk")
+	follows.Template.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{TopologyKey: corev1.LabelHostname}}}}
+	for name, of := range map[string]struct {
+		pods []*cluster.Pod
+		held bool
+	}{
+		"the same disk":                   {[]*cluster.Pod{uses("disk"), uses("files", "disk")}, true},
+		"disks of their own":              {[]*cluster.Pod{uses("disk"), uses("other")}, false},
+		"a file system":                   {[]*cluster.Pod{uses("files"), uses("files")}, false},
+		"a disk, and the pod must follow": {[]*cluster.Pod{uses("disk"), follows}, false},
+	} {
+		s := &cluster.Snapshot{}
+		for claim, driver := range map[string]string{"disk": cluster.EBSDriver, "files": "efs.csi.aws.com", "other": cluster.EBSDriver} {
+			s.Claims = append(s.Claims, cluster.Claim{Namespace: web().Namespace, Name: claim, VolumeName: "pv-" + claim})
+			s.Volumes = append(s.Volumes, cluster.Volume{Name: "pv-" + claim, Driver: driver})
+		}
+		s.Sort()
+		n := up("n", provisioner(nil), of.pods...)
+		if got := sharing(&Case{DueNode: DueNode{Node: n}, Snapshot: s}); (got != "") != of.held {
+			t.Errorf("%s: %q, want held: %t", name, got, of.held)
+		}
 	}
 }

@@ -35,7 +35,7 @@ var (
 	// consolidation.
 	protections = []protection{blocked, notUp, closed, closing, nominated, annotated, inTime(doNotDisrupt), ownerless, young, inTime(twoPDBs), inTime(blockedByPDB), heldBySurge, refused}
 	// vetoes make a node stay after it was chosen, and delays make it wait.
-	vetoes = []protection{annotated, inTime(doNotDisrupt), ownerless, consolidated(finishing), local}
+	vetoes = []protection{annotated, inTime(doNotDisrupt), ownerless, consolidated(finishing), local, consolidated(sharing)}
 	delays = []protection{blocked, notUp, inTime(twoPDBs), inTime(blockedByPDB), heldBySurge, refused}
 )
 

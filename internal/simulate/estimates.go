@@ -22,12 +22,9 @@ func Estimates(plan *decide.Plan, snapshot *cluster.Snapshot, region *offer.Regi
 	return append(prices(plan, region), volumes(plan, snapshot)...)
 }
 
-// ebs is the CSI driver of volumes that EC2 attaches, and mostVolumes how many of them an instance can attach
-// that has 28 attachments, as many have, besides its root volume and a network interface.
-const (
-	ebs         = "ebs.csi.aws.com"
-	mostVolumes = 26
-)
+// mostVolumes is how many volumes an instance can attach that has 28 attachments, as many have, besides its root
+// volume and a network interface.
+const mostVolumes = 26
 
 // volumes says which machine gets the most volumes, where many instance types could not attach them.
 func volumes(plan *decide.Plan, snapshot *cluster.Snapshot) []string {
@@ -55,7 +52,7 @@ func volumes(plan *decide.Plan, snapshot *cluster.Snapshot) []string {
 	}
 	return []string{fmt.Sprintf("%s may get more volumes than can be attached, such as %s (%s) with %d: many instance types attach about %d of %s. "+
 		"How many is known once a node is up; pods that do not fit get another machine then, which is not in the price",
-		explain.Plural(beyond, "machine"), worst.Name, worst.Chosen().InstanceType, most, mostVolumes, ebs)}
+		explain.Plural(beyond, "machine"), worst.Name, worst.Chosen().InstanceType, most, mostVolumes, cluster.EBSDriver)}
 }
 
 // attached counts the volumes of EBS that a machine has to attach, those that pods share once.
@@ -66,9 +63,9 @@ func attached(m *decide.Machine, claiming map[cluster.PodKey]*cluster.Template, 
 			continue
 		}
 		needs := all.Attached(claiming[pod])
-		n += int(needs.Attach[ebs])
+		n += int(needs.Attach[cluster.EBSDriver])
 		for _, v := range needs.Shared {
-			if v.Driver == ebs {
+			if v.Driver == cluster.EBSDriver {
 				shared[v.Volume] = true
 			}
 		}

@@ -87,7 +87,7 @@ func (of *scene) input() *model.Input {
 			in.Snapshot.Volumes = append(in.Snapshot.Volumes, cluster.Volume{Name: fmt.Sprint("volume-", name, i), Driver: "ebs"})
 		}
 	}
-	in.Snapshot.StorageClasses = []cluster.StorageClass{{Name: "gp3", Driver: zonalDriver, WaitForFirstConsumer: true}}
+	in.Snapshot.StorageClasses = []cluster.StorageClass{{Name: "gp3", Driver: cluster.EBSDriver, WaitForFirstConsumer: true}}
 	in.Snapshot.Claims = append(in.Snapshot.Claims, cluster.Claim{Namespace: "default", Name: "unbound", StorageClass: &in.Snapshot.StorageClasses[0].Name})
 	for _, n := range in.Snapshot.Nodes {
 		if n.Name == of.hostless {

@@ -36,15 +36,12 @@ func (volumes) Read(gs *Groups, r *Rules) error {
 		r.add(&attachments{rule{pref: -1}, of})
 	}
 	for _, v := range r.Needs.Shared {
-		if v.Unbound && v.Driver == zonalDriver {
+		if v.Unbound && v.Driver == cluster.EBSDriver {
 			r.add(&Affinity{rule{group: gs.usersOf(v.Volume), pref: -1}, v.Volume})
 		}
 	}
 	return nil
 }
-
-// zonalDriver makes a volume in the zone of the first pod that uses it. Of other drivers this is not known.
-const zonalDriver = "ebs.csi.aws.com"
 
 // usersOf returns the group of the pods that use a claim, by zone.
 func (gs *Groups) usersOf(claim string) int {
