@@ -51,13 +51,19 @@ const crowded = "kube-scheduler would leave some of its pods without room, and m
 
 // makeRooms finds the rooms that the steps so far leave.
 func (s *solver) makeRooms() {
-	s.taken = map[string]bool{}
+	s.taken = s.destinations()
+	s.rooms = s.roomsLeft(func(n *cluster.Node) bool { return n.Ready && n.HasBeenUp() && !s.Busy[n.Name] })
+}
+
+// destinations are the nodes that get pods from the steps so far.
+func (s *solver) destinations() map[string]bool {
+	out := map[string]bool{}
 	for i := range s.steps {
 		for _, at := range s.steps[i].Places {
-			s.taken[at.Node] = true
+			out[at.Node] = true
 		}
 	}
-	s.rooms = s.roomsLeft(func(n *cluster.Node) bool { return n.Ready && n.HasBeenUp() && !s.Busy[n.Name] })
+	return out
 }
 
 // roomsLeft are the rooms that the pods that wait and the steps so far leave on nodes that are open.

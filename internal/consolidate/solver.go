@@ -20,7 +20,7 @@ type solver struct {
 	landings *landings
 	// sources that may still go, the most worth per eviction first.
 	sources []*Source
-	// gone are the nodes of steps, taken those that get pods from them.
+	// gone are the nodes of steps, taken those that get pods from them, or would from proposals of empty, confirmed or not.
 	gone, taken map[string]bool
 	steps       []Step
 	refused     map[string]string
@@ -133,13 +133,14 @@ func (s *solver) without(these []*Source) (*pack.Layout, []pack.Demand) {
 // unpaid says why sources are in no step, and which busy nodes would have room for their pods.
 func (s *solver) unpaid() (why, awaited map[string]string) {
 	why, awaited = map[string]string{}, map[string]string{}
+	destinations := s.destinations()
 	busy := slices.Contains(slices.Collect(maps.Values(s.Busy)), true)
 	for _, src := range s.sources {
 		name := src.Node.Name
 		switch {
 		case s.gone[name]:
 			continue
-		case s.taken[name]:
+		case destinations[name]:
 			why[name] = "pods of other nodes are planned to move to it"
 			continue
 		case s.refused[name] != "":
