@@ -9,12 +9,12 @@ import (
 	"slices"
 	"time"
 
-	smithytime "github.com/aws/smithy-go/time"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim/kubelet"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim/process"
 )
 
 // goneVisible is how long a machine that is gone is still listed.
@@ -74,7 +74,7 @@ func (c *Cloud) Claim(ctx context.Context) error {
 // Launch serves an order as far as the pools reach.
 func (c *Cloud) Launch(ctx context.Context, order offer.Order) (offer.Delivery, error) {
 	begun := time.Now()
-	if err := smithytime.SleepWithContext(ctx, c.world.options.LaunchTime); err != nil {
+	if err := process.Sleep(ctx, c.world.options.LaunchTime); err != nil {
 		return offer.Delivery{}, fmt.Errorf("launch %s: %w", order.LaunchID, err)
 	}
 	var delivery offer.Delivery

@@ -4,9 +4,8 @@ import (
 	"context"
 	"time"
 
-	smithytime "github.com/aws/smithy-go/time"
-
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim/process"
 )
 
 const (
@@ -26,7 +25,7 @@ func (q *Queue) Receive(ctx context.Context) ([]offer.Notice, error) {
 		if err != nil || len(out) > 0 || !time.Now().Before(end) {
 			return out, err
 		}
-		if err := smithytime.SleepWithContext(ctx, time.Second); err != nil {
+		if err := process.Sleep(ctx, time.Second); err != nil {
 			return nil, err
 		}
 	}

@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	smithytime "github.com/aws/smithy-go/time"
-
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/fence"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim/process"
 )
@@ -50,7 +48,7 @@ func (e *Election) Lead(ctx context.Context, p *process.Process, elected func(*T
 			e.serve(leading, p, held, run)
 			return nil
 		}
-		if err := smithytime.SleepWithContext(ctx, Retry); err != nil {
+		if err := process.Sleep(ctx, Retry); err != nil {
 			return err
 		}
 	}
@@ -73,7 +71,7 @@ func (e *Election) serve(ctx context.Context, p *process.Process, held *Term, ru
 // keep renews the lease until the term ends or another has taken it, which a process that was
 // stopped learns when it goes on.
 func (e *Election) keep(ctx context.Context, p *process.Process, held *Term) {
-	for smithytime.SleepWithContext(ctx, Retry) == nil {
+	for process.Sleep(ctx, Retry) == nil {
 		p.Hold()
 		asked := held.Fence.Now()
 		if p.Dead() || !e.renew(held) {

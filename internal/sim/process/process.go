@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 )
 
 // ErrDead is what every call of a process returns once it was killed.
@@ -67,6 +68,18 @@ func (p *Process) Hold() (waited bool) {
 		waited = true
 	}
 	return waited
+}
+
+// Sleep waits for d, or returns the context's error.
+func Sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
 }
 
 // Ask lets the intercept have its say at a moment of a call, and returns what becomes of the
