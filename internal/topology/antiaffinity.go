@@ -11,7 +11,7 @@ import (
 
 // antiAffinity is pod anti-affinity: pods that a pod must not be with, or prefers not to
 // be with. It goes both ways: pods that are there keep others away.
-type antiAffinity struct{ general }
+type antiAffinity struct{}
 
 func (antiAffinity) AppendKey(b []byte, t *cluster.Template, _ match.Needs) []byte {
 	if t.Affinity == nil || t.Affinity.PodAntiAffinity == nil {
