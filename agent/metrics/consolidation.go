@@ -39,7 +39,7 @@ func newConsolidation(m *Metrics) Consolidation {
 		Evictions: m.counters("consolidation_evictions_total", "Pods evicted from nodes in use that consolidation has chosen.", provisionerLabel),
 		Landed:    m.counters("consolidation_landed_pods_total", "Successors of evicted pods, by whether they run on the planned node (planned, elsewhere).", "place"),
 		Age:       m.gauges("consolidation_look_age_seconds", "Time since nodes in use were last looked at without a failure, or since the agent began to lead; 0 if no Provisioner consolidates nodes in use.").WithLabelValues(),
-		open:      m.gauges("consolidation_open_dollars_per_hour", "Savings per hour of planned consolidation steps that are waiting, plus the price of the unrequested capacity of protected nodes, by blocker.", "blocker"),
+		open:      m.gauges("consolidation_open_dollars_per_hour", "Savings per hour of planned consolidation steps that are waiting, plus the price of the unrequested capacity of protected nodes and of spot nodes that too few instance types could replace, by blocker.", "blocker"),
 		remaining: m.gauges("consolidation_nodes_remaining", "Nodes in use that consolidation does not remove, by what keeps them.", "blocker"),
 		together:  m.Together,
 	}

@@ -150,7 +150,7 @@ func (r *Reporter) Kept(plan *decide.Plan) {
 }
 
 // InUse says to each node in use why it stays. It does not say so if pods came or went a short while ago, which passes by
-// itself, nor for each saving that does not pay yet.
+// itself, nor for each saving that does not pay yet, nor each time that prices of spot machines change.
 func (r *Reporter) InUse(c *decide.Consolidation) {
 	if c == nil {
 		return
@@ -160,7 +160,7 @@ func (r *Reporter) InUse(c *decide.Consolidation) {
 		switch blocker {
 		case decide.BlockedQuiet:
 			return
-		case decide.BlockedUnpaid:
+		case decide.BlockedSpot, decide.BlockedUnpaid:
 			reason = string(blocker)
 		}
 		if r.say(node, event.NotConsolidated, reason) {

@@ -133,6 +133,8 @@ func nodesInUseSayWhyTheyStay(t *testing.T) {
 		{0, stay(retire.BlockedPDB, "a budget"), "Node n1: NotConsolidated: stays (pdb): a budget"},
 		{0, wait("it has not wasted enough"), "Node n1: NotConsolidated: stays (does-not-pay): it has not wasted enough"},
 		{0, stay(retire.BlockedUnpaid, "no cheaper place was found"), ""},
+		{0, stay(retire.BlockedSpot, "15 types are needed, not 3"), "Node n1: NotConsolidated: stays (spot): 15 types are needed, not 3"},
+		{0, stay(retire.BlockedSpot, "15 types are needed, not 4"), ""},
 		{0, going, ""},
 		{0, protected, ""},
 		{event.RepeatAfter - 1, protected, ""},

@@ -56,8 +56,18 @@ type Move struct {
 type Plan struct {
 	// Steps are sorted by when they are due, and those that save the most for each node first.
 	Steps []Step
-	// Unpaid says, by node, why a source is in no step, and Awaited which busy node has room that its pods need.
-	Unpaid, Awaited map[string]string
+	// Unpaid are the sources in no step, by node.
+	Unpaid map[string]Unpaid
+}
+
+// Unpaid says why a source is in no step.
+type Unpaid struct {
+	Why string
+	// Awaited is the busy node that has room which its pods need, if there is one.
+	Awaited string
+	// Forgone is what a spot machine in its place would save, which is not bought because too few types could serve;
+	// 0 where something else keeps the node.
+	Forgone offer.Price
 }
 
 // Step lets nodes go together. Its pods have places on nodes that stay in the whole
@@ -115,8 +125,7 @@ func (s *solver) plan() Plan {
 	slices.SortStableFunc(s.steps, func(a, b Step) int {
 		return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(b.perNode(), a.perNode()), strings.Compare(a.Nodes[0], b.Nodes[0]))
 	})
-	why, awaited := s.unpaid()
-	return Plan{Steps: s.steps, Unpaid: why, Awaited: awaited}
+	return Plan{Steps: s.steps, Unpaid: s.unpaid()}
 }
 
 // schedule says when a step is due: when its nodes have wasted its cost while the step could have

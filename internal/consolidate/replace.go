@@ -381,8 +381,11 @@ func (r *replacer) try(group []*Source) *Step {
 	cost, evictions := total(group)
 	spot := slices.ContainsFunc(group, func(src *Source) bool { return src.Node.Labels[api.LabelCapacityType] == api.CapacitySpot })
 	replacement := Restrict(layout.Machines, cost, spot)
-	saving, ok := replacement.Saving()
-	if !ok {
+	saving, why := replacement.Saving()
+	if why != "" {
+		if len(group) == 1 {
+			r.leave(st.Nodes[0], Unpaid{Why: why, Forgone: replacement.forgone})
+		}
 		return nil
 	}
 	st.Machines, st.Saving, st.Cost = replacement.Machines, saving, offer.Price(evictions)

@@ -1,6 +1,7 @@
 package consolidate
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -14,8 +15,18 @@ import (
 type Replacement struct {
 	Machines []pack.Machine
 	saving   offer.Price
-	possible bool
+	// why the nodes may not be replaced by them; empty if they may.
+	why string
+	// forgone is what would be saved if spot nodes might be replaced by spot however few types could serve; 0 where
+	// something else keeps the nodes.
+	forgone offer.Price
 }
+
+// Why nodes may not be replaced by machines.
+const (
+	nothingCheaper    = "nothing cheaper can be bought for its pods"
+	neededSaveNothing = "minValues also asks for instance types that would save nothing"
+)
 
 // choiceShare is the part of the saving, one in so many, that a choice of machines for
 // the launch may cost.
@@ -32,9 +43,11 @@ func Restrict(machines []pack.Machine, cost offer.Price, spot bool) Replacement 
 	for i := range machines {
 		saving -= machines[i].Cost
 	}
-	out := Replacement{saving: saving, possible: saving > 0}
-	if !out.possible || len(machines) == 0 {
-		out.Machines = machines
+	if saving <= 0 {
+		return Replacement{Machines: machines, saving: saving, why: nothingCheaper}
+	}
+	out := Replacement{saving: saving}
+	if len(machines) == 0 {
 		return out
 	}
 	share := saving / offer.Price(len(machines))
@@ -50,8 +63,11 @@ func Restrict(machines []pack.Machine, cost offer.Price, spot bool) Replacement 
 			demanded := c.Price <= highest && slices.Contains(m.Needed, c)
 			return c.Price > most && !demanded || c.CapacityType != planned.CapacityType
 		})
-		if again && types(m.Candidates) < minSpotTypes || lost(m.Needed, m.Candidates) {
-			out.possible = false
+		if n := types(m.Candidates); again && n < minSpotTypes {
+			out.why = fmt.Sprintf("a spot node is replaced by spot only if %d cheaper instance types are possible for its pods, not %d", minSpotTypes, n)
+			out.forgone = saving
+		} else if lost(m.Needed, m.Candidates) && out.why == "" {
+			out.why = neededSaveNothing
 		}
 		out.saving -= highestPrice(m.Candidates) - planned.Price
 		out.Machines = append(out.Machines, m)
@@ -64,9 +80,9 @@ func lost(needed, left []offer.Candidate) bool {
 	return slices.ContainsFunc(needed, func(c offer.Candidate) bool { return !slices.Contains(left, c) })
 }
 
-// Saving is what is saved for each hour at least; false where the nodes may not be
-// replaced by these machines.
-func (r *Replacement) Saving() (offer.Price, bool) { return r.saving, r.possible }
+// Saving is what is saved for each hour at least, and why the nodes may not be replaced by these
+// machines; empty if they may.
+func (r *Replacement) Saving() (saving offer.Price, why string) { return r.saving, r.why }
 
 // highestPrice is the highest price of the candidates; 0 if there are none.
 func highestPrice(candidates []offer.Candidate) (price offer.Price) {

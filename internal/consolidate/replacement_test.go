@@ -20,18 +20,18 @@ func TestRestrictKeepsWhatIsNeeded(t *testing.T) {
 	for name, c := range map[string]struct {
 		needed, left []offer.Candidate
 		saving       offer.Price
-		possible     bool
+		why          string
 	}{
-		"nothing is demanded":                  {nil, []offer.Candidate{cheap, near}, 99_000, true},
-		"what is demanded saves as much":       {[]offer.Candidate{cheap, near}, []offer.Candidate{cheap, near}, 99_000, true},
-		"what is demanded saves half as much":  {[]offer.Candidate{cheap, half}, []offer.Candidate{cheap, near, half}, 50_000, true},
-		"what is demanded costs more than now": {[]offer.Candidate{cheap, costly}, []offer.Candidate{cheap, near}, 99_000, false},
+		"nothing is demanded":                  {nil, []offer.Candidate{cheap, near}, 99_000, ""},
+		"what is demanded saves as much":       {[]offer.Candidate{cheap, near}, []offer.Candidate{cheap, near}, 99_000, ""},
+		"what is demanded saves half as much":  {[]offer.Candidate{cheap, half}, []offer.Candidate{cheap, near, half}, 50_000, ""},
+		"what is demanded costs more than now": {[]offer.Candidate{cheap, costly}, []offer.Candidate{cheap, near}, 99_000, neededSaveNothing},
 	} {
 		t.Run(name, func(t *testing.T) {
 			machines := []pack.Machine{{Cost: cheap.Price, Candidates: []offer.Candidate{cheap, near, half, costly}, Needed: c.needed}}
 			replacement := Restrict(machines, 200_000, false)
-			if saving, possible := replacement.Saving(); possible != c.possible || saving != c.saving {
-				t.Errorf("saves %d (possible: %t), want %d", saving, possible, c.saving)
+			if saving, why := replacement.Saving(); why != c.why || saving != c.saving {
+				t.Errorf("saves %d, refused because %q; want %d, %q", saving, why, c.saving, c.why)
 			}
 			if diff := cmp.Diff(c.left, replacement.Machines[0].Candidates); diff != "" {
 				t.Errorf("candidates: -want +got:\n%s", diff)
@@ -54,22 +54,21 @@ func TestRestrictForSpot(t *testing.T) {
 	}
 	last := machine(20).Candidates[38]
 	for name, c := range map[string]struct {
-		machine  pack.Machine
-		types    int
-		saving   offer.Price
-		possible bool
+		machine         pack.Machine
+		types           int
+		saving, forgone offer.Price
 	}{
-		"more types than are necessary": {machine(40), 15, 42_000, true},
-		"as many as are necessary":      {machine(15), 15, 42_000, true},
-		"too few":                       {machine(14), 14, 44_000, false},
-		"more are demanded":             {machine(40, last), 20, 32_000, true},
+		"more types than are necessary": {machine(40), 15, 42_000, 0},
+		"as many as are necessary":      {machine(15), 15, 42_000, 0},
+		"too few":                       {machine(14), 14, 44_000, 70_000},
+		"more are demanded":             {machine(40, last), 20, 32_000, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			replacement := Restrict([]pack.Machine{c.machine}, 150_000, true)
-			saving, possible := replacement.Saving()
+			saving, why := replacement.Saving()
 			left := replacement.Machines[0].Candidates
-			if saving != c.saving || possible != c.possible || types(left) != c.types || len(left) != 2*c.types {
-				t.Errorf("saving %d, possible %t, %d candidates of %d types left", saving, possible, len(left), types(left))
+			if saving != c.saving || replacement.forgone != c.forgone || (why != "") != (c.forgone > 0) || types(left) != c.types || len(left) != 2*c.types {
+				t.Errorf("saving %d, forgone %d because %q, %d candidates of %d types left", saving, replacement.forgone, why, len(left), types(left))
 			}
 			if most := 150_000 - highestPrice(left); saving > most {
 				t.Errorf("saving %d, but the most expensive candidate saves %d", saving, most)
@@ -84,8 +83,8 @@ func TestRestrictForASmallSaving(t *testing.T) {
 	spot := offer.Candidate{InstanceType: "m5.large", Zone: "a", CapacityType: api.CapacitySpot, Price: 100_000}
 	machine := pack.Machine{Cost: spot.Price, Candidates: []offer.Candidate{spot}}
 	replacement := Restrict([]pack.Machine{machine, machine}, 2*spot.Price+1, true)
-	if saving, possible := replacement.Saving(); possible || saving != 1 {
-		t.Errorf("saving %d, possible %t; too few types could serve", saving, possible)
+	if saving, why := replacement.Saving(); why == "" || saving != 1 {
+		t.Errorf("saving %d, and nothing refuses it; too few types could serve", saving)
 	}
 	for _, m := range replacement.Machines {
 		if len(m.Candidates) != 1 {

@@ -23,7 +23,7 @@ type solver struct {
 	// gone are the nodes of steps, taken those that get pods from them, or would from proposals of empty, confirmed or not.
 	gone, taken map[string]bool
 	steps       []Step
-	refused     map[string]string
+	refused     map[string]Unpaid
 	// proposed are the rooms of pods whose nodes may go.
 	proposed map[cluster.PodKey]string
 }
@@ -32,7 +32,7 @@ func newSolver(in *Problem) *solver {
 	p := new(*in)
 	p.Base.Charged = in.Base.Charge() // also where a packing leaves nodes out
 	w := newWork(p)
-	s := &solver{Problem: p, work: w, landings: newLandings(p, w), gone: map[string]bool{}, taken: map[string]bool{}, refused: map[string]string{}, proposed: map[cluster.PodKey]string{}}
+	s := &solver{Problem: p, work: w, landings: newLandings(p, w), gone: map[string]bool{}, taken: map[string]bool{}, refused: map[string]Unpaid{}, proposed: map[cluster.PodKey]string{}}
 	for i := range p.Sources {
 		if src := &p.Sources[i]; src.Price > 0 && len(src.Moves) > 0 {
 			s.sources = append(s.sources, src)
@@ -51,9 +51,12 @@ func (s *solver) worth(src *Source) float64 {
 }
 
 // refuse notes why a node is in no step. The first reason stays.
-func (s *solver) refuse(name, why string) {
-	if s.refused[name] == "" {
-		s.refused[name] = why
+func (s *solver) refuse(name, why string) { s.leave(name, Unpaid{Why: why}) }
+
+// leave is refuse with more than the reason.
+func (s *solver) leave(name string, as Unpaid) {
+	if s.refused[name].Why == "" {
+		s.refused[name] = as
 	}
 }
 
@@ -130,10 +133,9 @@ func (s *solver) without(these []*Source) (*pack.Layout, []pack.Demand) {
 	return s.solve(&p), p.Pods
 }
 
-// unpaid says why sources are in no step, and which busy nodes would have room for their pods.
-func (s *solver) unpaid() (why, awaited map[string]string) {
-	why, awaited = map[string]string{}, map[string]string{}
-	destinations := s.destinations()
+// unpaid says why sources are in no step.
+func (s *solver) unpaid() map[string]Unpaid {
+	out, destinations := map[string]Unpaid{}, s.destinations()
 	busy := slices.Contains(slices.Collect(maps.Values(s.Busy)), true)
 	for _, src := range s.sources {
 		name := src.Node.Name
@@ -141,20 +143,19 @@ func (s *solver) unpaid() (why, awaited map[string]string) {
 		case s.gone[name]:
 			continue
 		case destinations[name]:
-			why[name] = "pods of other nodes are planned to move to it"
+			out[name] = Unpaid{Why: "pods of other nodes are planned to move to it"}
 			continue
-		case s.refused[name] != "":
-			why[name] = s.refused[name]
-		default:
-			why[name] = "no cheaper place was found for its pods"
 		}
-		if busy && why[name] != crowded && !s.spent() {
-			if at := s.awaited(src); at != "" {
-				awaited[name] = at
-			}
+		as := s.refused[name]
+		if as.Why == "" {
+			as.Why = "no cheaper place was found for its pods"
 		}
+		if busy && as.Why != crowded && !s.spent() {
+			as.Awaited = s.awaited(src)
+		}
+		out[name] = as
 	}
-	return why, awaited
+	return out
 }
 
 // total adds costs up.

@@ -113,5 +113,5 @@ func (s *solver) postpone(sources ...*Source) {
 
 // again forgets what was postponed, to look at it once more.
 func (s *solver) again() {
-	maps.DeleteFunc(s.refused, func(_, why string) bool { return why == postponed })
+	maps.DeleteFunc(s.refused, func(_ string, as Unpaid) bool { return as.Why == postponed })
 }

@@ -77,7 +77,7 @@ func TestWorkIsBounded(t *testing.T) {
 func turned(p *Problem, plan Plan) (seen, late []string) {
 	for i := range p.Sources {
 		name := p.Sources[i].Node.Name
-		if plan.Unpaid[name] == postponed {
+		if plan.Unpaid[name].Why == postponed {
 			late = append(late, name)
 		} else {
 			seen = append(seen, name)

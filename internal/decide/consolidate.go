@@ -47,7 +47,7 @@ type StayingNode struct {
 	Blocker retire.Blocker
 	Why     string
 	// Unused is the price per hour of its room that no pod requests. It is 0 where no
-	// cheaper place for its pods was found.
+	// cheaper place for its pods was found, and no more than what such a place would save.
 	Unused offer.Price
 }
 
@@ -99,8 +99,10 @@ func (d *decision) consolidateNodes(nodes []*retire.Node, now attempt) ([]Remova
 	}
 	plan := consolidate.Solve(problem)
 	for i := range sources {
-		if name := sources[i].Node.Name; plan.Unpaid[name] != "" {
-			c.stay(name, c.unpaid(name, &plan))
+		name := sources[i].Node.Name
+		if why, ok := plan.Unpaid[name]; ok {
+			c.stay(name, c.unpaid(why))
+			c.out.Stays[len(c.out.Stays)-1].Unused = why.Forgone // at most; see estimate
 		}
 	}
 	c.take(plan.Steps)
@@ -132,11 +134,13 @@ func (c *consolidator) findIdle(nodes []*retire.Node) map[string]bool {
 }
 
 // unpaid says why a node is in no step.
-func (c *consolidator) unpaid(node string, plan *consolidate.Plan) retire.Hold {
-	at := plan.Awaited[node]
+func (c *consolidator) unpaid(as consolidate.Unpaid) retire.Hold {
+	at := as.Awaited
 	switch {
+	case at == "" && as.Forgone > 0:
+		return retire.Hold{Blocker: retire.BlockedSpot, Why: as.Why}
 	case at == "":
-		return retire.Hold{Blocker: retire.BlockedUnpaid, Why: plan.Unpaid[node]}
+		return retire.Hold{Blocker: retire.BlockedUnpaid, Why: as.Why}
 	case c.nodes[at] == nil || !c.nodes[at].HasBeenUp():
 		return retire.Hold{Blocker: retire.BlockedUnpaid, Why: "node " + at + ", which has room for its pods, is not up yet"}
 	}

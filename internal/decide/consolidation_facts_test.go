@@ -36,6 +36,11 @@ func TestConsolidationOfSpot(t *testing.T) { // DISR-035, CONS-009
 			t.Errorf("%d cheaper types: %q, want %q", cheaper, got, want)
 		}
 		if len(plan.Machines) == 0 {
+			stay := plan.Consolidation.Stays[0]
+			rule := fmt.Sprintf("a spot node is replaced by spot only if 15 cheaper instance types are possible for its pods, not %d", cheaper)
+			if stay.Blocker != BlockedSpot || stay.Why != rule || stay.Unused != 873_419 { // 6.9 of 7.9 CPUs for $1 per hour
+				t.Errorf("%d cheaper types: stays %+v, want the rule and what is unused", cheaper, stay)
+			}
 			continue
 		}
 		types := map[string]bool{}
@@ -45,6 +50,14 @@ func TestConsolidationOfSpot(t *testing.T) { // DISR-035, CONS-009
 		if len(types) < 15 {
 			t.Errorf("the request carries %d types, want 15", len(types))
 		}
+	}
+	// A little more for a full node than for one of another type is not unused: prices are not chased.
+	types := spotLadder(0)
+	types = byName(append(types, sold("cheap", 8, 0.7)))
+	full := newWorld(t, types).provisioner("default", strings.Replace(consolidating, "[on-demand]", "[spot]", 1))
+	full.node("n1", "dear", "a", onSpot).replicas(1, "web", "n1", "requests: {cpu: 7900m, memory: 1Gi}").older()
+	if stay := full.decide().Consolidation.Stays[0]; stay.Blocker != BlockedSpot || stay.Unused > 10 { // micro-dollars, by rounding
+		t.Errorf("a full node: stays %+v, want the rule and nothing unused", stay)
 	}
 	// A spot node goes without more ado where its pods fit elsewhere.
 	w := newWorld(t, spotLadder(1)).provisioner("default", strings.Replace(consolidating, "[on-demand]", "[spot]", 1))

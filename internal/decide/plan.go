@@ -156,6 +156,7 @@ type Blocker = retire.Blocker
 // Those blockers that are not reported each time; retire.Blocker says what they mean.
 const (
 	BlockedQuiet  = retire.BlockedQuiet
+	BlockedSpot   = retire.BlockedSpot
 	BlockedUnpaid = retire.BlockedUnpaid
 )
 

@@ -155,10 +155,10 @@ func (c *consolidator) takeOver(steps []consolidate.Step, these []int) (why stri
 		c.leaving[name] = true
 	}
 	next := c.packed()
-	machines, kept, ok := c.restrict(next, going)
-	why = c.fault(next, steps, these)
+	machines, kept, costly := c.restrict(next, going)
+	why = cmp.Or(c.fault(next, steps, these), costly)
 	// What the steps before save does not pay for these: they may have taken the last of what is cheap.
-	if why == "" && (!ok || kept-c.kept < saving/2) {
+	if why == "" && kept-c.kept < saving/2 {
 		why = "the machines that its pods would need cost too much"
 	}
 	if why != "" {
@@ -177,8 +177,8 @@ func (c *consolidator) takeOver(steps []consolidate.Step, these []int) (why stri
 
 // restrict restricts the machines that take the pods of steps, each of which is given by its nodes. It does so step by
 // step: what one saves does not pay for an expensive machine of another. It returns all machines of the packing, and what the
-// steps save at least; false if one of them may not be taken.
-func (c *consolidator) restrict(next attempt, steps [][]string) (machines []pack.Machine, saving offer.Price, ok bool) {
+// steps save at least, and why one of them may not be taken; empty if all may.
+func (c *consolidator) restrict(next attempt, steps [][]string) (machines []pack.Machine, saving offer.Price, why string) {
 	machines = slices.Clone(next.layout.Machines)
 	take := map[string][]int{} // by node: the machines that take its pods
 	for k := range machines {
@@ -207,16 +207,16 @@ func (c *consolidator) restrict(next attempt, steps [][]string) (machines []pack
 			its = append(its, machines[k])
 		}
 		replacement := consolidate.Restrict(its, cost, spot)
-		saved, saves := replacement.Saving()
-		if !saves {
-			return nil, 0, false
+		saved, why := replacement.Saving()
+		if why != "" {
+			return nil, 0, why
 		}
 		saving += saved
 		for i, k := range st.machines {
 			machines[k] = replacement.Machines[i]
 		}
 	}
-	return machines, saving, true
+	return machines, saving, ""
 }
 
 // fault says which pod lacks the place that it should have; empty if none does. Pods that wait, or whose nodes

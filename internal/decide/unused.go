@@ -39,7 +39,9 @@ func (m *measure) used(n *retire.Node, price offer.Price, asks amount.List) offe
 
 // estimate sets what the unused room costs of nodes that something keeps, for whose pods no
 // cheaper place was looked for. If the search has found no cheaper place, nothing is known to
-// be left to save.
+// be left to save. If it has found one that the rule for spot nodes forbids, that is the most: the
+// price of a full node that is only a little more than that of another type is no waste, because
+// prices must not be chased.
 func (d *decision) estimate(c *Consolidation, nodes []*retire.Node) {
 	if c == nil || len(c.Stays) == 0 {
 		return
@@ -50,7 +52,12 @@ func (d *decision) estimate(c *Consolidation, nodes []*retire.Node) {
 	}
 	measure := d.measure(nodes)
 	for i := range c.Stays {
-		if s := &c.Stays[i]; s.Blocker != retire.BlockedUnpaid {
+		s := &c.Stays[i]
+		switch s.Blocker {
+		case retire.BlockedUnpaid:
+		case retire.BlockedSpot:
+			s.Unused = min(s.Unused, d.unused(byName[s.Node], &measure))
+		default:
 			s.Unused = d.unused(byName[s.Node], &measure)
 		}
 	}

@@ -25,7 +25,7 @@ type Consolidation struct {
 
 // ConsolidationHeld sums up the nodes that stay for the same kind of reason.
 type ConsolidationHeld struct {
-	// Blocker is as in the metrics: protection, pdb, quiet-time, budget or does-not-pay.
+	// Blocker is as in the metrics: protection, pdb, quiet-time, budget, spot or does-not-pay.
 	Blocker string `json:"blocker"`
 	Nodes   int    `json:"nodes"`
 	// Open is what the steps would save that wait for it. Of nodes that it keeps from being
@@ -136,6 +136,7 @@ var blockers = map[retire.Blocker]string{
 	retire.BlockedPDB:        "PodDisruptionBudgets",
 	retire.BlockedQuiet:      "the quiet time after pods came or went",
 	retire.BlockedBudget:     "disruption budgets and windows",
+	retire.BlockedSpot:       "too few instance types to replace spot by spot",
 	retire.BlockedUnpaid:     "moves that do not pay, or not yet",
 }
 

@@ -30,6 +30,7 @@ const (
 	BlockedPDB        Blocker = "pdb"          // a PodDisruptionBudget
 	BlockedQuiet      Blocker = "quiet-time"   // pods came or went a short while ago, are on their way, or the node is not up
 	BlockedBudget     Blocker = "budget"       // a disruption budget, or no window is open
+	BlockedSpot       Blocker = "spot"         // a spot node that too few instance types could replace
 	BlockedUnpaid     Blocker = "does-not-pay" // it would not save enough, or not yet
 )
 
