@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -384,6 +386,9 @@ func (r *replacer) try(group []*Source) *Step {
 	saving, why := replacement.Saving()
 	if why != "" {
 		if len(group) == 1 {
+			if why == nothingCheaper && r.outweighed(p, cost) {
+				why = "only Provisioners with a lower weight sell cheaper machines for its pods"
+			}
 			r.leave(st.Nodes[0], Unpaid{Why: why, Forgone: replacement.forgone})
 		}
 		return nil
@@ -396,6 +401,26 @@ func (r *replacer) try(group []*Source) *Step {
 		return nil
 	}
 	return st
+}
+
+// outweighed reports whether the pods of a group would cost less if all Provisioners had the same weight.
+func (r *replacer) outweighed(p pack.Problem, cost offer.Price) bool {
+	p.Provisioners = slices.Clone(p.Provisioners)
+	weights := map[int32]bool{}
+	for i := range p.Provisioners {
+		spec := *p.Provisioners[i].Spec
+		weights[ptr.Deref(spec.Spec.Weight, 0)] = true
+		spec.Spec.Weight = nil
+		p.Provisioners[i].Spec = &spec
+	}
+	if len(weights) == 1 {
+		return false
+	}
+	layout := r.solve(&p)
+	for i := range layout.Machines {
+		cost -= layout.Machines[i].Cost
+	}
+	return cost > 0 && !slices.ContainsFunc(layout.Places, func(at pack.Place) bool { return !at.Placed() })
 }
 
 // around is the problem of a group: its nodes, a few with room, and the pods of both.
