@@ -243,6 +243,53 @@ func TestMarksArePutBack(t *testing.T) {
 	}
 }
 
+// A node without the label of its Provisioner, which is put back, has not drifted, and has room for pods that ask for the
+// label.
+func TestNothingIsBoughtForALostLabel(t *testing.T) {
+	web := sim.Workload{Name: "web", Replicas: 3, Spec: sim.Requests("900m", "500Mi")}
+	more := sim.Workload{Name: "more", Replicas: 1, Spec: sim.Requests("100m", "100Mi")}
+	more.Spec.NodeSelector = map[string]string{api.LabelProvisioner: "default"}
+	for name, c := range map[string]struct {
+		load   sim.Workload // that is deployed as the label goes
+		denied time.Duration
+	}{
+		"at once":                            {load: web},
+		"while changes of nodes are denied":  {load: web, denied: 5 * time.Minute},
+		"while a pod comes that asks for it": {load: more},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, sim.Options{}, func(r *rig) {
+				var refuses atomic.Bool
+				r.Apply(testProvisioner("default"))
+				r.start(Options{}, func(made string, when sim.When) error {
+					if made == "PatchNode" && when == sim.Before && refuses.Load() {
+						return errors.New("a webhook denies it")
+					}
+					return nil
+				})
+				r.Deploy(web)
+				r.until("the workload runs", r.allRun("web", 3))
+				time.Sleep(time.Hour) // the node is old enough to be replaced
+				refuses.Store(c.denied > 0)
+				r.EditNode(r.ours()[0].Name, func(n *corev1.Node) { delete(n.Labels, api.LabelProvisioner) })
+				r.Deploy(c.load)
+				time.Sleep(c.denied)
+				refuses.Store(false)
+				time.Sleep(20 * time.Minute)
+				if got := r.Nodes()[0].Labels[api.LabelProvisioner]; got != "default" {
+					t.Errorf("the label is %q", got)
+				}
+				if got := len(r.Launches()); got != 1 {
+					t.Errorf("%d purchases, want one", got)
+				}
+				if !r.allRun(c.load.Name, c.load.Replicas)() {
+					t.Errorf("not all pods of %s run", c.load.Name)
+				}
+			})
+		})
+	}
+}
+
 // A Machine object of Karpenter, or a NodePool of the same name, owns the node: the Provisioner takes its place, so that
 // the node stays when somebody deletes the other owner.
 func TestNodeOfAnotherOwner(t *testing.T) {

@@ -36,7 +36,9 @@ func (a *Agent) turn(ctx context.Context) time.Time {
 		a.inventory.Compare(ctx, v)
 		v = a.observe(ctx)
 	}
-	a.inventory.RestoreMarks(ctx, v)
+	if a.inventory.RestoreMarks(ctx, v) {
+		v = a.observe(ctx)
+	}
 	a.inventory.Own(ctx, v)
 	a.inventory.NoteGracePeriods(ctx, v)
 	a.markInitialized(ctx, v)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/drain"
@@ -202,14 +203,16 @@ func (inv *Inventory) relaunch(ctx context.Context, nodes map[string][]*cluster.
 
 // RestoreMarks puts back the labels, annotations and finalizers that mark nodes as those of
 // Provisioners. It does not need the list of instances, which lacks those that have lost their
-// tags.
-func (inv *Inventory) RestoreMarks(ctx context.Context, v *view.View) {
+// tags. It reports whether it has changed nodes, so that the view is out of date.
+func (inv *Inventory) RestoreMarks(ctx context.Context, v *view.View) (changed bool) {
 	lost := v.Snapshot.NodesThat(func(n *cluster.Node) bool {
 		_, lacks := inv.owners.missing(n)
 		return lacks || inv.owners.closed(n)
 	})
+	var patched atomic.Bool
 	parallel.Each(parallel.NodesAtOnce, lost, func(n *cluster.Node) {
 		if inv.owners.closed(n) && inv.Nodes.Patch(ctx, n, drain.Unchosen) {
+			patched.Store(true)
 			inv.Log.Info("opened a node that had lost the mark of its removal", "node", n.Name, "provisioner", n.Provisioner)
 			inv.Events.Warning(event.Node(n.Name), event.MarksLost, "removed the taint "+drain.Taint.Key+", because an annotation that goes with it was lost")
 		}
@@ -217,10 +220,12 @@ func (inv *Inventory) RestoreMarks(ctx context.Context, v *view.View) {
 		if !lacks || !inv.Nodes.Patch(ctx, n, change) {
 			return
 		}
+		patched.Store(true)
 		inv.Log.Info("restored the marks of a node", "node", n.Name, "provisioner", n.Provisioner)
 		inv.Events.Warning(event.Node(n.Name), event.MarksLost,
 			fmt.Sprintf("put back what marks the node as one of Provisioner %s: %s", n.Provisioner, lostMarks(change)))
 	})
+	return patched.Load()
 }
 
 // Own makes Provisioners the owners of their nodes. When any other owner is deleted, such as a Machine object of

@@ -42,10 +42,11 @@ func drifted(n *Node, _ time.Time) (DueNode, bool) {
 
 // required returns what the Provisioner says about the labels of the node. What it leaves to pods
 // is not part of that: the node has been bought for a pod that may have chosen another
-// value, and its successor would be the same.
+// value, and its successor would be the same. Nor is the Provisioner's name: if a node of the
+// Provisioner lacks it, somebody has removed the label, and it is put back.
 func required(n *Node, hashed bool) match.Requirements {
 	return slices.DeleteFunc(match.ForProvisioner(withoutNewLabels(n, hashed)), func(q match.Requirement) bool {
-		return n.Provisioner.LeavesToPods(q.Key)
+		return q.Key == api.LabelProvisioner || n.Provisioner.LeavesToPods(q.Key)
 	})
 }
 
