@@ -195,6 +195,47 @@ func TestDrainOfAMachineThatComesUpUnderAnotherName(t *testing.T) {
 	})
 }
 
+// Another program takes back, each second, what a drain has changed of a node. That the node is uncordoned does not hold up
+// the drain, because the taint keeps pods away. If it loses the taint, the drain is held up, and says so. It begins once.
+func TestDrainOfANodeThatIsOpenedAgain(t *testing.T) {
+	uncordon := func(n *corev1.Node) { n.Spec.Unschedulable = false }
+	for name, c := range map[string]struct {
+		open func(*corev1.Node)
+		held float64
+	}{
+		"uncordoned": {open: uncordon},
+		"untainted": {held: 1, open: func(n *corev1.Node) {
+			n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&drain.Taint) })
+		}},
+		"without the label": {held: 1, open: func(n *corev1.Node) { delete(n.Labels, drain.ExcludeFromBalancers) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, sim.Options{}, func(r *rig) {
+				a := r.served(testProvisioner("default"), sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("300m", "300Mi")})
+				old := r.ours()[0].Name
+				r.DeleteNode(old)
+				for range 60 {
+					time.Sleep(time.Second)
+					r.EditNode(old, c.open)
+				}
+				if there := r.node(old) != nil; there != (c.held > 0) {
+					t.Errorf("the node is there: %t", there)
+				}
+				if got := heldUp(t, a, drain.HeldByNode); got != c.held {
+					t.Errorf("%v drains are held up, want %v", got, c.held)
+				}
+				if c.held > 0 {
+					r.reported("another program", api.TaintDisruption, "Node")
+				}
+				r.until("the node is gone", r.gone(old))
+				if got := len(r.Events(event.Draining)); got != 1 {
+					t.Errorf("%d events, want 1", got)
+				}
+			})
+		})
+	}
+}
+
 func (r *rig) onNode(workload, node string) int {
 	return r.count(workload, func(p *corev1.Pod) bool { return p.Spec.NodeName == node })
 }

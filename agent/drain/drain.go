@@ -265,9 +265,13 @@ func (d *Drainer) exportHeldUp(s *cluster.Snapshot) {
 // drain takes one step with a node and reports whether it is drained as far as the caches show.
 func (d *Drainer) drain(ctx context.Context, s *step) bool {
 	n := s.node
-	if !closed(n) && !d.closeNode(ctx, n) {
+	closings := d.memory.closingsOf(n.Name)
+	if open := !closed(n) || closings == 0 && !n.Unschedulable; open && !d.closeNode(ctx, n) {
 		d.memory.held.note(n.Name, holdUp{cause: HeldByNode, text: "the node could not be tainted and cordoned"})
 		return false
+	}
+	if closings > 1 && !s.settled() {
+		d.memory.held.note(n.Name, holdUp{cause: HeldByNode, text: reopened})
 	}
 	ended := d.Inventory.InstanceEnded(n.ProviderID)
 	if !ended && s.shut.IsZero() && !hadKubelet(n, s.pods) {
@@ -292,13 +296,17 @@ func (d *Drainer) drain(ctx context.Context, s *step) bool {
 		d.memory.held.note(n.Name, holdUp{cause: HeldByVolume, text: volumesHeld(left)})
 		return false
 	}
-	return s.now.Sub(s.shut) >= BalancerPatience
+	return s.settled()
 }
 
-// closed reports whether the node takes no new pods and connections.
+// reopened says why a node has been closed more than once.
+const reopened = "another program keeps removing the taint " + api.TaintDisruption + " or the label " + ExcludeFromBalancers + ", without which the node takes pods or connections"
+
+// closed reports whether the node takes no new pods that the drain would wait for, and no connections. The taint is enough
+// for that: a node that somebody uncordons again is not cordoned again.
 func closed(n *cluster.Node) bool {
 	tainted := slices.ContainsFunc(n.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&Taint) })
-	return tainted && n.Unschedulable && n.Labels[ExcludeFromBalancers] != ""
+	return tainted && n.Labels[ExcludeFromBalancers] != ""
 }
 
 func closedNodes(s *cluster.Snapshot) map[string]bool {
@@ -318,7 +326,7 @@ func (d *Drainer) closeNode(ctx context.Context, n *cluster.Node) bool {
 		AddTaints: []corev1.Taint{Taint},
 		Cordon:    ptr.To(true),
 	})
-	if done {
+	if done && d.memory.closedAgain(n.Name) == 1 {
 		d.Log.Info("began to drain a node", "node", n.Name, "provisioner", n.Provisioner)
 		d.Events.Normal(event.Node(n.Name), event.Draining, "the node's pods are being evicted")
 	}

@@ -15,15 +15,16 @@ import (
 // memory is what the draining loop remembers between passes. The goroutines of a pass share it under
 // its lock.
 type memory struct {
-	mu      sync.Mutex
-	began   map[string]time.Time // by node
-	shut    map[string]time.Time // by node: the caches show it as closed
-	emptied map[string]time.Time // by node: all pods that are waited for are gone
-	retries map[string]retry     // by UID of the pod
-	denials map[string]string    // by node: what the cloud has last said when it did not terminate the machine
-	gone    map[string]object    // by node: without the finalizer, which the caches may still show
-	thought time.Duration        // how long the last pass took without its calls to the API server and the cloud
-	held    *holdUps
+	mu       sync.Mutex
+	began    map[string]time.Time // by node
+	closings map[string]int       // by node: how often this process has closed it
+	shut     map[string]time.Time // by node: the caches show it as closed
+	emptied  map[string]time.Time // by node: all pods that are waited for are gone
+	retries  map[string]retry     // by UID of the pod
+	denials  map[string]string    // by node: what the cloud has last said when it did not terminate the machine
+	gone     map[string]object    // by node: without the finalizer, which the caches may still show
+	thought  time.Duration        // how long the last pass took without its calls to the API server and the cloud
+	held     *holdUps
 }
 
 // object tells a Node object from others of its name.
@@ -44,7 +45,7 @@ type retry struct {
 }
 
 func newMemory() memory {
-	return memory{began: map[string]time.Time{}, emptied: map[string]time.Time{}, retries: map[string]retry{}, denials: map[string]string{}, gone: map[string]object{}, held: &holdUps{}}
+	return memory{began: map[string]time.Time{}, closings: map[string]int{}, emptied: map[string]time.Time{}, retries: map[string]retry{}, denials: map[string]string{}, gone: map[string]object{}, held: &holdUps{}}
 }
 
 // keep forgets nodes and pods that are gone, and notes when the drain of a node began.
@@ -63,6 +64,7 @@ func (m *memory) keep(leaving []*cluster.Node, s *cluster.Snapshot) {
 		began[n.Name] = t
 	}
 	m.began = began
+	maps.DeleteFunc(m.closings, func(node string, _ int) bool { return began[node].IsZero() })
 	maps.DeleteFunc(m.emptied, func(node string, _ time.Time) bool { return began[node].IsZero() })
 	maps.DeleteFunc(m.denials, func(node string, _ string) bool { return began[node].IsZero() })
 	maps.DeleteFunc(m.gone, func(node string, gone object) bool {
@@ -76,6 +78,20 @@ func (m *memory) keep(leaving []*cluster.Node, s *cluster.Snapshot) {
 		}
 	}
 	m.retries = retries
+}
+
+// closedAgain notes that a node was closed, and returns how often it has been.
+func (m *memory) closedAgain(node string) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.closings[node]++
+	return m.closings[node]
+}
+
+func (m *memory) closingsOf(node string) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.closings[node]
 }
 
 // shutSince returns since when each of the closed nodes has been known to be closed. It forgets the others.

@@ -38,6 +38,9 @@ type step struct {
 	shut time.Time
 }
 
+// settled reports whether the node has been closed for long enough that load balancers have taken it out.
+func (s *step) settled() bool { return !s.shut.IsZero() && s.now.Sub(s.shut) >= BalancerPatience }
+
 // overdue reports whether pods are deleted instead of evicted, because the Provisioner's
 // terminationGracePeriod has passed since the node was deleted.
 func (s *step) overdue() bool {
