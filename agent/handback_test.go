@@ -112,6 +112,10 @@ func TestHandback(t *testing.T) {
 		if ended := r.RunKarpenter(); len(ended) > 0 || !r.isKarpenters() {
 			t.Fatalf("Karpenter ends %v\n%s", ended, r.describe())
 		}
+		changed := r.Provisioner("general") // the tags of the agent's machines still have the hash from before
+		changed.Spec.Annotations = map[string]string{"example.com/changed": "yes"}
+		r.Apply(changed)
+		time.Sleep(time.Second) // the next agent's caches show it
 		r.takingOver(nil)
 		r.until("everything is taken over again", r.takenOver)
 		r.never(time.Hour, "something changes", func() bool { return !maps.Equal(r.allPods(), pods) || len(r.Machines()) != machines })

@@ -203,6 +203,10 @@ func TestMarksArePutBack(t *testing.T) {
 			delete(n.Annotations, api.AnnotationProvisionerHash)
 			delete(n.Annotations, api.AnnotationProfileHash)
 		},
+		"other hashes": func(n *corev1.Node) {
+			n.Annotations[api.AnnotationProvisionerHash] = "0123456789abcdef"
+			n.Annotations[api.AnnotationProfileHash] = "0123456789abcdef"
+		},
 		"everything": func(n *corev1.Node) {
 			n.Labels, n.Annotations, n.OwnerReferences, n.Finalizers = map[string]string{}, map[string]string{}, nil, nil
 		},
@@ -316,6 +320,21 @@ func TestNodeOfAnotherOwner(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A program on a node gives it the hash that its Provisioner has now. The node is replaced nevertheless, because it was built from
+// another.
+func TestNodeThatSaysItWasBuiltFromWhatIsThereNow(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		a := r.servedWithin4()
+		old := r.ours()[0].Name
+		a.end()
+		changed := testProvisioner("default", func(s *api.ProvisionerSpec) { s.Annotations = map[string]string{"example.com/changed": "yes"} })
+		r.Apply(changed)
+		r.EditNode(old, func(n *corev1.Node) { n.Annotations[api.AnnotationProvisionerHash] = changed.Hash() })
+		r.start(Options{}, nil)
+		r.until("the node is replaced", r.gone(old))
+	})
 }
 
 // A machine that is not listed because its instance has lost its tags gets the marks of its

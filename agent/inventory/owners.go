@@ -200,7 +200,9 @@ func (o *owners) missing(n *cluster.Node) (change cluster.NodeChange, lost bool)
 		restored[api.AnnotationLaunchID] = m.LaunchID
 	}
 	for _, key := range view.BuiltFrom {
-		if built := m.Tags[key]; built != "" && n.Annotations[key] == "" { // without it, the node would not drift
+		// With another value, the node would drift without reason, or never. A takeover replaces no machine, even if its
+		// tags say that the agent has built it, before it was handed back to Karpenter.
+		if built := m.Tags[key]; built != "" && n.Annotations[key] != built && m.LaunchID != api.LaunchKarpenter {
 			restored[key] = built
 		}
 	}
