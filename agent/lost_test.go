@@ -196,6 +196,11 @@ func TestMarksArePutBack(t *testing.T) {
 			delete(n.Labels, api.LabelProvisioner)
 			n.OwnerReferences = nil
 		},
+		"capacity type": func(n *corev1.Node) { delete(n.Labels, api.LabelCapacityType) },
+		"instance type and zone": func(n *corev1.Node) {
+			delete(n.Labels, api.LabelInstanceType)
+			delete(n.Labels, api.LabelZone)
+		},
 		"launch id": func(n *corev1.Node) { delete(n.Annotations, api.AnnotationLaunchID) },
 		"finalizer": func(n *corev1.Node) { n.Finalizers = nil },
 		"owner":     func(n *corev1.Node) { n.OwnerReferences = nil },
@@ -219,11 +224,14 @@ func TestMarksArePutBack(t *testing.T) {
 					if restarted {
 						a.end()
 					}
-					hashes := func() [2]string {
+					built := func() [5]string {
 						n := r.Nodes()[0]
-						return [2]string{n.Annotations[api.AnnotationProvisionerHash], n.Annotations[api.AnnotationProfileHash]}
+						return [5]string{
+							n.Annotations[api.AnnotationProvisionerHash], n.Annotations[api.AnnotationProfileHash],
+							n.Labels[api.LabelCapacityType], n.Labels[api.LabelInstanceType], n.Labels[api.LabelZone],
+						}
 					}
-					before := hashes()
+					before := built()
 					r.EditNode(r.ours()[0].Name, edit)
 					r.Scale("web", 30)
 					if restarted {
@@ -232,7 +240,7 @@ func TestMarksArePutBack(t *testing.T) {
 					r.until("the marks are put back", func() bool {
 						n := r.Nodes()[0]
 						owned := len(n.OwnerReferences) == 1 && n.OwnerReferences[0].UID == r.Provisioner("default").UID
-						return n.Labels[api.LabelProvisioner] == "default" && n.Annotations[api.AnnotationLaunchID] != "" && slices.Contains(n.Finalizers, api.Finalizer) && owned && hashes() == before
+						return n.Labels[api.LabelProvisioner] == "default" && n.Annotations[api.AnnotationLaunchID] != "" && slices.Contains(n.Finalizers, api.Finalizer) && owned && built() == before
 					})
 					time.Sleep(5 * time.Minute)
 					if peak := r.Peak("default")[amount.CPU] / 1000; peak > 4 || len(r.Machines()) != 1 {

@@ -202,8 +202,9 @@ func (inv *Inventory) relaunch(ctx context.Context, nodes map[string][]*cluster.
 }
 
 // RestoreMarks puts back the labels, annotations and finalizers that mark nodes as those of
-// Provisioners. It does not need the list of instances, which lacks those that have lost their
-// tags. It reports whether it has changed nodes, so that the view is out of date.
+// Provisioners, and the labels that say what was bought. It does not need the list of instances,
+// which lacks those that have lost their tags. It reports whether it has changed nodes, so that
+// the view is out of date.
 func (inv *Inventory) RestoreMarks(ctx context.Context, v *view.View) (changed bool) {
 	lost := v.Snapshot.NodesThat(func(n *cluster.Node) bool {
 		_, lacks := inv.owners.missing(n)
@@ -223,7 +224,7 @@ func (inv *Inventory) RestoreMarks(ctx context.Context, v *view.View) (changed b
 		patched.Store(true)
 		inv.Log.Info("restored the marks of a node", "node", n.Name, "provisioner", n.Provisioner)
 		inv.Events.Warning(event.Node(n.Name), event.MarksLost,
-			fmt.Sprintf("put back what marks the node as one of Provisioner %s: %s", n.Provisioner, lostMarks(change)))
+			fmt.Sprintf("put back what tells that the node is one of Provisioner %s, and what was bought: %s", n.Provisioner, lostMarks(change)))
 	})
 	return patched.Load()
 }
@@ -259,8 +260,8 @@ func (inv *Inventory) NoteGracePeriods(ctx context.Context, v *view.View) {
 
 func lostMarks(change cluster.NodeChange) string {
 	var lost []string
-	if change.SetLabels != nil {
-		lost = append(lost, "the label "+api.LabelProvisioner)
+	for _, key := range slices.Sorted(maps.Keys(change.SetLabels)) {
+		lost = append(lost, "the label "+key)
 	}
 	for _, key := range slices.Sorted(maps.Keys(change.SetAnnotations)) {
 		lost = append(lost, "the annotation "+key)

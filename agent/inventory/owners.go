@@ -178,7 +178,7 @@ func (o *owners) Apply(s *cluster.Snapshot) *cluster.Snapshot {
 	return &out
 }
 
-// missing returns what has to be put back on a node of a Provisioner, so that it is recognized.
+// missing returns what has to be put back on a node of a Provisioner, so that it is recognized, and is what was bought.
 func (o *owners) missing(n *cluster.Node) (change cluster.NodeChange, lost bool) {
 	if n.Provisioner == "" || n.Deleting {
 		return change, false
@@ -189,12 +189,16 @@ func (o *owners) missing(n *cluster.Node) (change cluster.NodeChange, lost bool)
 		}
 		change.AddFinalizer, lost = api.Finalizer, true
 	}
-	if n.Labels[api.LabelProvisioner] != n.Provisioner {
-		change.SetLabels, lost = map[string]string{api.LabelProvisioner: n.Provisioner}, true
-	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	m, known := o.machines[n.ProviderID]
+	labels := lostLabels(n, m)
+	if n.Labels[api.LabelProvisioner] != n.Provisioner {
+		labels[api.LabelProvisioner] = n.Provisioner
+	}
+	if len(labels) > 0 {
+		change.SetLabels, lost = labels, true
+	}
 	restored := map[string]string{}
 	if known && n.Annotations[api.AnnotationLaunchID] != m.LaunchID {
 		restored[api.AnnotationLaunchID] = m.LaunchID
@@ -210,6 +214,16 @@ func (o *owners) missing(n *cluster.Node) (change cluster.NodeChange, lost bool)
 		change.SetAnnotations, lost = restored, true
 	}
 	return change, lost
+}
+
+// lostLabels returns the labels that a node lacks and that its machine tells. Without them, it would have drifted.
+func lostLabels(n *cluster.Node, m offer.Instance) map[string]string {
+	if bought := n.Labels[api.LabelCapacityType]; bought != "" && bought != m.CapacityType {
+		m.Reservation = "" // Karpenter did not buy it as reserved, or the reservation has begun or ended since it was listed
+	}
+	labels := view.MachineLabels(m)
+	maps.DeleteFunc(labels, func(key, value string) bool { return value == "" || n.Labels[key] != "" })
+	return labels
 }
 
 // closed reports whether a node has the taint of a removal without the annotations that come and go with it.

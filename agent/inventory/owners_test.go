@@ -1,10 +1,12 @@
 package inventory
 
 import (
+	"maps"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
@@ -64,4 +66,30 @@ func TestMinuteBeginsWithoutNode(t *testing.T) {
 			t.Error("the machine counts although nothing has shown it for more than a minute")
 		}
 	})
+}
+
+// A node gets back the labels that say what was bought, if it lacks them, but no reservation that it was not bought from.
+func TestLabelsThatAMachineTells(t *testing.T) {
+	all := map[string]string{
+		api.LabelInstanceType: "c5.large", api.LabelZone: "a", api.LabelCapacityType: api.CapacityReserved,
+		api.LabelReservationID: "cr-1", api.LabelReservationType: api.ReservationDefault,
+	}
+	reserved := offer.Instance{InstanceType: "c5.large", Zone: "a", CapacityType: api.CapacityReserved, Reservation: "cr-1"}
+	bought := map[string]string{api.LabelInstanceType: "c5.large", api.LabelZone: "a", api.LabelCapacityType: api.CapacityOnDemand}
+	for name, c := range map[string]struct {
+		machine   offer.Instance
+		has, want map[string]string
+	}{
+		"all are lost":                    {machine: reserved, want: all},
+		"none is lost":                    {machine: reserved, has: all},
+		"the machine is not known":        {},
+		"the reservation has ended":       {machine: offer.Instance{InstanceType: "c5.large", Zone: "a", CapacityType: api.CapacityOnDemand}, has: all},
+		"Karpenter bought it as another":  {machine: reserved, has: bought},
+		"the reservation alone is lost":   {machine: reserved, has: map[string]string{api.LabelInstanceType: "c5.large", api.LabelZone: "a", api.LabelCapacityType: api.CapacityReserved}, want: map[string]string{api.LabelReservationID: "cr-1", api.LabelReservationType: api.ReservationDefault}},
+		"another program has changed one": {machine: reserved, has: map[string]string{api.LabelInstanceType: "c5.large", api.LabelZone: "b", api.LabelCapacityType: api.CapacityOnDemand}},
+	} {
+		if got := lostLabels(&cluster.Node{Labels: c.has}, c.machine); !maps.Equal(got, c.want) {
+			t.Errorf("%s: got %v, want %v", name, got, c.want)
+		}
+	}
 }

@@ -102,14 +102,18 @@ func bareNode(p *Provisioner, i offer.Instance) *corev1.Node {
 	if limit := gracePeriod(p); limit != "" {
 		node.Annotations[api.AnnotationGracePeriod] = limit
 	}
-	node.Labels[api.LabelInstanceType] = i.InstanceType
-	node.Labels[api.LabelZone] = i.Zone
-	node.Labels[api.LabelCapacityType] = i.CapacityType
-	api.SetReservationLabels(node.Labels, i.Reservation)
+	maps.Copy(node.Labels, MachineLabels(i))
 	node.Labels[api.LabelHostname] = i.NodeName
 	// The cloud provider sets them only on Nodes that kubelets have created.
 	api.AddDeprecatedLabels(node.Labels)
 	return node
+}
+
+// MachineLabels are the labels that say what was bought.
+func MachineLabels(i offer.Instance) map[string]string {
+	labels := map[string]string{api.LabelInstanceType: i.InstanceType, api.LabelZone: i.Zone, api.LabelCapacityType: i.CapacityType}
+	api.SetReservationLabels(labels, i.Reservation)
+	return labels
 }
 
 // asOwner refers to the Provisioner from its nodes.
