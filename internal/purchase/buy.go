@@ -109,7 +109,7 @@ func best(r *request, regions int) (b *bought, final bool) {
 		return nothingBought(r), true
 	}
 	if b = buyEqual(r); b != nil {
-		return b, len(r.held) == 0 || r.asked[0].Growing() > 0 || r.overdrawn(b)
+		return b, len(r.held) == 0 || r.asked[0].Growing() > 0 || r.overdrawn(b) && !r.mayBeHeld(b)
 	}
 	guess, least := r.guess()
 	b = nothingBought(r)
@@ -118,11 +118,11 @@ func best(r *request, regions int) (b *bought, final bool) {
 	case r.limited && b.unmet() > 0:
 		return bestUnderLimits(b, guess), true
 	case r.overdrawn(b):
-		return b, true // the trials are for the next pass, whose limits leave most to be gained
+		return b, !r.mayBeHeld(b) // the trials are for the next pass, whose limits leave most to be gained
 	case float64(b.cost) > least*(1+closeEnough) && patternsPay(b, regions) && r.Uses(assign.Patterns):
 		patterns := newProgram(b, guess.value)
 		if b = patterns.improve(b); r.overdrawn(b) {
-			return b, true
+			return b, !r.mayBeHeld(b)
 		}
 		if r.Uses(assign.Turns) {
 			b = patterns.inTurns(b, least, guess)
@@ -132,6 +132,23 @@ func best(r *request, regions int) (b *bought, final bool) {
 		return b, false
 	}
 	return search(b, least, guess), true
+}
+
+// mayBeHeld reports whether nodes have room enough, all together, for what is bought.
+func (r *request) mayBeHeld(b *bought) bool {
+	left := make([]int64, len(r.Space.Names))
+	for _, h := range r.held {
+		model.AddTimes(left, h.room, 1)
+		for _, it := range h.items {
+			model.AddTimes(left, it.Group.Need, -it.N)
+		}
+	}
+	for _, m := range b.machines {
+		for _, it := range m.Items {
+			model.AddTimes(left, it.Group.Need, -it.N)
+		}
+	}
+	return len(r.held) > 0 && slices.Min(left) >= 0
 }
 
 // bestWithNodes returns a purchase of what has been bought and what nodes hold, on which more
