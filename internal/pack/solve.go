@@ -98,16 +98,14 @@ func (p *planning) bestVariant(s *solver) *solver {
 		s = p.better(s, other)
 	}
 	s = p.bestPlain(p.bestShares(s))
+	tried := s
 	for range maxReorders {
-		other := s.made
-		if other.urgent = s.crowdedOut(); len(other.urgent) == 0 {
+		other := tried.made
+		if other.urgent = tried.crowdedOut(); len(other.urgent) == 0 || !p.effort.Spare() {
 			break
 		}
-		again := p.better(s, other)
-		if again == s {
-			break
-		}
-		s = again
+		tried = p.solved(other)
+		s = better(s, tried)
 	}
 	return p.bestZones(p.bestGathered(s))
 }
