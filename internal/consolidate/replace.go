@@ -54,7 +54,6 @@ func (s *solver) replace() {
 			}
 		}
 		if best == nil {
-			s.refuse(open[0].Node.Name, "nothing cheaper can be bought for its pods")
 			open = open[1:]
 			continue
 		}
@@ -398,6 +397,9 @@ func (r *replacer) try(group []*Source) *Step {
 		st.Cost += offer.Price(float64(st.Machines[i].Candidates[0].Price) * overlap.Hours())
 	}
 	if !r.saves(st) {
+		if len(group) == 1 {
+			r.refuse(st.Nodes[0], "replacing it saves nothing, because kube-scheduler would leave some of its pods without room")
+		}
 		return nil
 	}
 	return st

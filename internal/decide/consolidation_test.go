@@ -177,6 +177,15 @@ func TestConsolidation(t *testing.T) {
 			types: []offer.InstanceType{sold("medium", 4, 0.2), sold("other", 3, 0.25)}, want: "->",
 			given: func(w *world) { w.node("n1", "medium", "a", nil).replicas(2, "web", "n1", half) },
 		},
+		"kube-scheduler would use the room of a replacement for a pod that has room elsewhere": {
+			types: []offer.InstanceType{sold("large", 8, 0.25), sold("medium", 4, 0.2)}, want: "->",
+			given: func(w *world) {
+				w.node("n1", "medium", "a", ofOthers).node("n2", "large", "a", nil).replicas(1, "other", "n1", "requests: {cpu: 3400m, memory: 1Gi}")
+				w.replicas(1, "big", "n2", "requests: {cpu: 3, memory: 1Gi}").replicas(1, "any", "n2", half)
+				w.replicas(1, "ours", "n2", "requests: {cpu: 450m, memory: 1Gi}, nodeSelector: {karpenter.sh/provisioner-name: default}")
+			},
+			holds: "replacing it saves nothing, because kube-scheduler would leave some of its pods without room",
+		},
 		"CONS-003, CONS-071: a budget that allows nothing": {given: func(w *world) {
 			w.node("n2", "large", "a", nil).replicas(3, "web", "n2", half).budget("pdb", "app: web", 0)
 		}, want: "->", holds: "PodDisruptionBudget default/pdb allows no eviction of pod default/web-0 now"},
