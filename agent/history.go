@@ -2,6 +2,7 @@ package agent
 
 import (
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/batch"
@@ -44,7 +45,7 @@ func (h *history) prune(s *cluster.Snapshot, keep func(waiting map[string]bool))
 	for p := range s.EachPod() {
 		since, known := h.firstSeen[p.UID]
 		switch {
-		case p.State == cluster.PodPending, known && p.State == cluster.PodBound && !p.Running:
+		case p.State == cluster.PodPending, p.State == cluster.PodFailing, known && p.State == cluster.PodBound && !p.Running:
 			waiting[p.UID] = true
 		case known && p.Running:
 			started = append(started, since)
@@ -63,8 +64,8 @@ func (h *history) oldest(s *cluster.Snapshot, plan *decide.Plan, now time.Time) 
 	for _, u := range plan.Waiting() {
 		without[u.Pod.UID] = true
 	}
-	for _, p := range s.Pending() {
-		if without[p.UID] {
+	for _, p := range slices.Concat(s.Pending(), s.Failing()) {
+		if _, known := h.planned[p.UID]; without[p.UID] || p.State == cluster.PodFailing && !known {
 			continue
 		}
 		since, known := h.hopeful[p.UID]
@@ -82,7 +83,7 @@ func (h *history) oldest(s *cluster.Snapshot, plan *decide.Plan, now time.Time) 
 // them there.
 func (h *history) place(plan *decide.Plan, bought *launch.Outcome) {
 	clear(h.planned)
-	for _, b := range plan.Bindings {
+	for _, b := range slices.Concat(plan.Bindings, plan.Failing) {
 		h.planned[b.Pod.UID] = b
 	}
 	bought.EachMachine(h.placeOn)
@@ -103,7 +104,8 @@ func (h *history) placeOn(m *decide.Machine, node string) {
 func (h *history) placements(s *cluster.Snapshot, now time.Time) []decide.Binding {
 	var out []decide.Binding
 	for p := range s.EachPod() {
-		if b, ok := h.planned[p.UID]; ok && (p.State == cluster.PodPending || p.State == cluster.PodBound && p.NodeName == b.From) {
+		waits := p.State == cluster.PodPending || p.State == cluster.PodFailing
+		if b, ok := h.planned[p.UID]; ok && (waits || p.State == cluster.PodBound && p.NodeName == b.From) {
 			out = append(out, b)
 		}
 	}

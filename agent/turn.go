@@ -211,7 +211,7 @@ func withhold(plan *decide.Plan) {
 // bind carries out a plan's bindings to nodes that exist.
 func (a *Agent) bind(ctx context.Context, v *view.View, plan *decide.Plan) (bound int) {
 	byNode := map[string][]cluster.PodKey{}
-	for _, b := range plan.Bindings {
+	for _, b := range slices.Concat(plan.Bindings, plan.Failing) { // of which the binder binds only pods that are pending
 		if b.From != "" || a.buyer.Holds(b.Node) {
 			continue // it still runs elsewhere, or its machine is being bought: there is nothing to bind yet
 		}

@@ -96,7 +96,7 @@ func (s State) Expect(snapshot *cluster.Snapshot, now time.Time) *cluster.Snapsh
 		switch d := s.demands[p.Owner.UID]; p.State {
 		case cluster.PodPending:
 			model[p.Owner.UID] = p
-		case cluster.PodWaiting:
+		case cluster.PodWaiting, cluster.PodFailing:
 			have[p.Owner.UID] = max(have[p.Owner.UID], d.wanted)
 		}
 	}

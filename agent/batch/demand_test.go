@@ -33,6 +33,9 @@ func TestExpect(t *testing.T) {
 		"others wait for something else": {
 			pods: []cluster.Pod{pod("web", plain, cluster.PodPending), pod("web", plain, cluster.PodWaiting)}, wanted: cluster.Wanted{Pods: 5, Certain: true},
 		},
+		"others cannot be bound": {
+			pods: []cluster.Pod{pod("web", plain, cluster.PodPending), pod("web", plain, cluster.PodFailing)}, wanted: cluster.Wanted{Pods: 5, Certain: true},
+		},
 		"each has its own volume": {
 			pods: []cluster.Pod{pod("web", claiming, cluster.PodPending)}, wanted: cluster.Wanted{Pods: 5, Certain: true},
 		},

@@ -63,6 +63,7 @@ func TestBindsOnlyWhatTheSchedulerDoesNot(t *testing.T) {
 		"the scheduler is to bind":       {func(_ *cluster.Snapshot, p *api.Provisioner) { p.Spec.PodBinding = api.BindScheduler }, 0},
 		"a pod of another scheduler":     {func(s *cluster.Snapshot, _ *api.Provisioner) { s.Pods[0].Template.SchedulerName = "volcano" }, 0},
 		"a pod that is only presumed":    {func(s *cluster.Snapshot, _ *api.Provisioner) { s.Pods[0].PresumedUnschedulable = true }, 0},
+		"a pod that its scheduler binds": {func(s *cluster.Snapshot, _ *api.Provisioner) { s.Pods[0].State = cluster.PodFailing }, 0},
 		"a pod that needs devices":       {func(s *cluster.Snapshot, _ *api.Provisioner) { s.Pods[0].Template.Requests["nvidia.com/gpu"] = 1 }, 0},
 		"a pod of a StatefulSet":         {func(s *cluster.Snapshot, _ *api.Provisioner) { s.Pods[0].Owner.Kind = "StatefulSet" }, 1},
 		"a pod of a Job":                 {func(s *cluster.Snapshot, _ *api.Provisioner) { s.Pods[0].Owner.Kind = "Job" }, 0},

@@ -95,6 +95,9 @@ const (
 	// PodWaiting: not bound, but not ours to place (gated, another scheduler's,
 	// nominated, a DaemonSet's).
 	PodWaiting PodState = "waiting"
+	// PodFailing: not bound, because its scheduler, which is one of ours, reports an error of its own. The scheduler may
+	// have found a node for it and try to bind it there again and again, so that it asks for no node and keeps one.
+	PodFailing PodState = "failing"
 	// PodBound: bound to a node and neither finished nor terminating.
 	PodBound PodState = "bound"
 	// PodTerminating: bound to a node and being deleted.

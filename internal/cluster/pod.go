@@ -83,6 +83,9 @@ func verdict(pod *corev1.Pod, scheduler string) PodState {
 		if c.Reason == corev1.PodReasonSchedulingGated { // set by the API server; the pod's gates have been removed since
 			return PodNew
 		}
+		if c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonSchedulerError {
+			return PodFailing
+		}
 		return PodWaiting
 	}
 	return PodNew

@@ -27,6 +27,7 @@ func TestPodsThatEnd(t *testing.T) {
 }
 
 func TestPodState(t *testing.T) {
+	const failed = `status: {conditions: [{type: PodScheduled, status: "False", reason: SchedulerError}]}`
 	for name, c := range map[string]struct {
 		pod  string
 		want PodState // empty: left out
@@ -49,7 +50,11 @@ func TestPodState(t *testing.T) {
 		"behind another pod of its gang":          {`{spec: {schedulerName: ours}, status: {conditions: [{type: PodScheduled, status: "False", reason: Undetermined}]}}`, PodPending},
 		"its queue may use no more":               {`{spec: {schedulerName: ours}, status: {conditions: [{type: PodScheduled, status: "False", reason: SchedulingSkipped}]}}`, PodWaiting},
 		"not gated any more, a configured one's":  {`{spec: {schedulerName: ours}, status: {conditions: [{type: PodScheduled, status: "False", reason: SchedulingGated}]}}`, PodNew},
-		"a configured scheduler has failed":       {`{spec: {schedulerName: ours}, status: {conditions: [{type: PodScheduled, status: "False", reason: SchedulerError}]}}`, PodWaiting},
+		"the scheduler has failed":                {`{` + failed + `}`, PodFailing},
+		"a configured scheduler has failed":       {`{spec: {schedulerName: ours}, ` + failed + `}`, PodFailing},
+		"another scheduler has failed":            {`{spec: {schedulerName: theirs}, ` + failed + `}`, PodWaiting},
+		"gated since the scheduler has failed":    {`{spec: {schedulingGates: [{name: g}]}, ` + failed + `}`, PodWaiting},
+		"bound although it had failed before":     {`{spec: {nodeName: n}, ` + failed + `}`, PodBound},
 		"a reason that is not kube-scheduler's":   {`{status: {conditions: [{type: PodScheduled, status: "False", reason: Schedulable}]}}`, PodWaiting},
 		"the default scheduler's by name":         {`spec: {schedulerName: default-scheduler}` + marked, PodPending},
 		"bound":                                   {`{spec: {nodeName: n}, status: {phase: Running}}`, PodBound},

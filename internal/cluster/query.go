@@ -46,10 +46,15 @@ func (s *Snapshot) PodsByNode() map[string][]*Pod {
 }
 
 // Pending returns the pods that wait for a node.
-func (s *Snapshot) Pending() []*Pod {
+func (s *Snapshot) Pending() []*Pod { return s.podsIn(PodPending) }
+
+// Failing returns the pods that schedulers cannot place because of errors.
+func (s *Snapshot) Failing() []*Pod { return s.podsIn(PodFailing) }
+
+func (s *Snapshot) podsIn(state PodState) []*Pod {
 	var out []*Pod
 	for p := range s.EachPod() {
-		if p.State == PodPending {
+		if p.State == state {
 			out = append(out, p)
 		}
 	}

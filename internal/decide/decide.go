@@ -16,7 +16,10 @@ import (
 // should go, and why some pods have no place.
 func Decide(in Input) Plan {
 	in.Snapshot = Promised(in.Snapshot.WithStaticPods(), in.Provisioners, in.Now, in.Settings.StartupTimeout)
-	return newDecision(&in).plan()
+	failing := in.nominateFailing()
+	plan := newDecision(&in).plan()
+	plan.Failing = failing
+	return plan
 }
 
 // decision is what one decision knows while it is being made.

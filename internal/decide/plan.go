@@ -16,6 +16,8 @@ import (
 type Plan struct {
 	// Bindings place pending pods on nodes that exist or are being started.
 	Bindings []Binding
+	// Failing are the places of pods that their schedulers cannot bind because of errors. Nobody else binds them.
+	Failing []Binding
 	// Machines are to be launched.
 	Machines []Machine
 	// Unplaced pods have no place, with the reason.

@@ -39,10 +39,13 @@ func (w *world) schedule() {
 				return // marking the others has woken it again
 			}
 		}
-		if at := find(p); at != "" {
+		switch at := find(p); {
+		case at == "":
+			w.mark(p, corev1.PodReasonUnschedulable)
+		case w.options.BindingFails != nil && w.options.BindingFails():
+			w.mark(p, corev1.PodReasonSchedulerError)
+		default:
 			w.controllers().bind(p, at)
-		} else {
-			w.markUnschedulable(p)
 		}
 	}
 }
@@ -70,12 +73,8 @@ func (w *world) waiting() []*corev1.Pod {
 	return out
 }
 
-func (w *world) markUnschedulable(p *corev1.Pod) {
-	if len(p.Status.Conditions) > 0 {
-		return
+func (w *world) mark(p *corev1.Pod, reason string) {
+	if scheduler.Mark(p, reason) {
+		w.changed()
 	}
-	p.Status.Conditions = []corev1.PodCondition{{
-		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
-	}}
-	w.changed()
 }

@@ -42,6 +42,8 @@ type Options struct {
 	// Scores: the scheduler prefers nodes as kube-scheduler does by default; else each pod
 	// gets the first node, by name, that has room.
 	Scores bool
+	// BindingFails says whether the scheduler fails to bind pods now; nil means never.
+	BindingFails func() bool
 	// BootTime is from the launch of a machine to its kubelet being ready: 40 s.
 	BootTime time.Duration
 	// LaunchTime is how long the launch call takes: 1 s.

@@ -61,6 +61,18 @@ func (s *Scheduler) Preferred(p *corev1.Pod) string {
 	return s.take(p, func(among []candidate) int { return s.prefer(p, takes, among) })
 }
 
+// Mark says in a pod's condition why it is not bound, unless somebody else has said something. It reports whether that
+// is new.
+func Mark(p *corev1.Pod, reason string) bool {
+	for _, c := range p.Status.Conditions {
+		if c.Reason == reason || c.Reason != corev1.PodReasonUnschedulable && c.Reason != corev1.PodReasonSchedulerError {
+			return false
+		}
+	}
+	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: reason}}
+	return true
+}
+
 func (s *Scheduler) take(p *corev1.Pod, choose func([]candidate) int) string {
 	takes, _ := s.requests(p)
 	var among []candidate
