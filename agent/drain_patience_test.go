@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -106,6 +107,60 @@ func TestDrainOfKubeletThatIsSilent(t *testing.T) {
 			t.Errorf("the drain took %s, want the 2 min that are left of 5", took)
 		}
 	})
+}
+
+// shuttingDown is a cloud that lists a machine in another state.
+type shuttingDown struct {
+	Cloud
+	machine string
+	state   atomic.Value
+}
+
+func (c *shuttingDown) Instances(ctx context.Context) ([]offer.Instance, error) {
+	out, err := c.Cloud.Instances(ctx)
+	for i := range out {
+		if state, is := c.state.Load().(offer.InstanceState); is && out[i].ID == c.machine {
+			out[i].State = state
+		}
+	}
+	return out, err
+}
+
+// Nothing runs on an instance that somebody has stopped. It is terminated without waiting for its pods, unless it answers
+// again. On one that is stopping, they may still run.
+func TestDrainOfAStoppedInstance(t *testing.T) {
+	for name, c := range map[string]struct {
+		state       offer.InstanceState
+		silent      time.Duration
+		least, most time.Duration
+		cutsNothing bool
+	}{
+		"stopped":           {state: offer.StateStopped, silent: time.Hour, most: 2 * time.Minute},
+		"stopping":          {state: offer.StateStopping, silent: time.Hour, least: 5 * time.Minute, most: 7 * time.Minute},
+		"and started again": {state: offer.StateStopped, silent: 10 * time.Second, least: 4 * time.Minute, most: 7 * time.Minute, cutsNothing: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, sim.Options{StopTime: 4 * time.Minute}, func(r *rig) {
+				process := r.Connect(nil)
+				cloud := &shuttingDown{Cloud: process.Cloud}
+				r.Apply(testProvisioner("default"))
+				r.startOn(process.Cluster, cloud, Options{})
+				r.Deploy(patient())
+				r.until("all nodes are up", func() bool { return r.count("web", isRunning) > 0 && r.allUp() })
+				old := r.ours()[0].Name
+				time.Sleep(2 * time.Minute)
+				cloud.machine = r.Machines()[0].ID
+				r.StopKubelet(old, c.silent)
+				cloud.state.Store(c.state)
+				if took := r.until("the node is gone", r.gone(old)); took < c.least || took > c.most {
+					t.Errorf("it took %s", took)
+				}
+				if cut := r.CutOff(); c.cutsNothing && len(cut) > 0 {
+					t.Errorf("ended without asking: %v", cut)
+				}
+			})
+		})
+	}
 }
 
 // A budget may forbid the eviction of a pod for ever because the pod's machine is dead: the pod, which Kubernetes does not

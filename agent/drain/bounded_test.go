@@ -35,6 +35,7 @@ type many struct {
 func (m *many) Known(seen *cluster.Snapshot) *cluster.Snapshot     { return seen }
 func (m *many) Provisioners() []*api.Provisioner                   { return nil }
 func (m *many) InstanceEnded(string) bool                          { return false }
+func (m *many) InstanceStopped(string) bool                        { return false }
 func (m *many) Event(_ cluster.ObjectRef, _, _ string, say string) { m.events = append(m.events, say) }
 
 func (m *many) Evict(_ context.Context, pod cluster.PodKey) error {

@@ -82,6 +82,8 @@ type Inventory interface {
 	// InstanceEnded reports whether the cloud says that the instance of a node has ended. That it does not
 	// know the instance is not enough.
 	InstanceEnded(providerID string) bool
+	// InstanceStopped reports whether the cloud says that an instance is stopped. Somebody may start it again.
+	InstanceStopped(providerID string) bool
 	// InstanceNew reports whether answers of the cloud may still lack an instance that runs, because it is new.
 	InstanceNew(providerID string) bool
 	// InstanceGone reports whether the cloud says so, or does not know the instance of a node that is not ready.
@@ -273,6 +275,9 @@ func (d *Drainer) drain(ctx context.Context, s *step) bool {
 	if closings > 1 && !s.settled() {
 		d.memory.held.note(n.Name, holdUp{cause: HeldByNode, text: reopened})
 	}
+	if d.hasStopped(n) {
+		return true // its pods are removed once its termination keeps anybody from starting it, and them, again
+	}
 	ended := d.Inventory.InstanceEnded(n.ProviderID)
 	if !ended && s.shut.IsZero() && !hadKubelet(n, s.pods) {
 		return false // its kubelet may have started since; the caches show that once they show the taint
@@ -344,6 +349,12 @@ func (d *Drainer) patch(ctx context.Context, n *cluster.Node, change cluster.Nod
 	}
 	d.patches.Succeeded(n.Name)
 	return true
+}
+
+// hasStopped reports whether the machine of a node is stopped, so that no kubelet stops its pods. A node that is ready has been
+// started again.
+func (d *Drainer) hasStopped(n *cluster.Node) bool {
+	return !n.Ready && d.Inventory.InstanceStopped(n.ProviderID)
 }
 
 // hadKubelet reports whether a kubelet has ever run on the node. A kubelet that fell silent before the

@@ -59,6 +59,9 @@ func (d *Drainer) isVacant(ctx context.Context, s step) bool {
 	if !d.readAgain(ctx, &s) {
 		return false
 	}
+	if d.hasStopped(s.node) {
+		return true
+	}
 	if !hadKubelet(s.node, s.pods) {
 		return d.eachPod(ctx, s.pods, d.Pods.RemovePod)
 	}
@@ -80,8 +83,8 @@ func (d *Drainer) readAgain(ctx context.Context, s *step) bool {
 	return err == nil
 }
 
-// refresh reads the pods of a node from the API server and, if its kubelet has been silent, whether it
-// answers again.
+// refresh reads the pods of a node from the API server and, if its kubelet has been silent or its machine stopped, whether
+// it answers again.
 func (d *Drainer) refresh(ctx context.Context, s *step) error {
 	pods, err := d.Cluster.PodsOn(ctx, s.node.Name)
 	if err != nil {
@@ -91,13 +94,13 @@ func (d *Drainer) refresh(ctx context.Context, s *step) error {
 	for i := range pods {
 		s.pods = append(s.pods, &pods[i])
 	}
-	if s.node.SilentSince.IsZero() {
+	if s.node.SilentSince.IsZero() && !d.hasStopped(s.node) {
 		return nil
 	}
 	ready, err := d.Cluster.NodeReady(ctx, s.node.Name)
 	if ready {
 		answers := *s.node
-		answers.SilentSince, answers.UnreadySince = time.Time{}, time.Time{}
+		answers.Ready, answers.SilentSince, answers.UnreadySince = true, time.Time{}, time.Time{}
 		s.node = &answers
 	}
 	return err

@@ -38,6 +38,7 @@ func (inv *Inventory) Compare(ctx context.Context, v *view.View) {
 	nodes := nodesByProviderID(v)
 	inv.relaunch(ctx, nodes, instances)
 	inv.learn(instances)
+	inv.noteStopped(instances)
 	inv.part(nodes)
 	found := inv.sort(v, nodes, instances)
 	inv.close(ctx, found.ending)
@@ -71,7 +72,7 @@ func (inv *Inventory) sort(v *view.View, nodes map[string][]*cluster.Node, insta
 		own, others := inv.nodesOf(v, nodes, i)
 		switch {
 		case i.LaunchID == "", inv.Launching(i.LaunchID): // another program's, or not answered yet
-		case i.State == offer.StateStopping && len(own)+len(others) == 0 && !inv.wasTerminated(i.ID) && inv.tooOld(v, i):
+		case !i.Runs() && i.State != offer.StateGone && len(own)+len(others) == 0 && !inv.wasTerminated(i.ID) && inv.tooOld(v, i):
 			found.old = append(found.old, instanceNodes{Instance: i}) // somebody may have stopped it, and its disk is paid for
 		case !i.Runs():
 			found.ending = end(found.ending, i, own, others)

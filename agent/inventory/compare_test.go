@@ -164,20 +164,22 @@ func TestStoppedInstances(t *testing.T) {
 		"it has a node": {age: time.Hour, node: true},
 		"its pods go":   {age: time.Hour, pods: []cluster.Pod{{State: cluster.PodTerminating, Template: &cluster.Template{}}}},
 	} {
-		i := offer.Instance{ID: "i-1", ProviderID: "aws:///a/i-1", NodeName: "n", LaunchID: "launch", Provisioner: "default", State: offer.StateStopping, LaunchedAt: now.Add(-c.age), Owned: true}
-		a := &account{instances: []offer.Instance{i}, pods: c.pods}
-		inventory := a.inventory()
-		p := &view.Provisioner{Raw: &api.Provisioner{}}
-		p.Raw.Name = "default"
-		v := &view.View{Now: now, Snapshot: &cluster.Snapshot{}, Provisioners: []*view.Provisioner{p}, ByName: map[string]*view.Provisioner{"default": p}}
-		if c.node {
-			v.Snapshot.Nodes = []cluster.Node{{Name: "n", ProviderID: i.ProviderID, Provisioner: "default", Deleting: true}}
-		}
-		for range 2 {
-			inventory.Compare(t.Context(), v)
-		}
-		if diff := cmp.Diff(c.want, a.terminated); diff != "" {
-			t.Errorf("%s: -want +got\n%s", name, diff)
+		for _, state := range []offer.InstanceState{offer.StateStopping, offer.StateStopped} {
+			i := offer.Instance{ID: "i-1", ProviderID: "aws:///a/i-1", NodeName: "n", LaunchID: "launch", Provisioner: "default", State: state, LaunchedAt: now.Add(-c.age), Owned: true}
+			a := &account{instances: []offer.Instance{i}, pods: c.pods}
+			inventory := a.inventory()
+			p := &view.Provisioner{Raw: &api.Provisioner{}}
+			p.Raw.Name = "default"
+			v := &view.View{Now: now, Snapshot: &cluster.Snapshot{}, Provisioners: []*view.Provisioner{p}, ByName: map[string]*view.Provisioner{"default": p}}
+			if c.node {
+				v.Snapshot.Nodes = []cluster.Node{{Name: "n", ProviderID: i.ProviderID, Provisioner: "default", Deleting: true}}
+			}
+			for range 2 {
+				inventory.Compare(t.Context(), v)
+			}
+			if diff := cmp.Diff(c.want, a.terminated); diff != "" {
+				t.Errorf("%s, %s: -want +got\n%s", name, state, diff)
+			}
 		}
 	}
 }

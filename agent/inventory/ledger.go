@@ -12,6 +12,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
 // ledger compares what the cloud bills with the nodes that the cluster knows. It
@@ -29,6 +30,7 @@ type ledger struct {
 	terminated map[string]time.Time // when the agent terminated an instance, by id
 	denied     map[string]denial    // refusals of the cloud to terminate an instance, by id
 	missing    map[string]bool      // by provider id: nodes whose instance is gone; true if the cloud says so
+	stopped    map[string]bool      // by provider id: instances that are stopped
 	unknown    map[string]time.Time // by provider id: since when the cloud does not know the instance of a node
 	scaled     map[string]time.Time // by Provisioner: a node came or went
 	met        map[string]bool      // by provider id: instances whose kubelet registered by itself
@@ -222,6 +224,24 @@ func (l *ledger) InstanceEnded(providerID string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.missing[providerID]
+}
+
+// noteStopped notes which instances are stopped.
+func (l *ledger) noteStopped(instances []offer.Instance) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stopped = map[string]bool{}
+	for _, i := range instances {
+		l.stopped[i.ProviderID] = i.State == offer.StateStopped
+	}
+}
+
+// InstanceStopped reports whether the last comparison found the instance with the provider id stopped. Somebody may have
+// started it again since.
+func (l *ledger) InstanceStopped(providerID string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.stopped[providerID]
 }
 
 // unknownSince notes the nodes that are not ready and whose instances the cloud does not know, and returns

@@ -88,7 +88,7 @@ func (inv *Inventory) untraceable(ctx context.Context, nodes []*cluster.Node) (e
 		case !there:
 		case i.State == offer.StateGone:
 			ended = append(ended, n)
-		case i.State == offer.StateStopping:
+		case !i.Runs():
 			stopping = append(stopping, endingNode{n, i})
 		case !i.Owned:
 			untagged[i.ID] = true

@@ -144,8 +144,10 @@ func stateOf(s *types.InstanceState) offer.InstanceState {
 	switch s.Name {
 	case types.InstanceStateNameRunning:
 		return offer.StateRunning
-	case types.InstanceStateNameStopping, types.InstanceStateNameStopped, types.InstanceStateNameShuttingDown:
+	case types.InstanceStateNameStopping, types.InstanceStateNameShuttingDown:
 		return offer.StateStopping
+	case types.InstanceStateNameStopped:
+		return offer.StateStopped
 	case types.InstanceStateNameTerminated:
 		return offer.StateGone
 	}

@@ -84,6 +84,15 @@ func TestStates(t *testing.T) {
 	if states[launched[0]] != offer.StateRunning || states[launched[1]] != offer.StateGone {
 		t.Errorf("states after one has gone = %v", states)
 	}
+	if err := f.account.StopInstance(launched[0]); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []offer.InstanceState{offer.StateStopping, offer.StateStopped} {
+		if found := f.found(t, launched[0])[0]; found.State != want {
+			t.Errorf("an instance that somebody stops is %s, want %s", found.State, want)
+		}
+		f.clock.Step(time.Minute)
+	}
 }
 
 func TestInstancesOfSeveralPages(t *testing.T) {

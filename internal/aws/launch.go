@@ -85,7 +85,7 @@ func (l *launch) delivery(ctx context.Context) offer.Delivery {
 
 // isOver reports whether an instance has stopped running or soon will.
 func isOver(i offer.Instance) bool {
-	return i.State == offer.StateStopping || i.State == offer.StateGone
+	return i.State == offer.StateStopping || i.State == offer.StateStopped || i.State == offer.StateGone
 }
 
 func (c *Cloud) newLaunch(ctx context.Context, order *offer.Order) (*launch, error) {

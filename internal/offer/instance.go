@@ -71,7 +71,8 @@ type InstanceState string
 const (
 	StatePending  InstanceState = "pending"
 	StateRunning  InstanceState = "running"
-	StateStopping InstanceState = "stopping" // stopping, stopped or shutting down
+	StateStopping InstanceState = "stopping" // stopping or shutting down, so that pods may still run there
+	StateStopped  InstanceState = "stopped"  // until somebody starts it again
 	StateGone     InstanceState = "gone"     // terminated or unknown to the cloud
 )
 
