@@ -66,11 +66,17 @@ func Solve(p *assign.Problem) *Layout {
 		return &Layout{} // as most of the time
 	}
 	for planning := newPlanning(p); ; {
-		s := planning.solved(variant{})
+		first := planning.solved(variant{})
+		if planning.tighten(first) {
+			continue
+		}
+		s := planning.bestVariant(first)
 		if planning.tighten(s) {
 			continue
 		}
-		s = planning.bestVariant(s)
+		if s != first {
+			s = planning.searched(s)
+		}
 		if !planning.tighten(s) {
 			return rendering{s.Assignment}.layout()
 		}
@@ -87,6 +93,17 @@ type variant struct {
 	later    map[int]bool                 // classes for which machines are chosen after all others, by their first pods
 	plain    map[int]topology.Relaxed     // the preferences that classes give up at once, by their first pods
 	gather   map[int]bool                 // classes that even out their spreads only as far as they must, by their first pods
+}
+
+// searched makes a plan again with as many trials as the first plan had, if the search for cheaper machines has used up
+// all of them: few were left for other ways to place all pods, which may have places for more. World 897261104 costs 27 %
+// more without it.
+func (p *planning) searched(s *solver) *solver {
+	if !p.trials.Over() {
+		return s
+	}
+	p.trials = purchase.NewTrials(len(p.problem.Pods), p.problem.Trials)
+	return better(s, p.solved(s.made))
 }
 
 // bestVariant places all pods in other ways that may serve more of them than s does.

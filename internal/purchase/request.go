@@ -22,6 +22,9 @@ func NewTrials(pods, trials int) *Trials {
 	return &Trials{left: cmp.Or(trials, assign.DefaultTrials(pods)), patient: trials > 0}
 }
 
+// Over reports whether none are left.
+func (t *Trials) Over() bool { return t.left == 0 }
+
 // spend takes trials off one of a pass's shares and off what is left for all passes.
 func (t *Trials) spend(share *int, trials int) {
 	*share, t.left = max(0, *share-trials), max(0, t.left-trials)
