@@ -101,8 +101,11 @@ func (d *decision) consolidateNodes(nodes []*retire.Node, now attempt) ([]Remova
 	for i := range sources {
 		name := sources[i].Node.Name
 		if why, ok := plan.Unpaid[name]; ok {
-			c.stay(name, c.unpaid(why))
-			c.out.Stays[len(c.out.Stays)-1].Unused = why.Forgone // at most; see estimate
+			hold := c.unpaid(why)
+			c.stay(name, hold)
+			if hold.Blocker == retire.BlockedSpot {
+				c.out.Stays[len(c.out.Stays)-1].Unused = why.Forgone // at most; see estimate
+			}
 		}
 	}
 	c.take(plan.Steps)

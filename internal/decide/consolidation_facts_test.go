@@ -59,6 +59,15 @@ func TestConsolidationOfSpot(t *testing.T) { // DISR-035, CONS-009
 	if stay := full.decide().Consolidation.Stays[0]; stay.Blocker != BlockedSpot || stay.Unused > 10 { // micro-dollars, by rounding
 		t.Errorf("a full node: stays %+v, want the rule and nothing unused", stay)
 	}
+	// If its pods will soon have room elsewhere, it is not known that the rule costs anything.
+	soon := newWorld(t, spotLadder(1)).provisioner("default", strings.Replace(consolidating, "[on-demand]", "[spot]", 1))
+	soon.node("n1", "dear", "a", onSpot).node("n2", "dear", "a", func(n *cluster.Node) { onSpot(n); n.Initialized = false })
+	soon.replicas(2, "web", "n1", halfCore).replicas(2, "web", "n2", halfCore).older()
+	for _, stay := range soon.decide().Consolidation.Stays {
+		if stay.Node == "n1" && (stay.Blocker != BlockedUnpaid || stay.Unused != 0) {
+			t.Errorf("another node comes up: stays %+v, want nothing unused", stay)
+		}
+	}
 	// A spot node goes without more ado where its pods fit elsewhere.
 	w := newWorld(t, spotLadder(1)).provisioner("default", strings.Replace(consolidating, "[on-demand]", "[spot]", 1))
 	w.node("n1", "dear", "a", onSpot).node("n2", "dear", "a", onSpot).replicas(3, "web", "n1", halfCore).replicas(1, "web", "n2", halfCore).older()
