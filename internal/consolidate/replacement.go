@@ -63,11 +63,12 @@ func Restrict(machines []pack.Machine, cost offer.Price, spot bool) Replacement 
 			demanded := c.Price <= highest && slices.Contains(m.Needed, c)
 			return c.Price > most && !demanded || c.CapacityType != planned.CapacityType
 		})
-		if n := types(m.Candidates); again && n < minSpotTypes {
+		if n := types(m.Candidates); again && n < minSpotTypes && out.why == "" {
 			out.why = fmt.Sprintf("a spot node is replaced by spot only if %d cheaper instance types are possible for its pods, not %d", minSpotTypes, n)
 			out.forgone = saving
-		} else if lost(m.Needed, m.Candidates) && out.why == "" {
-			out.why = neededSaveNothing
+		}
+		if lost(m.Needed, m.Candidates) { // whatever the rule for spot says
+			out.why, out.forgone = neededSaveNothing, 0
 		}
 		out.saving -= highestPrice(m.Candidates) - planned.Price
 		out.Machines = append(out.Machines, m)

@@ -75,6 +75,16 @@ func TestRestrictForSpot(t *testing.T) {
 			}
 		})
 	}
+	// Where minValues keep a spot node, the rule forgoes nothing, whichever machine is looked at first.
+	few, costly := machine(14), offer.Candidate{InstanceType: "dear", Zone: "a", CapacityType: api.CapacitySpot, Price: 160_000}
+	demanding := machine(14, costly)
+	demanding.Candidates = append(demanding.Candidates, costly)
+	for _, machines := range [][]pack.Machine{{demanding}, {few, demanding}, {demanding, few}} {
+		replacement := Restrict(machines, 80_000*offer.Price(len(machines))+70_000, true)
+		if _, why := replacement.Saving(); why != neededSaveNothing || replacement.forgone != 0 {
+			t.Errorf("%d machines: forgone %d because %q, want nothing because of minValues", len(machines), replacement.forgone, why)
+		}
+	}
 }
 
 // Two spot machines that together save less than their number in the smallest unit of prices keep the planned
