@@ -18,7 +18,8 @@ var csiDrivers = map[string]string{
 	"kubernetes.io/azure-disk": "disk.csi.azure.com",
 }
 
-// EBSDriver is the CSI driver of Amazon EBS. Its volumes are in one zone, and can be attached to one node at a time.
+// EBSDriver is the CSI driver of Amazon EBS. Its volumes are in one zone, and can be attached to one node at a time, except
+// those with the access mode ReadWriteMany (Multi-Attach).
 const EBSDriver = "ebs.csi.aws.com"
 
 // noProvisioner is the provisioner of classes for which nobody makes volumes.

@@ -106,9 +106,9 @@ func local(c *Case) string {
 	return ""
 }
 
-// sharing keeps together pods that use one EBS volume, which only one node can attach. kube-scheduler may put their
-// successors on several nodes, where all but one would wait for the volume. Pods that have to be with others on their node
-// are left to their affinity.
+// sharing keeps together pods that use one EBS volume, which only one node can attach unless it is for many. kube-scheduler
+// may put their successors on several nodes, where all but one would wait for the volume. Pods that have to be with others
+// on their node are left to their affinity.
 func sharing(c *Case) string {
 	users := map[string]*cluster.Pod{}
 	for _, p := range c.Node.Pods {
@@ -117,7 +117,7 @@ func sharing(c *Case) string {
 		}
 		for _, ref := range p.Template.Claims {
 			claim := c.Snapshot.Claim(p.Namespace, ref.Name)
-			if claim == nil {
+			if claim == nil || slices.Contains(claim.AccessModes, corev1.ReadWriteMany) {
 				continue
 			}
 			v := c.Snapshot.Volume(claim.VolumeName)

@@ -100,11 +100,16 @@ func TestPodsThatShareAVolume(t *testing.T) {
 		"the same disk":                   {[]*cluster.Pod{uses("disk"), uses("files", "disk")}, true},
 		"disks of their own":              {[]*cluster.Pod{uses("disk"), uses("other")}, false},
 		"a file system":                   {[]*cluster.Pod{uses("files"), uses("files")}, false},
+		"a disk for many nodes":           {[]*cluster.Pod{uses("many"), uses("many")}, false},
 		"a disk, and the pod must follow": {[]*cluster.Pod{uses("disk"), follows}, false},
 	} {
 		s := &cluster.Snapshot{}
-		for claim, driver := range map[string]string{"disk": cluster.EBSDriver, "files": "efs.csi.aws.com", "other": cluster.EBSDriver} {
-			s.Claims = append(s.Claims, cluster.Claim{Namespace: web().Namespace, Name: claim, VolumeName: "pv-" + claim})
+		for claim, driver := range map[string]string{"disk": cluster.EBSDriver, "files": "efs.csi.aws.com", "many": cluster.EBSDriver, "other": cluster.EBSDriver} {
+			mode := corev1.ReadWriteOnce
+			if claim == "many" {
+				mode = corev1.ReadWriteMany
+			}
+			s.Claims = append(s.Claims, cluster.Claim{Namespace: web().Namespace, Name: claim, VolumeName: "pv-" + claim, AccessModes: []corev1.PersistentVolumeAccessMode{mode}})
 			s.Volumes = append(s.Volumes, cluster.Volume{Name: "pv-" + claim, Driver: driver})
 		}
 		s.Sort()
