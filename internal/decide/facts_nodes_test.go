@@ -421,3 +421,23 @@ func TestReplacementsAreLaunchedFirst(t *testing.T) { // DEPROV-029
 		t.Errorf("got %+v", plan.Removals)
 	}
 }
+
+// A device that has failed takes no room from pods that need none: those on nodes are exchanged until all have a place.
+func TestExchangeBesideAFailedDevice(t *testing.T) {
+	w := newWorld(t, []offer.InstanceType{sold("large", 8, 0.4)}).provisioner("default", "limits: {resources: {cpu: 1}}")
+	of := func(cpu, memory int64) func(*cluster.Node) {
+		return func(n *cluster.Node) {
+			ofOthers(n)
+			n.Allocatable = amount.List{amount.CPU: cpu * 1000, amount.Memory: memory << 30, amount.Pods: 50}
+		}
+	}
+	w.node("n1", "large", "a", of(9, 27)).node("n2", "large", "a", of(6, 3))
+	w.node("n3", "large", "a", func(n *cluster.Node) { of(0, 0)(n); n.Allocatable["nvidia.com/gpu"] = 1 })
+	w.running("device", "n2", "limits: {nvidia.com/gpu: 1}")
+	w.pods(1, "gpu", "limits: {nvidia.com/gpu: 1}")
+	w.pods(1, "a", "requests: {cpu: 3, memory: 11Gi}").pods(1, "b", "requests: {cpu: 1, memory: 5Gi}")
+	w.pods(1, "c", "requests: {cpu: 5, memory: 11Gi}").pods(1, "d", "requests: {cpu: 6, memory: 3Gi}")
+	if plan := w.decide(); len(plan.Unplaced) > 0 {
+		t.Errorf("not placed: %+v", plan.Unplaced)
+	}
+}

@@ -138,7 +138,9 @@ func best(r *request, regions int) (b *bought, final bool) {
 func (r *request) mayBeHeld(b *bought) bool {
 	left := make([]int64, len(r.Space.Names))
 	for _, h := range r.held {
-		model.AddTimes(left, h.room, 1)
+		for k, n := range h.room {
+			left[k] = amount.Add(left[k], max(0, n)) // what one lacks, such as a device that has failed, others need not have
+		}
 		for _, it := range h.items {
 			model.AddTimes(left, it.Group.Need, -it.N)
 		}
