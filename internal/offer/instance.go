@@ -72,7 +72,7 @@ const (
 	StatePending  InstanceState = "pending"
 	StateRunning  InstanceState = "running"
 	StateStopping InstanceState = "stopping" // stopping or shutting down, so that pods may still run there
-	StateStopped  InstanceState = "stopped"  // until somebody starts it again
+	StateStopped  InstanceState = "stopped"  // nothing runs there until somebody starts it again
 	StateGone     InstanceState = "gone"     // terminated or unknown to the cloud
 )
 
@@ -118,16 +118,16 @@ func IsPermanent(err error) bool {
 	return errors.As(err, &p)
 }
 
-// unsent is the failure of an order for which no machine has been asked for.
+// unsent is the failure of an order whose requests for machines have all been answered.
 type unsent struct{ error }
 
 func (u unsent) Unwrap() error { return u.error }
 
-// Unsent marks the failure of an order before any machine was asked for, so that it bought nothing. The order may be
-// repeated.
+// Unsent marks the failure of an order while no request for machines was without an answer, such as before the first one: the
+// order bought nothing but what is delivered. It may be repeated.
 func Unsent(err error) error { return unsent{err} }
 
-// IsUnsent reports whether an order failed before any machine was asked for.
+// IsUnsent reports whether it is known what an order bought although it failed.
 func IsUnsent(err error) bool {
 	var u unsent
 	return errors.As(err, &u)
