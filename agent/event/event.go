@@ -37,7 +37,7 @@ const (
 	ReservationEnded = "ReservationEnded"
 	InstanceGone     = "InstanceGone" // node: its machine does not exist any more
 	TagsLost         = "TagsLost"     // node: its instance has lost the tags of the cluster
-	MarksLost        = "MarksLost"    // node: it had lost what tells its Provisioner
+	MarksLost        = "MarksLost"    // node: what the agent has marked it with was removed or changed
 	LaunchFailed     = "LaunchFailed" // Provisioner: the cloud refused an order
 	NodeRefused      = "NodeRefused"  // Provisioner: the Node object of a machine cannot be created
 	DoubtfulSpec     = "DoubtfulSpec" // Provisioner, node profile and owner of pods: what has no effect or is probably not meant

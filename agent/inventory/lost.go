@@ -224,7 +224,7 @@ func (inv *Inventory) RestoreMarks(ctx context.Context, v *view.View) (changed b
 		patched.Store(true)
 		inv.Log.Info("restored the marks of a node", "node", n.Name, "provisioner", n.Provisioner)
 		inv.Events.Warning(event.Node(n.Name), event.MarksLost,
-			fmt.Sprintf("put back what tells that the node is one of Provisioner %s, and what was bought: %s", n.Provisioner, lostMarks(change)))
+			fmt.Sprintf("put back what marks the node as one of Provisioner %s or says what was bought: %s", n.Provisioner, lostMarks(change)))
 	})
 	return patched.Load()
 }

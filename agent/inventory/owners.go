@@ -178,7 +178,7 @@ func (o *owners) Apply(s *cluster.Snapshot) *cluster.Snapshot {
 	return &out
 }
 
-// missing returns what has to be put back on a node of a Provisioner, so that it is recognized, and is what was bought.
+// missing returns what has to be put back on a node of a Provisioner, so that the node is recognized and says what was bought.
 func (o *owners) missing(n *cluster.Node) (change cluster.NodeChange, lost bool) {
 	if n.Provisioner == "" || n.Deleting {
 		return change, false
@@ -216,7 +216,7 @@ func (o *owners) missing(n *cluster.Node) (change cluster.NodeChange, lost bool)
 	return change, lost
 }
 
-// lostLabels returns the labels that a node lacks and that its machine tells. Without them, it would have drifted.
+// lostLabels returns the labels that a node lacks and that follow from its machine. Without them, it would have drifted.
 func lostLabels(n *cluster.Node, m offer.Instance) map[string]string {
 	if bought := n.Labels[api.LabelCapacityType]; bought != "" && bought != m.CapacityType {
 		m.Reservation = "" // Karpenter did not buy it as reserved, or the reservation has begun or ended since it was listed
