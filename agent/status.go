@@ -166,7 +166,7 @@ func (h *history) waiting(v *view.View, plan *decide.Plan, refused func(uid, nod
 	for _, p := range slices.Concat(v.Snapshot.Pending(), v.Snapshot.Failing()) {
 		why, stuck := unplaced[p.UID], true
 		if p.State == cluster.PodFailing {
-			why = "its scheduler reports an error: its condition PodScheduled says which"
+			why = "is not bound, because its scheduler reports an error: its condition PodScheduled says which"
 		}
 		if why == "" {
 			why = refused(p.UID, h.planned[p.UID].Node)
