@@ -379,10 +379,16 @@ kind: Pod
 metadata: {name: c}
 spec: {schedulerName: theirs}
 status: {nominatedNodeName: n1}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: d}
+status: {conditions: [{type: PodScheduled, status: "False", reason: SchedulerError}]}
 `)
 	want := []string{
 		"in.yaml:4: document 1: Pod default/a: spec.schedulerName: the scheduler theirs places these pods, so nothing is planned for them",
 		"in.yaml:11: document 2: CronJob default/b: spec.jobTemplate.spec.template.spec.schedulingGates: pods wait until their scheduling gates are removed, and nothing is planned for them until then; remove the gates to plan for them",
+		"in.yaml:22: document 4: Pod default/d: status: the scheduler cannot bind these pods because of an error, so nothing is bought for them; remove the status to plan for them",
 	}
 	if diff := cmp.Diff(want, set.Warnings()); diff != "" {
 		t.Errorf("-want +got\n%s", diff)

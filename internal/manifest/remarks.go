@@ -32,13 +32,15 @@ func (r *remarks) add(object, path, text, advice string) {
 	r.texts, r.at[text] = append(r.texts, text), &remark{object, path, advice, 1}
 }
 
-// addWaiting says why nothing is planned for a pod, or for those of a workload, that is in the
+// addWaiting says why nothing is planned or bought for a pod, or for those of a workload, that is in the
 // files as one to be scheduled. The object has the pod's spec at a path.
 func (r *remarks) addWaiting(p *cluster.Pod, spec *corev1.PodSpec, object, path string) {
 	theirs := p.NominatedNode != "" || p.Template.BelongsToNode() || !p.StopBy.IsZero()
 	switch {
 	case p.State == cluster.PodNew:
 		r.add(object, "status", "the scheduler has not looked at these pods yet, so nothing is planned for them", "remove the status to plan for them")
+	case p.State == cluster.PodFailing:
+		r.add(object, "status", "the scheduler cannot bind these pods because of an error, so nothing is bought for them", "remove the status to plan for them")
 	case p.State != cluster.PodWaiting || theirs:
 	case len(spec.SchedulingGates) > 0:
 		r.add(object, path+".schedulingGates", "pods wait until their scheduling gates are removed, and nothing is planned for them until then", "remove the gates to plan for them")
