@@ -95,7 +95,8 @@ func (p *Problem) Charge() map[string]amount.List {
 }
 
 // DefaultTrials is how many trials are made if nobody sets a search budget: at most about a
-// quarter of a second, and a second for ManyPods pods and more.
+// quarter of a second, and a second for ManyPods pods and more. They are made twice where another way
+// to place the pods than the first one serves more.
 func DefaultTrials(pods int) int {
 	if pods < ManyPods {
 		return fewTrials
