@@ -14,6 +14,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/purchase"
 )
 
 // families have 2, 4 and 8 GiB of memory for each core.
@@ -146,6 +147,16 @@ func TestHeuristicsPay(t *testing.T) {
 				t.Errorf("the plans cost %d with it and %d without", with, without)
 			}
 		})
+	}
+}
+
+// TestThePlanThatServesMostIsSearched makes a plan for which earlier ones have left no trials: made again, it is cheaper.
+func TestThePlanThatServesMostIsSearched(t *testing.T) {
+	p := newPlanning(drawn(7, 80, 20, byFamily))
+	p.trials = purchase.NewTrials(len(p.problem.Pods), 1)
+	rough := p.solved(variant{uneven: true})
+	if got := p.searched(rough); got.cost() >= rough.cost() || !got.made.uneven {
+		t.Errorf("costs %d, and %d without a search", got.cost(), rough.cost())
 	}
 }
 
