@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 )
 
 // size is how many constraints of a kind a pod has.
@@ -18,7 +19,8 @@ type size struct {
 
 // bulk names the two kinds of constraints of which a template has most.
 func bulk(t *cluster.Template) string {
-	sizes := append(affinitySizes(t.Affinity),
+	sizes := append(nodeAffinitySizes(t.Affinity),
+		size{"pod affinity terms", len(match.AffinityTerms(t)) + len(match.AntiAffinityTerms(t))},
 		size{"tolerations", len(t.Tolerations)},
 		size{"topology spread constraints", len(t.Spread)},
 		size{"claims", len(t.Claims)},
@@ -31,25 +33,15 @@ func bulk(t *cluster.Template) string {
 	return fmt.Sprintf("it has %d %s and %d %s", sizes[0].n, sizes[0].what, sizes[1].n, sizes[1].what)
 }
 
-func affinitySizes(a *corev1.Affinity) []size {
-	if a == nil {
+func nodeAffinitySizes(a *corev1.Affinity) []size {
+	if a == nil || a.NodeAffinity == nil {
 		return nil
 	}
-	var out []size
-	if of := a.NodeAffinity; of != nil {
-		out = append(out, size{"preferred node affinity terms", len(of.PreferredDuringSchedulingIgnoredDuringExecution)})
-		if required := of.RequiredDuringSchedulingIgnoredDuringExecution; required != nil {
-			out = append(out, selectorSizes(required.NodeSelectorTerms)...)
-		}
+	out := []size{{"preferred node affinity terms", len(a.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution)}}
+	if required := a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution; required != nil {
+		out = append(out, selectorSizes(required.NodeSelectorTerms)...)
 	}
-	pods := 0
-	if of := a.PodAffinity; of != nil {
-		pods += len(of.RequiredDuringSchedulingIgnoredDuringExecution) + len(of.PreferredDuringSchedulingIgnoredDuringExecution)
-	}
-	if of := a.PodAntiAffinity; of != nil {
-		pods += len(of.RequiredDuringSchedulingIgnoredDuringExecution) + len(of.PreferredDuringSchedulingIgnoredDuringExecution)
-	}
-	return append(out, size{"pod affinity terms", pods})
+	return out
 }
 
 func selectorSizes(terms []corev1.NodeSelectorTerm) []size {
